@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,15 +12,80 @@ from typing import NamedTuple
 import msgspec
 import pandas as pd
 
+from ctxbench.harness.bill.simulation import Scheme
+from ctxbench.harness.folder.run import KEYS, Run
+from ctxbench.metrics.aftermath import Aftermath
+from ctxbench.metrics.language import sentences
 from ctxbench.metrics.statistics.comparison import Difference
+from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing, grouped
 from ctxbench.scenarios.model import RECORDED
 
 from .render import Table, about, count, dollars, percent, shares
-from .results import Results
-from .verdict import FEWEST, WHOLE, RunVerdict, verdict
+from .results import Results, RunSummary
+from .verdict import FEWEST, SURE, WHOLE, RunVerdict, verdict
 from .verdict import as_json as verdict_json
 from .verdict_text import how_sure, less, points_of, recorded_with, too_few
+
+
+@dataclass(frozen=True)
+class Spared(Results):
+    """Results of an audit: strategies that spare the agent calls are counted without these (`harness/audit.py`)."""
+
+    without: Results | None = None
+    """The strategies that do, over all sessions without such calls; None where no call was needless."""
+
+    @classmethod
+    def of(cls, results: Results, without: Run | None) -> Spared:
+        """Return results with those of the sessions without needless calls."""
+        spared = None if without is None else replace(results, run=without)
+        return cls(results.run, results.models, results.prices, results.text, spared)
+
+    @cached_property
+    def summary(self) -> RunSummary:
+        """Figures of every strategy. All save tokens of the whole history without needless calls."""
+        summary = Results(self.run, self.models, self.prices, self.text).summary
+        if self.without is None:
+            return summary
+        spared, sums = self.without.summary, summary.steps.by_conversation.astype(dict.fromkeys(KEYS, str))
+        others = spared.steps.by_conversation.astype(dict.fromkeys(KEYS, str))
+        whole = others[others.strategy == WHOLE].set_index("conversation").tokens_full
+        sums = sums[~sums.strategy.isin(spared.strategies)]
+        sums = sums.assign(tokens_full=sums.conversation.map(whole))
+        common = sums[~sums.conversation.isin(summary.uneven)].groupby("strategy")[[*_TOKENS]].sum()
+        saved = {name: 1 - (row.tokens_sent + row.own_tokens) / row.tokens_full for name, row in common.iterrows()}
+        figures = {
+            name: spared.strategies.get(name) or values | {"net_saving": saved.get(name, values["net_saving"])}
+            for name, values in summary.strategies.items()
+        }
+        steps = summary.steps._replace(by_conversation=pd.concat([others, sums], ignore_index=True))
+        return replace(summary, strategies=figures, steps=steps)
+
+    @cached_property
+    def bills(self) -> pd.DataFrame:
+        """Bills of every strategy, against the whole history without needless calls."""
+        bills = self.billed.conversations()
+        if self.without is None:
+            return bills
+        spared, keys = self.without.bills.astype(dict.fromkeys(KEYS, str)), ["conversation", "model"]
+        bills = bills.astype(dict.fromkeys(KEYS, str)).drop(columns="base")
+        bills = bills[~bills.strategy.isin(spared.strategy)]
+        return pd.concat(
+            [spared, bills.merge(spared[[*keys, "base"]].drop_duplicates(keys), on=keys)], ignore_index=True
+        )
+
+
+_TOKENS = ("tokens_full", "tokens_sent", "own_tokens")
+
+
+class SummaryRound(NamedTuple):
+    """The summaries that were the first, second … of their sessions."""
+
+    summaries: int
+    tokens: float
+    """Mean."""
+    nested: float | None
+    """Share of the sentences of the summary before that it repeats; None in the first round."""
 
 
 class OwnCompaction(NamedTuple):
@@ -27,6 +93,8 @@ class OwnCompaction(NamedTuple):
 
     sessions: int
     """Sessions in which they did something."""
+    units: int
+    """Independent units among these."""
     times: int
     """Compactions, and calls in which the provider cleared more than before."""
     calls: int
@@ -34,6 +102,19 @@ class OwnCompaction(NamedTuple):
     summaries: int
     estimated: int
     """Summaries whose call has no recorded usage."""
+    rounds: tuple[SummaryRound, ...]
+    again: Mapping[str, int]
+    """Tool calls after it that had been made before, by why (`metrics.aftermath.Again`)."""
+    spared: int
+    """Model calls that would not have been made without it."""
+    spared_cost: float
+    """What they cost, in US dollars."""
+    rules: int
+    """Rules of system messages and files such as CLAUDE.md, of all sessions."""
+    lost: Mapping[str, str]
+    """Those that reached no call after it, with the source."""
+    stale: int
+    """Answers whose reasoning a provider may reject or ignore, as it was sent behind a summary."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +122,8 @@ class Audit:
     """A run with `recorded` in it, read as an audit of the recorded agents."""
 
     results: Results
+    after: Mapping[str, Aftermath]
+    """What became of each session that was compacted."""
 
     @cached_property
     def against_whole(self) -> RunVerdict:
@@ -50,14 +133,43 @@ class Audit:
     @cached_property
     def own(self) -> OwnCompaction:
         """The agents' own compactions and edits, counted."""
-        events = self.results.run.table("events")
-        events = events[(events.strategy == RECORDED) & ~events.conversation.isin(self.results.summary.uneven)]
+        results = self.results
+        events = results.run.table("events").astype({"conversation": str})
+        events = events[(events.strategy == RECORDED) & ~events.conversation.isin(results.summary.uneven)]
         actions = events[events.kind.isin(("summarised", "dropped", "cleared"))]
-        first = actions.astype({"conversation": str}).groupby("conversation").step.min()
+        first = actions.groupby("conversation").step.min()
         after = (self.calls.reindex(first.index) - first).clip(lower=0)
         calls = [msgspec.json.decode(text) for text in events.event[events.kind == "called"]]
-        estimated = sum(call["basis"] == "estimated" for call in calls)
-        return OwnCompaction(len(first), len(actions), int(after.sum()), len(calls), estimated)
+        texts = defaultdict[str, list[str]](list)
+        summarised = events[events.kind == "summarised"]
+        for name, event in zip(summarised.conversation, summarised.event, strict=True):
+            texts[name].append(msgspec.json.decode(event)["summary"])
+        aftermaths = {name: self.after[name] for name in first.index}
+        places = pd.MultiIndex.from_tuples(
+            [(name, at) for name, of in aftermaths.items() for at in of.spared] or [("", 0)]
+        )
+        return OwnCompaction(
+            sessions=len(first),
+            units=len({results.run.units.get(name, name) for name in first.index}),
+            times=len(actions),
+            calls=int(after.sum()),
+            summaries=len(calls),
+            estimated=sum(call["basis"] == "estimated" for call in calls),
+            rounds=tuple(_rounds(texts, TokenCounter(results.run.manifest.plan.encoding))),
+            again=dict.fromkeys(_WHY, 0) | Counter(made.why for of in aftermaths.values() for made in of.again),
+            spared=sum(len(of.spared) for of in aftermaths.values()),
+            spared_cost=self._cost_of(places),
+            rules=len({rule for of in aftermaths.values() for rule in of.rules}),
+            lost={rule: source for of in aftermaths.values() for rule, source in of.lost.items()},
+            stale=sum(of.stale for of in aftermaths.values()),
+        )
+
+    def _cost_of(self, places: pd.MultiIndex) -> float:
+        """Return what the agents' calls at some places cost, each with its conversation."""
+        billed = self.results.billed
+        calls = billed.calls(Scheme(self.against_whole.model), ("cost",)).assign(at=billed.requests.at)
+        calls = calls[calls.strategy == RECORDED].astype({"conversation": str})
+        return float(calls.cost[calls.set_index(["conversation", "at"]).index.isin(places)].sum())
 
     @cached_property
     def calls(self) -> pd.Series[int]:
@@ -80,10 +192,32 @@ class Audit:
         """Every strategy against the agents' own compaction, or against sending everything where there was none."""
         return replace(self.against_whole, base=RECORDED) if self.is_comparable else self.against_whole
 
+    @property
+    def is_decidable(self) -> bool:
+        """Whether there is enough to say keep or change: compactions in FEWEST independent units."""
+        return not self.is_comparable or self.own.units >= FEWEST
+
     @cached_property
     def better(self) -> str | None:
         """The strategy to use instead; None where none is sure to be better."""
-        return None if self.places.shipped == RECORDED else self.places.shipped
+        return self.places.shipped if self.is_decidable and self.places.shipped != RECORDED else None
+
+
+_WHY = {
+    "dropped": "as the result had been dropped",
+    "changed": "whose result could have changed",
+    "there": "whose result was still there",
+}
+
+
+def _rounds(texts: Mapping[str, list[str]], counter: TokenCounter) -> Iterator[SummaryRound]:
+    """Yield the growth of summaries by round; `texts` are those of each session, in order."""
+    for number in range(max(map(len, texts.values()), default=0)):
+        summaries = [of[number] for of in texts.values() if len(of) > number]
+        pairs = [of[number - 1 : number + 1] for of in texts.values() if len(of) > number > 0]
+        before = [(sentence, later) for earlier, later in pairs for sentence in sentences(earlier)]
+        nested = sum(sentence in later for sentence, later in before) / len(before) if before else None
+        yield SummaryRound(len(summaries), sum(map(counter.text, summaries)) / len(summaries), nested)
 
 
 def audit_table(audit: Audit) -> Table:
@@ -93,12 +227,22 @@ def audit_table(audit: Audit) -> Table:
 
 
 def _title(audit: Audit) -> str:
-    better = audit.better
+    better, places = audit.better, audit.against_whole
     if audit.is_comparable:
-        if better == WHOLE:
-            return about("audit_whole")
-        return f"Use {better} in place of your agent's own compaction" if better else "Keep your agent's own compaction"
-    is_measured = RECORDED in audit.against_whole.points
+        cost, whole = (dollars(places.points[name].cost) for name in (RECORDED, WHOLE))
+        name = "audit_unsure"
+        if not audit.is_decidable:
+            name = "audit_few"
+        elif better:
+            name = "audit_whole" if better == WHOLE else "audit_better"
+        elif places.keeps[RECORDED] >= SURE and places.is_cheaper(RECORDED):
+            name = "audit_keep"
+        other = "" if better is None else dollars(places.points[better].cost)
+        few = f"{count(audit.own.units, 'session')} of {audit.results.summary.compared:,}"
+        title = about(name, cost=cost, whole=whole, better=better, other=other, few=few, fewest=FEWEST)
+        lost, files = len(audit.own.lost), ", ".join(dict.fromkeys(audit.own.lost.values()))
+        return title + f"; {count(lost, 'rule')} of {files} reached no call after it" * bool(lost)
+    is_measured = RECORDED in places.points and not audit.own.sessions
     found = "Your agent compacted nothing" if is_measured else "Your agent's own compaction cannot be measured"
     return f"{found}: {better} would cost less than sending everything" if better else found
 
@@ -108,6 +252,20 @@ def _of_agent(audit: Audit) -> Iterator[tuple[str, str]]:
     own, places, totals = audit.own, audit.against_whole, audit.results.totals
     sessions, calls = count(audit.results.summary.compared, "session"), count(int(audit.calls.sum()), "model call")
     yield "compacted", about("audit_compacted", times=count(own.times, "time"), own=own, sessions=sessions, calls=calls)
+    if again := {why: number for why, number in own.again.items() if number}:
+        made = ", ".join(f"{number:,} {_WHY[why]}" for why, number in again.items())
+        yield "again", f"{count(sum(again.values()), 'tool call')} after it had been made before: {made}"
+    if own.spared:
+        spared = {"calls": count(own.spared, "model call"), "cost": dollars(own.spared_cost)}
+        yield "", about("audit_spared", **spared)
+    if own.lost:
+        named = ", ".join(f'"{rule}"' for rule in list(own.lost)[:_NAMED])
+        named += f" and {len(own.lost) - _NAMED:,} more" * (len(own.lost) > _NAMED)
+        yield "rules", f"sent in no call after it, word for word: {named}"
+    if len(own.rounds) > 1:
+        yield "summaries", "; ".join(_of_round(number, each) for number, each in enumerate(own.rounds, 1))
+    if own.stale:
+        yield "reasoning", about("audit_stale", answers=count(own.stale, "answer"))
     yield "saved", about("audit_saved", share=less(places.token_change(RECORDED)))
     cost, whole = (dollars(places.points[name].cost) for name in (RECORDED, WHOLE))
     yield "cost", f"{cost} under {places.model} instead of {whole}: {_in_words(places.cost_change(RECORDED))}"
@@ -117,6 +275,15 @@ def _of_agent(audit: Audit) -> Iterator[tuple[str, str]]:
         yield "", f"{dollars(summaries)} of it for its summaries{basis}"
     kept, points = percent(places.points[RECORDED].quality), points_of(places.gain(RECORDED, WHOLE))
     yield "dropped", f"{kept} of the values that the agent used next were still there: {points}"
+
+
+_NAMED = 3
+"""Rules that are quoted."""
+
+
+def _of_round(number: int, of: SummaryRound) -> str:
+    nested = "" if of.nested is None else f", {percent(of.nested)} of the one before in it"
+    return f"round {number}: {of.tokens:,.0f} tokens in {count(of.summaries, 'summary', 'summaries')}{nested}"
 
 
 def _of_others(audit: Audit) -> Iterator[tuple[str, str]]:
@@ -149,7 +316,9 @@ def _rest(audit: Audit) -> Iterator[tuple[str, str]]:
     models, billed = audit.results.summary.recorded, audit.places.model
     if len(models) > 1:  # the sessions of all models are in one bill
         yield "recorded", recorded_with(audit.places) + (f"; all billed under {billed}" if billed in models else "")
-    yield "next", f"all tables, against sending everything: ctxbench report {shlex.quote(audit.results.run.name)} --all"
+    folder = shlex.quote(audit.results.run.name)
+    without = f"; without needless calls: ctxbench report {folder}/uncompacted --all" * bool(audit.own.spared)
+    yield "next", f"all tables, against sending everything: ctxbench report {folder} --all{without}"
 
 
 def as_json(audit: Audit) -> dict[str, object]:

@@ -19,12 +19,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import fmean, median
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
 from .errors import Place, RecordingError, SpecError
-from .readers import LIST, OBJECT, Fields, anywhere
+from .readers import LIST, OBJECT, Fields
 from .source import Problems, convert, decode, file_head, files_of, key_paths, records, unique_name
 
 Kind = Literal["plain", "temporal", "preference", "update", "unanswerable"]
@@ -92,14 +92,6 @@ ReadRow = Callable[[Fields, LabelFile], Iterator[Labelled]]
 """Function of a record and its file, which yields the record's answers. Raises RecordingError."""
 
 
-class Format(NamedTuple):
-    """How one format is recognised and read."""
-
-    shapes: tuple[frozenset[str], ...]
-    """Sets of key paths (`source.key_paths`). A file is of this format if it has all paths of one set."""
-    read: ReadRow
-
-
 def read(paths: Iterable[Path], problems: Problems, columns: Columns | None = None) -> Iterator[Labelled]:
     """Yield the labelled answers of the files, and of the folders' files, in the order of the paths.
 
@@ -133,8 +125,9 @@ def _format_reader(path: Path) -> ReadRow | None:
     Raises RecordingError if the file cannot be read.
     """
     keys = key_paths(file_head(path))
-    fits = [(len(shape), name) for name, form in FORMATS.items() for shape in form.shapes if shape <= keys]
-    return FORMATS[max(fits)[1]].read if fits else None
+    shapes = ((shape.split(", "), name) for name, (_, *shapes) in FORMATS.items() for shape in shapes)
+    fits = [(len(shape), name) for shape, name in shapes if keys.issuperset(shape)]
+    return FORMATS[max(fits)[1]][0] if fits else None
 
 
 def _is_corrections(path: Path) -> bool:
@@ -400,31 +393,27 @@ def _own(record: Fields, file: LabelFile) -> Iterator[Labelled]:
     yield answer
 
 
-def _shapes(*shapes: str) -> tuple[frozenset[str], ...]:
-    return tuple(frozenset(shape.split(", ")) for shape in shapes)
-
-
-FORMATS = {
-    "evouna": Format(_shapes("[].question, [].golden_answer, [].improper"), _evouna),
-    "halluqa": Format(_shapes("[].question_id, [].Question, [].Best Answer1, [].Wrong_Answer1"), _halluqa),
-    "halluqa-outputs": Format(
-        _shapes("[].question_id, [].question, [].response, [].is_hallucination"), _halluqa_outputs
-    ),
-    "locomo": Format(_shapes(".total_questions, .accuracy, .detailed_results"), _locomo),
-    "locomo-corrections": Format(
-        _shapes("[].question_id, [].golden_answer, [].correct_answer, [].error_type"), _correction
-    ),
-    "mtrag": Format(
-        _shapes(
-            ".tasks[].task_id, .evaluations[].model_response, .evaluations[].annotations",
-            # The start of the published file: its evaluations come after the part that is searched.
-            ".models[].model_id, .metrics[].aggregator, .documents[].document_id",
-        ),
+FORMATS: dict[str, tuple[ReadRow, *tuple[str, ...]]] = {
+    "evouna": (_evouna, "[].question, [].golden_answer, [].improper"),
+    "halluqa": (_halluqa, "[].question_id, [].Question, [].Best Answer1, [].Wrong_Answer1"),
+    "halluqa-outputs": (_halluqa_outputs, "[].question_id, [].question, [].response, [].is_hallucination"),
+    "locomo": (_locomo, ".total_questions, .accuracy, .detailed_results"),
+    "locomo-corrections": (_correction, "[].question_id, [].golden_answer, [].correct_answer, [].error_type"),
+    "mtrag": (
         _mtrag,
+        ".tasks[].task_id, .evaluations[].model_response, .evaluations[].annotations",
+        # The start of the published file: its evaluations come after the part that is searched.
+        ".models[].model_id, .metrics[].aggregator, .documents[].document_id",
     ),
-    "user": Format(anywhere((".question", ".accepted", ".candidate", ".correct")), _own),
+    "user": (
+        _own,
+        ".question, .accepted, .candidate, .correct",
+        "[].question, [].accepted, [].candidate, [].correct",
+    ),
 }
-"""The formats by the names that error messages use."""
+"""The formats by the names that error messages use: how a record is read, and sets of key paths (`source.key_paths`).
+
+A file is of a format if it has all paths of one of its sets."""
 
 # Tables of any shape: CSV, TSV, Parquet, JSON or JSON Lines, by the names of their columns.
 #

@@ -133,14 +133,6 @@ def convert(value: Any, kind: type[T], place: Place) -> T:
         raise RecordingError(place, "nested too deep", "flatten it") from None
 
 
-def json_text(part: msgspec.Raw) -> str:
-    """Return a part of a record as the JSON text that was recorded. Raises ValueError if it is not UTF-8."""
-    try:  # msgspec does not check the encoding of a Raw
-        return bytes(part).decode()
-    except UnicodeDecodeError as error:
-        raise ValueError(f"not UTF-8 ({error.reason})") from None
-
-
 def as_text(value: Any) -> str:
     """Return a recorded value as text: itself, or as JSON."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

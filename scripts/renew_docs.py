@@ -22,10 +22,13 @@ from typing import Any
 
 from ctxbench import load
 from ctxbench.harness.bill import MODELS
+from ctxbench.harness.claims.registry import read
+from ctxbench.reports.claims import tables as claim_tables
+from ctxbench.reports.render import markdown
 from ctxbench.scenarios.embedded import scenario
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/bench.md", "docs/quality.md", "docs/cost.md")
+PAGES = ("README.md", "docs/bench.md", "docs/quality.md", "docs/cost.md", "docs/claims.md")
 FEW = ("window(max_tokens=8000)", "window(max_tokens=32000)", "summary(every=5)", "retrieval", "archive", "none")
 ROWS = 8  # rows of the last table of `make bench` that the README has
 WRITTEN_FROM, BASELINE = ROOT / "docs" / "tables.json", ROOT / "tests" / "baseline.smoke.json"
@@ -47,6 +50,9 @@ class Printed:
             printed("lab", "tiers"),
             printed("report", folder, "--print-only"),
         ]
+        stored = read(run.reader)
+        assert stored is not None  # `lab claims` has just written them
+        self.claims = stored.findings
         text = "".join(parts).replace(str(folder), "runs/standard") + "report: runs/standard/report/report.html"
         self.bench = [line.rstrip() for line in text.strip().splitlines()]
 
@@ -168,6 +174,11 @@ def cost_saved(measured: Printed) -> Iterator[str]:
         )
 
 
+def claims(measured: Printed) -> Iterator[str]:
+    """Yield the verdicts on the claims of which `make bench` prints the number."""
+    yield from markdown(claim_tables(measured.claims)[:1]).strip().splitlines()
+
+
 TABLES: dict[str, Callable[[Printed], Iterator[str]]] = {
     "bench": bench,
     "verdict": verdict,
@@ -175,6 +186,7 @@ TABLES: dict[str, Callable[[Printed], Iterator[str]]] = {
     "context-recall": context_recall,
     "answers": answers_right,
     "cost-saved": cost_saved,
+    "claims": claims,
 }
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import ClassVar
-
-from ctxbench.scenarios.view import Messages
 
 from .base import Context, StrategyContext, View
 from .parts.units import Dialogue
@@ -73,16 +72,10 @@ class EvidenceOnly:
                 return context
             last = len(messages) - 1
             newest = next((at for at in range(last, -1, -1) if messages[at].role == "user"), last)
-            units = dialogue.units
-            tail = units.before(newest)
-            kept = {units.around(at) for at, message in enumerate(messages) if message.id in evidence}
-            sent, passed = Messages(), 0
-            for start, stop in sorted(unit for unit in kept if unit[1] <= tail):
-                first, end = dialogue.place(start), dialogue.place(stop - 1) + 1
-                sent += services.systems(history[passed:first]) + history[first:end]
-                passed = end
-            begin = dialogue.place(tail)
-            sent += services.systems(history[passed:begin]) + history[begin:]
+            starts = dialogue.units.starts
+            units = {bisect_right(starts, at) - 1 for at, message in enumerate(messages) if message.id in evidence}
+            units.update(range(bisect_right(starts, newest) - 1, len(starts)))
+            sent = dialogue.some(history, sorted(units))
             return context if len(sent) == len(history) else context.sending(services.whole(sent))
 
         return view

@@ -79,7 +79,6 @@ class Chain:
 
     @property
     def copyable(self) -> bool:
-        """Whether every stage is copyable."""
         return all(is_copyable(stage) for stage in self.stages)
 
     def start(self, services: StrategyContext) -> View:
@@ -102,42 +101,33 @@ class Chain:
         return view
 
 
-class _Registered(NamedTuple):
-    """Strategies that the entry points bring, by name."""
-
-    kinds: dict[str, type[Any]]
-    errors: dict[str, str]
-    """Why an entry point cannot be loaded."""
-    packages: dict[str, str]
-    """The package of each entry point that is not ours."""
-
-
 @cache
-def _registered() -> _Registered:
-    registered = _Registered({}, {}, {})
+def _registered() -> tuple[dict[str, type[Any]], dict[str, str], dict[str, str]]:
+    """Return what the entry points bring, by name: classes, why one cannot be loaded, packages that are not ours."""
+    kinds, errors, packages = dict[str, type[Any]](), dict[str, str](), dict[str, str]()
     # Those with a dot are of providers and libraries: ours are named first, in lists and to who misspelt one.
     for point in sorted(entry_points(group="ctxbench.strategies"), key=lambda point: ("." in point.name, point.name)):
         try:
             kind = point.load()
-            registered.kinds[point.name] = kind if isinstance(kind, type) else strategy_of(kind, point.name)
+            kinds[point.name] = kind if isinstance(kind, type) else strategy_of(kind, point.name)
         except Stopped:
             raise
         except (Exception, SystemExit) as error:  # one broken package must not take the other strategies with it
-            registered.errors[point.name] = f"{point.value} cannot be loaded: {type(error).__name__}: {error}"
+            errors[point.name] = f"{point.value} cannot be loaded: {type(error).__name__}: {error}"
         else:
             if point.module.partition(".")[0] != "ctxbench":
-                registered.packages[point.name] = plugins.package(point)
-    return registered
+                packages[point.name] = plugins.package(point)
+    return kinds, errors, packages
 
 
 def strategies() -> dict[str, type[Any]]:
     """Return the strategy classes by name, from the entry points; a plain function is wrapped in a class."""
-    return _registered().kinds
+    return _registered()[0]
 
 
 def load_errors() -> dict[str, str]:
     """Return the entry points that cannot be loaded, by name, with the reason."""
-    return _registered().errors
+    return _registered()[1]
 
 
 def packages(strategy: Strategy) -> dict[str, str]:
@@ -146,7 +136,7 @@ def packages(strategy: Strategy) -> dict[str, str]:
     An adapter is mapped to the library that it calls, and its version where it runs.
     """
     kinds = {type(stage) for stage in (strategy.stages if isinstance(strategy, Chain) else (strategy,))}
-    registered = {name: package for name, package in _registered().packages.items() if strategies()[name] in kinds}
+    registered = {name: package for name, package in _registered()[2].items() if strategies()[name] in kinds}
     adapters = {name: kind.library for name, kind in strategies().items() if kind in kinds and hasattr(kind, "library")}
     return registered | {name: f"{library} {process.version_of(library)}" for name, library in adapters.items()}
 

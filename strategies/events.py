@@ -182,6 +182,8 @@ class Alarmed(_Event, frozen=True, tag="alarmed"):
     """False = the alarm is over."""
 
 
+TierEvent = Moved | Compressed | LimitReached | Alarmed
+ArchiveEvent = Archived | Loaded | Deleted
 Event = (
     Called
     | Summarised
@@ -190,12 +192,7 @@ Event = (
     | Dropped
     | Cleared
     | ClearedThinking
-    | Archived
-    | Loaded
-    | Deleted
+    | ArchiveEvent
     | Recalled
-    | Moved
-    | Compressed
-    | LimitReached
-    | Alarmed
+    | TierEvent
 )

@@ -148,8 +148,8 @@ class FinalAnswers:
     @property
     def newest(self) -> int:
         """Place in the history where the newest turn begins; that of the first dialogue message without a user's."""
-        user = next((at for at in reversed(self.places) if self.dialogue[at].role == "user"), 0)
-        return self._dialogue.place(self._dialogue.units.before(user))
+        users = self._dialogue.users
+        return self._dialogue.place(self._dialogue.units.before(users[-1] if users else 0))
 
     def recent_terms(self) -> list[str]:
         """Return the terms of the last turns, in order."""
@@ -219,7 +219,6 @@ class FactStore:
         self.forget()
 
     def forget(self) -> None:
-        """Forget all facts."""
         self.facts: list[StatedFact] = []
         self.lines: list[str] = []
         """The line of each fact in the memory."""

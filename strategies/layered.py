@@ -110,7 +110,7 @@ class Layered(RecallSettings):
         past = ConversationMemory(services, self)
         language = ConversationLanguage(self.language)
         note = NoteMessage(services, "layered", FORM, language)
-        layers, recall = Layers(self, services.record), Recall(services, self)
+        layers, vectors, words = Layers(self, services.record), VectorSearch(services), WordSearch()
         hits: list[LayerHit] = []
         lines: list[str] = []
         last: tuple[str, str | None] | None = None
@@ -127,7 +127,9 @@ class Layered(RecallSettings):
                 layers.take_summaries((memory or [])[:-1], services.text_tokens)
             query = past.question()
             if changed or (turn, query) != last:
-                hits, embedded = recall.best((layers.items, layers.summaries), query) if query else ([], True)
+                hits, embedded = [], True
+                if query:
+                    hits, embedded = self._best(services, (vectors, words), (layers.items, layers.summaries), query)
                 last, lines = (turn, query if embedded else None), []
             layers.note_recalled((hit.item for hit in hits), services.now)
             language.read(context.messages)
@@ -144,24 +146,21 @@ class Layered(RecallSettings):
 
         return view
 
-
-class Recall:
-    """Searches each tier for a question."""
-
-    def __init__(self, services: StrategyContext, rules: Layered) -> None:
-        self._services, self._rules = services, rules
-        self._vectors, self._words = VectorSearch(services), WordSearch()
-
-    def best(self, parts: tuple[LayerItems, LayerItems], query: str) -> tuple[list[LayerHit], bool]:
-        """Return the best items of both, best first, equal ones the later first, and if the embedder answered."""
-        rules = self._rules
-        weights = {"working": rules.working, "short": rules.short, "long": rules.long}
+    def _best(
+        self,
+        services: StrategyContext,
+        searches: tuple[VectorSearch, WordSearch],
+        parts: tuple[LayerItems, LayerItems],
+        query: str,
+    ) -> tuple[list[LayerHit], bool]:
+        """Return the best items of both parts, best first, equal ones the later first, and if the embedder answered."""
+        weights = {"working": self.working, "short": self.short, "long": self.long}
         items = [*parts[0].items, *parts[1].items]
         columns = np.concatenate([part.columns.all for part in parts])
         tiers, vectors, words = columns.T
-        inside = {tier: np.flatnonzero(tiers == CODES[tier]) for tier in rules.tiers}
+        inside = {tier: np.flatnonzero(tiers == CODES[tier]) for tier in self.tiers}
         nowhere = np.zeros(0, np.int64)
-        if rules.search == "document":
+        if self.search == "document":
             inside["short"] = nowhere
 
         def take(index: TextSearch, rows: RowNumbers, places: RowNumbers) -> None:
@@ -171,46 +170,45 @@ class Recall:
         cosines: Scores | None = None
         try:
             by_vectors = [places for tier, places in inside.items() if tier != "working"]
-            take(self._vectors, vectors, np.concatenate([nowhere, *by_vectors]))
-            cosines = self._vectors.scores(query)
+            take(searches[0], vectors, np.concatenate([nowhere, *by_vectors]))
+            cosines = searches[0].scores(query)
         except ModelError as error:
-            self._services.record(Failed("embedding", str(error), "ranked by words in common"))
+            services.record(Failed("embedding", str(error), "ranked by words in common"))
         hits: list[tuple[int, LayerHit]] = []
         for tier, places in inside.items():
             scores: Scores
             if tier != "working" and cosines is not None:
                 scores = cosines[vectors[places]]
-            elif tier == "working" and rules.search == "document":
+            elif tier == "working" and self.search == "document":
                 scores = np.array([float(query.lower() in items[at].memory.text.lower()) for at in places])
             else:
-                take(self._words, words, places)
-                scores = self._words.scores(query)[words[places]]
+                take(searches[1], words, places)
+                scores = searches[1].scores(query)[words[places]]
             weighted = scores * weights[tier]
-            for number in best(scores, rules.limit):
+            for number in best(scores, self.limit):
                 if scores[number] > 0 or tier != "working":
                     at = int(places[number])
                     hits.append((at, LayerHit(items[at], tier, float(weighted[number].round(4)))))
         for part, taken in zip(parts, np.split(columns, [len(parts[0].items)]), strict=True):
             part.columns.all[:] = taken
         hits.sort(key=lambda hit: (-hit[1].score, -hit[0]))
-        return [hit for _, hit in hits[: rules.limit]], cosines is not None
+        return [hit for _, hit in hits[: self.limit]], cosines is not None
 
 
+@dataclass(slots=True, eq=False)
 class LayerItem:
     """A memory in its tier; `tier` is None once it is dropped."""
 
-    __slots__ = ("created", "expires", "memory", "place", "references", "tier")
-
-    def __init__(self, memory: Memory, tier: Tier | None, created: float | None, place: int) -> None:
-        self.memory, self.tier, self.created, self.place = memory, tier, created, place
-        self.expires: float | None = None
-        self.references = 0
+    memory: Memory
+    tier: Tier | None
+    created: float | None
+    place: int
+    expires: float | None = None
+    references: int = 0
 
     def __deepcopy__(self, memo: object) -> LayerItem:
         """Return another item of the same memory, which is shared: a copy of a conversation has very many."""
-        other = LayerItem(self.memory, self.tier, self.created, self.place)
-        other.expires, other.references = self.expires, self.references
-        return other
+        return LayerItem(self.memory, self.tier, self.created, self.place, self.expires, self.references)
 
 
 CODES: dict[Tier | None, int] = {None: -1, "working": 0, "short": 1, "long": 2}
@@ -227,7 +225,6 @@ class LayerItems:
         self.columns: Rows[np.int64] = Rows(np.int64, 3)
 
     def add(self, memory: Memory, tier: Tier, created: float | None) -> LayerItem:
-        """Append the item of a memory, and return it."""
         item = LayerItem(memory, tier, created, len(self.items))
         self.items.append(item)
         self.columns.add(np.array([[CODES[tier], -1, -1]]))

@@ -115,11 +115,6 @@ class Smart:
         """Tokens that the history may take, summary included, system messages aside."""
         return self.window - self.system - int(self.window * self.memory)
 
-    @property
-    def least(self) -> int:
-        """Score from which a message always stays."""
-        return self.levels[LEVELS.index(self.keep)]
-
     def start(self, services: StrategyContext) -> View:
         return _Compression(self, services).view
 
@@ -192,7 +187,6 @@ class MessageScores:
         self.forget()
 
     def forget(self) -> None:
-        """Forget all messages."""
         self.points: list[int] = []
         """Score of each message by itself, and for being in the first turn."""
         self.opening: list[bool] = []
@@ -356,7 +350,7 @@ class _Compression:
         """Return the unsummarised pieces in order: those left over from the last look, and the new ones."""
         smart, messages, units = self._smart, self._dialogue.messages, self._dialogue.units
         self._scores.read(messages)
-        tail = len(messages) - smart.last_messages
+        tail, least = len(messages) - smart.last_messages, smart.levels[LEVELS.index(smart.keep)]
         since = bisect_left(units.starts, units.before(self._scanned))  # a late result may have joined an earlier unit
         pieces = []
         for start in sorted({*map(units.before, self._left_over), *units.starts[since:]}):
@@ -372,7 +366,7 @@ class _Compression:
                 stays = "must"
             elif len(here) < stop - start:  # a late result: its call is summarised
                 stays = "never"
-            elif any(self._scores.opening[start:stop]) or stop > tail or score >= smart.least:
+            elif any(self._scores.opening[start:stop]) or stop > tail or score >= least:
                 stays = "must"
             tokens = sum(map(self._services.tokens, here))
             pieces.append(Piece(start, stop, here, tokens, score, stays, stop == len(messages)))

@@ -126,12 +126,12 @@ class ClaimInputs:
     def costs(self, strategy: str, model: str, base: str = "cost") -> dict[str, float]:
         """Return by conversation the cost of a strategy under one of MODELS, with its own model calls.
 
-        With `uncached` as the base it is the cost of its requests without a cache.
+        With `uncached` as the base its requests are billed without a cache.
         """
         run = self.run_of(strategy)
         bills = self.once(f"bills of {run.folder}", lambda: conversation_bills(run, list(map(Scheme, MODELS)), BUNDLED))
         bills = bills[(bills.strategy.astype(str) == spec(parse(strategy))) & (bills.model == model)]
-        amounts = bills.uncached if base == "uncached" else bills.cost + bills.cost_own
+        amounts = bills[base] + bills.cost_own
         return dict(zip(bills.conversation.astype(str), amounts.astype(float), strict=True))
 
     @cached_property

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
+from msgspec.structs import replace
 
 from ctxbench.metrics.figures import fixed
 from ctxbench.metrics.probes import recall
@@ -25,7 +26,7 @@ from ctxbench.strategies.tiers.working.traces import TRACES
 from ..folder.run import Run
 from ..tier_bench.working import Load, bounds, policy_row
 from .claim import Measured, exact, exactly
-from .inputs import ClaimInputs, of_sums
+from .inputs import MODELS, ClaimInputs, of_sums
 
 
 class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -62,7 +63,9 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     turn: int = 0
     """Compare the tokens of the calls of this turn with those of the whole history."""
     model: str = ""
-    """Bill the strategy under this model, with its own model calls."""
+    """Bill the strategy under this model, with its own model calls, or under `each` of MODELS."""
+    uncached: bool = False
+    """Whether the strategy is billed without a cache, too."""
     base: Literal["cost", "uncached"] = "uncached"
     """Base of a bill: the bill of `against`, or of the same requests without a cache."""
     recalled: int = 0
@@ -95,6 +98,9 @@ def measure_row(row: Row, inputs: ClaimInputs) -> list[Measured]:
         return [_of_policy(row, inputs)]
     if row.on != "run" and not inputs.conversations_of(row.on):
         return []
+    if row.model == "each":
+        every = (replace(row, model=model, setting=f"{model}, {row.setting}") for model in MODELS)
+        return [found for each in every for found in measure_row(each, inputs)]
     setting = row.setting or (f"{row.strategy} − {row.against}" if row.against else row.strategy)
     if row.loaded:
         found, of = of_loads(inputs, row.strategy, row.against, row.loaded)
@@ -198,7 +204,8 @@ def _at_turn(row: Row, strategy: str, inputs: ClaimInputs) -> Sample:
 def _of_bill(row: Row, strategy: str, inputs: ClaimInputs) -> Sample:
     """Return the cost of a strategy, and the bill that it saves of."""
     base = inputs.costs(row.against or strategy, row.model, row.base)
-    pairs = {name: (cost, base[name]) for name, cost in inputs.costs(strategy, row.model).items() if name in base}
+    costs = inputs.costs(strategy, row.model, "uncached" if row.uncached else "cost")
+    pairs = {name: (cost, base[name]) for name, cost in costs.items() if name in base}
     return Sample(np.array(list(pairs.values())).reshape(-1, 2), "saving", inputs.of, list(pairs))
 
 

@@ -27,8 +27,7 @@ def trip(life: Life) -> Arc:
     out = life.day_ahead(35, 90)
     back = out + timedelta(days=life.rng.randint(2, 6))
     facts: dict[str, object] = {"city": city, "purpose": purpose, "companion": companion}
-    message = life.user("trip.ask", out=out, back=back, **facts)
-    life.record(subject, message, out=out, companion=companion)
+    life.record(subject, life.user("trip.ask", out=out, back=back, **facts), out=out, companion=companion)
     offers, result = life.flights(city, out)
     life.call_tools(
         ("calendar_search", {"from": str(out), "to": str(back)}, life.agenda(out, back)[1]),
@@ -93,8 +92,7 @@ def visit(life: Life) -> Arc:
     label, place = write("visit.label"), write("address")
     subject = life.ledger.subject("visit", label)
     when, time = life.day_ahead(12, 60), life.time(8, 17)
-    message = life.user("visit.ask", label=label, day=when, time=time, place=place)
-    life.record(subject, message, day=when, place=place)
+    life.record(subject, life.user("visit.ask", label=label, day=when, time=time, place=place), day=when, place=place)
     lines, result = life.agenda(when - timedelta(days=1), when + timedelta(days=1))
     life.call_tool("calendar_search", result, **{"from": str(when), "to": str(when)})
     life.schedule(subject, label, when, time, place)
@@ -107,8 +105,7 @@ def visit(life: Life) -> Arc:
     life.user("visit.prepare", label=label)
     letter = write("visit.letter", item=item, label=label)
     result = life.letters(write("firm"), headline(label), letter, 5)
-    message = life.call_tool("email_search", result, query=headline(label))
-    life.record(subject, message, bring=(item, *spellings))
+    life.record(subject, life.call_tool("email_search", result, query=headline(label)), bring=(item, *spellings))
     life.reply("visit.ready", item=item, label=label)
     yield when - timedelta(days=2)
 
@@ -138,14 +135,12 @@ def project(life: Life) -> Arc:
     subject, title = life.ledger.subject("project", label), headline(label)
     first, other = lead.split()[0], next(name for name in (write("colleague") for _ in range(9)) if name != lead)
     budget, deadline = 500 * life.price(12, 180), life.day_ahead(40, 120)
-    message = life.user("project.tell", label=label, lead=lead, budget=budget)
-    life.record(subject, message, lead=lead, budget=budget)
+    life.record(subject, life.user("project.tell", label=label, lead=lead, budget=budget), lead=lead, budget=budget)
     life.save_note("project.note", label=label, lead=lead, budget=budget)
     life.reply("project.plan", label=label, lead=lead, advice=write.bullets("project.advice", 5, colleague=other))
     yield True
 
-    message = life.user("project.mail", label=label, lead=lead, day=deadline)
-    life.record(subject, message, deadline=deadline)
+    life.record(subject, life.user("project.mail", label=label, lead=lead, day=deadline), deadline=deadline)
     life.call_tool("email_search", life.thread(title, 5), query=title)
     body = write.sentences("project.body", 4, label=label, colleague=other)
     life.reply("project.draft", label=label, first=first, day=deadline, body=body, signoff=life.taste("signoff"))
@@ -231,19 +226,16 @@ def bill(life: Life) -> Arc:
     write = life.write
     label, price = write("bill.label"), life.price(14, 140)
     subject = life.ledger.subject("bill", label)
-    message = life.user("bill.tell", label=label, price=price)
-    life.record(subject, message, price=price)
+    life.record(subject, life.user("bill.tell", label=label, price=price), price=price)
     number, notice = life.code(2, 7), write.fields("bill.notice")
     letter = write("bill.letter", label=label, number=number, notice=notice[0])
     result = life.letters(write("firm"), headline(label), letter, 5)
-    message = life.call_tool("email_search", result, query=headline(label))
-    life.record(subject, message, number=number, notice=notice)
+    life.record(subject, life.call_tool("email_search", result, query=headline(label)), number=number, notice=notice)
     life.reply("bill.noted", label=label, price=price, year=12 * price, notice=notice[0])
     yield False
 
     new = price + life.rng.choice((-7, -4, -2, 2, 3, 5, 6, 9, 12))
-    message = life.user("bill.change", label=label, old=price, new=new)
-    life.record(subject, message, price=new)
+    life.record(subject, life.user("bill.change", label=label, old=price, new=new), price=new)
     life.save_note("bill.note", label=label, new=new)
     life.reply("bill.changed", label=label, new=new, gap=12 * abs(new - price), year=12 * new)
     yield False
@@ -274,8 +266,7 @@ def moving(life: Life) -> Arc:
     write = life.write
     address, rent, keys = write("address"), 10 * life.price(95, 240), life.day_ahead(45, 80)
     subject = life.ledger.subject("flat", write("flat.label", address=address))
-    message = life.user("flat.tell", address=address, rent=rent, day=keys)
-    life.record(subject, message, rent=rent, keys=keys)
+    life.record(subject, life.user("flat.tell", address=address, rent=rent, day=keys), rent=rent, keys=keys)
     life.save_note("flat.note", address=address, rent=rent, day=keys)
     life.schedule(subject, write("flat.event"), keys, life.time(9, 15), address)
     life.reply("flat.plan", address=address, day=keys, advice=write.bullets("flat.advice", 6))
@@ -291,14 +282,12 @@ def moving(life: Life) -> Arc:
     yield True
 
     mover, price = life.rng.choice(quotes)
-    message = life.user("flat.mover", firm=mover, price=price)
-    life.record(subject, message, mover=mover)
+    life.record(subject, life.user("flat.mover", firm=mover, price=price), mover=mover)
     life.reply("flat.hired", firm=mover, price=price, advice=write.bullets("flat.advice", 4))
     yield keys - timedelta(days=3)
 
     new = keys + timedelta(days=life.rng.randint(4, 20))
-    message = life.user("flat.later", old=keys, new=new, address=address)
-    life.record(subject, message, keys=new)
+    life.record(subject, life.user("flat.later", old=keys, new=new, address=address), keys=new)
     life.schedule(subject, write("flat.event"), new, life.time(9, 15), address)
     life.reply("flat.moved", new=new, firm=mover, advice=write.bullets("flat.advice", 3))
     yield False
@@ -324,8 +313,7 @@ def purchase(life: Life) -> Arc:
     yield delivery
 
     new = delivery + timedelta(days=life.rng.randint(2, 13))
-    message = life.user("buy.move", item=item, old=delivery, new=new)
-    life.record(subject, message, day=new)
+    life.record(subject, life.user("buy.move", item=item, old=delivery, new=new), day=new)
     life.schedule(subject, subject.label, new, life.time(8, 12), write("buy.where"))
     life.reply("buy.moved", item=item, new=new)
     yield False
@@ -365,8 +353,7 @@ def gift(life: Life) -> Arc:
     write = life.write
     label, when, limit = write("gift.label"), life.day_ahead(20, 60), 5 * life.price(6, 40)
     subject = life.ledger.subject("gift", label)
-    message = life.user("gift.ask", label=label, day=when, limit=limit)
-    life.record(subject, message, day=when, limit=limit)
+    life.record(subject, life.user("gift.ask", label=label, day=when, limit=limit), day=when, limit=limit)
     query = write("gift.query")
     offers, result = life.presents(query, limit)
     life.call_tool("web_search", result, query=query)
@@ -375,15 +362,13 @@ def gift(life: Life) -> Arc:
     life.reply("gift.offer", label=label, list=options, more=write.bullets("gift.advice", 3))
     yield True
 
-    message = life.user("gift.choose", present=present, label=label)
-    life.record(subject, message, present=present)
+    life.record(subject, life.user("gift.choose", present=present, label=label), present=present)
     life.save_note("gift.note", label=label, present=present)
     life.reply("gift.chosen", present=present, label=label)
     yield when - timedelta(days=5)
 
     new = when + timedelta(days=life.rng.choice((-2, -1, 1, 2, 3, 7)))
-    message = life.user("gift.wrong", label=label, old=when, new=new)
-    life.record(subject, message, day=new)
+    life.record(subject, life.user("gift.wrong", label=label, old=when, new=new), day=new)
     life.schedule(subject, label, new, "18:00", write("event.place"))
     life.reply("gift.corrected", label=label, old=when, new=new)
     yield False
@@ -396,8 +381,7 @@ def dinner(life: Life) -> Arc:
     guest, allergen = write("friend"), write.fields("dinner.allergen")
     subject = life.ledger.subject("dinner", label)
     facts: dict[str, object] = {"label": label, "guest": guest, "allergen": allergen[0]}
-    message = life.user("dinner.ask", day=when, count=count, **facts)
-    life.record(subject, message, day=when, allergen=allergen)
+    life.record(subject, life.user("dinner.ask", day=when, count=count, **facts), day=when, allergen=allergen)
     _look_up(life, when, when)
     facts |= {"starter": write("dish.starter"), "main": write("dish.main"), "dessert": write("dish.dessert")}
     life.reply("dinner.menu", diet=life.taste("diet"), advice=write.bullets("dinner.advice", 4), **facts)
@@ -408,8 +392,7 @@ def dinner(life: Life) -> Arc:
     yield when - timedelta(days=3)
 
     new = when + timedelta(days=life.rng.choice((1, 2, 6, 7, 8)))
-    message = life.user("dinner.move", old=when, new=new, reason=write("move.why"), **facts)
-    life.record(subject, message, day=new)
+    life.record(subject, life.user("dinner.move", old=when, new=new, reason=write("move.why"), **facts), day=new)
     life.schedule(subject, label, new, life.time(18, 19), write("dinner.where"))
     life.reply("dinner.moved", new=new, **facts)
     yield False
@@ -422,8 +405,7 @@ def race(life: Life) -> Arc:
     minutes = life.rng.randint(100, 150)
     subject = life.ledger.subject("race", label)
     target = write.fields("race.time", h=str(minutes // 60), m=f"{minutes % 60:02d}")
-    message = life.user("race.tell", label=label, day=when, target=target[0])
-    life.record(subject, message, day=when, target=target)
+    life.record(subject, life.user("race.tell", label=label, day=when, target=target[0]), day=when, target=target)
     _look_up(life, life.today, life.today + timedelta(days=7))
     weeks = "\n".join(f"{n}. {write('race.week')}" for n in range(1, 9))
     exercise, advice = life.taste("exercise"), write.sentences("race.advice", 3)
@@ -436,8 +418,7 @@ def race(life: Life) -> Arc:
 
     minutes += life.rng.choice((-6, -4, 5, 8, 12))
     new = write.fields("race.time", h=str(minutes // 60), m=f"{minutes % 60:02d}")
-    message = life.user("race.change", label=label, old=target[0], new=new[0])
-    life.record(subject, message, target=new)
+    life.record(subject, life.user("race.change", label=label, old=target[0], new=new[0]), target=new)
     life.save_note("race.note", label=label, new=new[0])
     life.reply("race.changed", label=label, new=new[0], advice=write.bullets("race.advice", 2))
     yield False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import count, repeat
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +12,12 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import Place, RecordingError
-from ..media import media_of, sized
+from ..media import media_of
 from ..model import Call, Compaction, Conversation, Media, Message, Scalar, ToolCall, Usage
 from ..source import Problems, as_text, convert, decode, objects, records
 from . import LIST, OBJECT, Fields, Reader, Recordings, as_object
-from .messages import (
-    Block,
-    History,
-    Moment,
-    assistant_message,
-    joined,
-    moment_seconds,
-    texts,
-    tool_call,
-    user_messages,
-)
+from .messages import History, Moment, joined, moment_seconds, tool_call
+from .prompts import recorded_messages
 from .requests import dollars, usage
 
 
@@ -269,35 +260,34 @@ def _reported(
 
 def _cline_converted(turn: Fields, used: Usage | None, problems: Problems) -> Iterator[Message]:
     """Yield a message of Cline's in our form, its tool results apart."""
-    where, milliseconds, content = turn.below("content"), turn.at("ts"), turn.at("content")
+    milliseconds, content = turn.at("ts"), turn.at("content")
     time = milliseconds / 1000 if milliseconds else None
-    blocks = content if isinstance(content, str) else _cline_blocks(content, where)
+    blocks = content if isinstance(content, str) else list(map(_cline_block, content))
     if turn.at("role") == "user":
-        yield from user_messages(blocks, repeat(""), where, problems, time)
+        said = recorded_messages({"role": "user", "content": blocks}, turn.place, problems, "cline", time)
+        yield from (replace(message, id="") for message in said)
     elif turn.at("role") == "assistant":
         if (metrics := turn.typed("metrics", OBJECT)) is not None:
             cost = dollars(metrics.get("cost"), turn.below("metrics.cost"), problems)
             used = usage(metrics, turn.below("metrics"), problems, cost, whole_prompt=True)
         model = turn.text("modelInfo.id|modelInfo.modelId")
         provider = turn.text("modelInfo.provider|modelInfo.providerId")
-        parts = blocks if isinstance(blocks, list) else [Block("text", blocks)]
-        message = assistant_message(parts, "", where, problems, time, Call(model, provider, used))
-        yield replace(message, thinking=message.thinking or turn.text("reasoning_content"))
+        logged = {"role": "assistant", "content": blocks}
+        message, *_ = recorded_messages(logged, turn.place, problems, "cline", time)
+        thinking = message.thinking or turn.text("reasoning_content")
+        yield replace(message, id="", thinking=thinking, call=Call(model, provider, used))
     else:
         raise RecordingError(turn.below("role"), f"unknown role {turn.at('role')!r}", "use user, assistant")
 
 
-def _cline_blocks(content: list[dict[str, Any]], place: Place) -> list[Block]:
-    """Return content blocks in Anthropic's form: files as texts, results of several parts as JSON."""
-    adapted = []
-    for block in content:
-        inner = block.get("content")
-        if block.get("type") == "file":
-            block = {"type": "text", "text": f"{block.get('path', '')}\n{inner if isinstance(inner, str) else ''}"}
-        elif isinstance(inner, list) and any(isinstance(part, dict) and "type" not in part for part in inner):
-            block = {**block, "content": msgspec.json.encode(inner).decode()}
-        adapted.append(block)
-    return decode(msgspec.json.encode(adapted), list[Block], place)
+def _cline_block(block: dict[str, Any]) -> dict[str, Any]:
+    """Return a content block in Anthropic's form: a file as text, a result of several parts as JSON."""
+    inner = block.get("content")
+    if block.get("type") == "file":
+        return {"type": "text", "text": f"{block.get('path', '')}\n{inner if isinstance(inner, str) else ''}"}
+    if isinstance(inner, list) and any(isinstance(part, dict) and "type" not in part for part in inner):
+        return {**block, "content": as_text(inner)}
+    return block
 
 
 _UNSENT_GOOSE = (
@@ -391,38 +381,29 @@ class _GooseSession:
         role, time = message.needed("role", str), message.typed("created", float)
         if role not in ("user", "assistant"):
             raise RecordingError(message.place.below("role"), f"unknown role {role!r}", "use user, assistant")
-        said, thinking, calls, media = [], [], list[ToolCall](), list[Media]()
         message.needed("content", LIST)
-        for part in message.each("content"):
-            match part.needed("type", str):
-                case "text":
-                    said.append(part.typed("text", str) or "")
-                case "thinking":
-                    thinking.append(part.typed("thinking", str) or "")
-                case "image":
-                    media.append(sized("image", {"data": part.typed("data", str) or ""}))
-                case "toolRequest" | "frontendToolRequest":
-                    if part.at("toolCall.status") == "success":
-                        name, arguments = part.needed("toolCall.value.name", str), part.at("toolCall.value.arguments")
-                        calls.append(ToolCall(part.text("id"), name, as_text(arguments or {})))
-                case "toolResponse":
-                    yield self._result(part, time)
-                case kind if kind not in _UNSENT_GOOSE:
-                    self.problems.unknown(f"goose: content of type {kind!r}", part.place)
-        if said or thinking or calls or media:
-            name, text, shown = f"m{next(self._names)}", "\n".join(said), tuple(media)
-            if role == "user":
-                yield Message(name, "user", text, time=time, media=shown)
-            else:
-                made, thought = tuple(calls), "\n".join(thinking)
-                yield Message(name, "assistant", text, made, time=time, thinking=thought, media=shown, call=Call())
+        parts = list(_goose_parts(message, self.problems))
+        logged = {"role": role, "content": parts}
+        for one in recorded_messages(logged, message.place, self.problems, "goose", time) if parts else ():
+            call = Call() if one.role == "assistant" else None
+            yield replace(one, id=f"m{next(self._names)}", call=call)
 
-    def _result(self, part: Fields, time: float | None) -> Message:
-        blocks = part.at(part.first("toolResult.value.content|toolResult.value"))
-        where = part.place.below("toolResult.value")
-        text, media, _ = texts(convert(blocks or [], list[dict[str, Any] | str], where), where, self.problems)
-        text = part.typed("toolResult.error", str) or text
-        return Message(f"m{next(self._names)}", "tool", text, answers=part.text("id"), time=time, media=media)
+
+def _goose_parts(message: Fields, problems: Problems) -> Iterator[dict[str, Any]]:
+    """Yield the parts of a message in Anthropic's form."""
+    for part in message.each("content"):
+        match part.needed("type", str):
+            case "text" | "thinking" | "image":
+                yield part.record
+            case "toolRequest" | "frontendToolRequest":
+                if part.at("toolCall.status") == "success":
+                    name, arguments = part.needed("toolCall.value.name", str), part.at("toolCall.value.arguments")
+                    yield {"type": "tool_use", "id": part.text("id"), "name": name, "input": arguments or {}}
+            case "toolResponse":
+                told = part.typed("toolResult.error", str) or part.get("toolResult.value.content|toolResult.value")
+                yield {"type": "tool_result", "tool_use_id": part.text("id"), "content": told}
+            case kind if kind not in _UNSENT_GOOSE:
+                problems.unknown(f"goose: content of type {kind!r}", part.place)
 
 
 _UNSENT_COPILOT = ("hook.", "permission.", "session.", "assistant.", "tool.", "subagent.", "skill.")

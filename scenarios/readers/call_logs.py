@@ -13,25 +13,11 @@ import msgspec
 from ..errors import Place, RecordingError
 from ..model import Call
 from ..source import Problems, decode, records
-from . import OBJECT, Fields, Reader, Recordings, anywhere, as_object
+from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere, as_object
 from .exchanges import Exchange, anthropic_response, endpoint_of
-from .http import AnthropicRequest, AnthropicResponse, HttpExchanges, anthropic_answer, anthropic_request
-from .messages import (
-    ChatMessage,
-    ChatResponse,
-    ChatTool,
-    chat_answer,
-    chat_marks,
-    chat_messages,
-    chat_tools,
-    iso_seconds,
-)
-from .requests import LoggedRequest, Responses, conversations, dollars, effort, series
-
-
-class _Logged(msgspec.Struct):
-    request: AnthropicRequest | None = None
-    response: AnthropicResponse | None = None
+from .http import HttpExchanges, logged_request
+from .messages import decoded_body, iso_seconds, iso_time
+from .requests import LoggedRequest, Responses, conversations, dollars, series
 
 
 class AnthropicMessages(Reader):
@@ -58,42 +44,21 @@ class AnthropicMessages(Reader):
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
-            yield from conversations(_anthropic_requests(path, problems), path.stem)
+            yield from conversations(_requests([path], _anthropic_call, problems), path.stem)
 
 
-def _anthropic_requests(path: Path, problems: Problems) -> Iterator[LoggedRequest]:
-    responses = Responses(problems)
-    for place, raw in records(path, problems):
-        with problems.collect():
-            logged = decode(raw, _Logged, place)
-            if logged.request is None:
-                yield anthropic_request(decode(raw, AnthropicRequest, place), None, place, place, problems)
-            elif responses.new(logged.response.id if logged.response else None, place.at("response.id")):
-                yield anthropic_request(
-                    logged.request, logged.response, place.at("request"), place.at("response"), problems
-                )
+def _anthropic_call(log: Fields, responses: Responses) -> LoggedRequest | None:
+    asked, answered = log, Fields({}, log.place)
+    if log.typed("request", OBJECT) is not None:
+        asked = Fields(log.at("request"), log.below("request"))
+        answered = Fields(log.typed("response", OBJECT) or {}, log.below("response"))
+    asked.needed("messages", LIST)
+    if not responses.new(answered.text("id"), answered.below("id")):
+        return None
+    return logged_request(asked, answered, responses.problems, "anthropic_messages", Call(provider="anthropic"))
 
 
-class _Options(msgspec.Struct):
-    tools: list[ChatTool] | None = None
-    thinking: Any = None
-    reasoning_effort: Any = None
-
-    def asked(self, messages: Sequence[ChatMessage]) -> Call:
-        """Return what a request with these options says of its call."""
-        marks = tuple(chat_marks(messages, self.tools or ()))
-        return Call(marks=marks, effort=effort(self.thinking, self.reasoning_effort))
-
-
-class _Stamp(msgspec.Struct):
-    timestamp: float | None = None
-
-
-class _Log(_Stamp, kw_only=True):
-    messages: list[ChatMessage]
-    response: ChatResponse
-    kwargs: _Options = msgspec.field(default_factory=_Options)
-    cost: Any = None
+_OPTIONS = ("tools", "thinking", "reasoning_effort")
 
 
 class LitellmLog(Reader):
@@ -122,13 +87,13 @@ def _first_stamp(path: Path) -> float:
     """Return the time of a file's first answer. A damaged file gives 0; its errors come when it is read."""
     try:
         for place, raw in records(path, Problems()):
-            return decode(raw, _Stamp, place).timestamp or 0.0
+            return Fields(decode(raw, OBJECT, place), place).typed("timestamp", float) or 0.0
     except RecordingError:
         pass
     return 0.0
 
 
-_Reading = Callable[[bytes, Place, Responses], LoggedRequest | None]
+_Reading = Callable[[Fields, Responses], LoggedRequest | None]
 """Function of a record that returns its call; None if its response was read before."""
 
 
@@ -138,31 +103,23 @@ def _requests(files: Sequence[Path], read: _Reading, problems: Problems) -> Iter
         with problems.collect():  # the file has no records; the others of its folder may
             for place, raw in records(path, problems):
                 with problems.collect():
-                    if (request := read(raw, place, responses)) is not None:
+                    if (request := read(Fields(decoded_body(raw, place), place), responses)) is not None:
                         yield request
 
 
-def _litellm_call(raw: bytes, place: Place, responses: Responses) -> LoggedRequest | None:
-    log, problems = decode(raw, _Log, place), responses.problems
-    if not responses.new(log.response.id, place.at("response.id")):
+def _litellm_call(log: Fields, responses: Responses) -> LoggedRequest | None:
+    log.needed("messages", LIST)
+    log.needed("response.choices", LIST)
+    answered, time = Fields(log.at("response"), log.below("response")), log.typed("timestamp", float)
+    if not responses.new(answered.text("id"), answered.below("id")):
         return None
-    messages = chat_messages(log.messages, place.at("messages"), problems)
-    cost = dollars(log.cost, place.at("cost"), problems)
-    call, answered = log.kwargs.asked(log.messages), place.at("response")
-    answer = chat_answer(log.response, f"m{len(messages)}", answered, problems, call, log.timestamp, cost)
-    return LoggedRequest(place, messages, answer, chat_tools(log.kwargs.tools))
+    cost = dollars(log.at("cost"), log.below("cost"), responses.problems)
+    options = {name: log.at(f"kwargs.{name}") for name in _OPTIONS}
+    asked = Fields({"messages": log.at("messages"), **options}, log.place)
+    return logged_request(asked, answered, responses.problems, "litellm_log", Call(), time, cost=cost)
 
 
 _EPISODE = re.compile(r"episode-(\d+)")
-
-
-class _Record(msgspec.Struct):
-    model: str
-    messages: list[ChatMessage]
-    original_response: str
-    optional_params: _Options = msgspec.field(default_factory=_Options)
-    start_time: str | None = None
-    custom_llm_provider: str | None = None
 
 
 class TerminalBench(Reader):
@@ -206,27 +163,18 @@ def _number(path: Path) -> int:
     return int(episode[1]) if episode else 0
 
 
-def _trial_call(raw: bytes, place: Place, responses: Responses) -> LoggedRequest | None:
-    record, problems = decode(raw, _Record, place), responses.problems
-    where, text = place.at("original_response"), record.original_response.encode()
-    keys = decode(text, dict[str, msgspec.Raw], where).keys()
-    name, (provider, _, model) = f"m{len(record.messages)}", record.model.rpartition("/")
-    asked = msgspec.structs.replace(
-        record.optional_params.asked(record.messages),
-        model=model,
-        provider=record.custom_llm_provider or provider,
-        started=iso_seconds(record.start_time, place.at("start_time")) if record.start_time else None,
-    )
-    kind: type[ChatResponse | AnthropicResponse] = ChatResponse if "choices" in keys else AnthropicResponse
-    response = decode(text, kind, where)
-    if not responses.new(response.id, where):
+def _trial_call(record: Fields, responses: Responses) -> LoggedRequest | None:
+    provider, _, model = record.needed("model", str).rpartition("/")
+    record.needed("messages", LIST)
+    where, text = record.below("original_response"), record.needed("original_response", str)
+    answered = Fields(decoded_body(text.encode(), where), where)
+    if not responses.new(answered.text("id"), where):
         return None
-    if isinstance(response, ChatResponse):
-        answer = chat_answer(response, name, where, problems, asked)
-    else:
-        answer = anthropic_answer(response, name, where, problems, asked)
-    messages = chat_messages(record.messages, place.at("messages"), problems)
-    return LoggedRequest(place, messages, answer, chat_tools(record.optional_params.tools))
+    started = iso_time(record, "start_time")
+    call = Call(model, record.typed("custom_llm_provider", str) or provider, started=started)
+    options = {name: record.at(f"optional_params.{name}") for name in _OPTIONS}
+    asked = Fields({"messages": record.at("messages"), **options}, record.place)
+    return logged_request(asked, answered, responses.problems, "terminal_bench", call)
 
 
 _BEDROCK = "https://bedrock-runtime.amazonaws.com/model"
@@ -287,10 +235,10 @@ def _pair(record: dict[str, Any], place: Place) -> Exchange | None:
         return _exchange(f"{_GEMINI}/{model}:generateContent", "generate", request, response, *names)
     if "input" in request:
         return _exchange("https://api.openai.com/v1/responses", "responses", request, response, *names)
-    if "done" in response:
-        asked = request.get("messages")
-        request = {**request, "messages": [*map(_chat_message, asked)] if isinstance(asked, list) else asked}
-        response = _chat_response(response)
+    if "done" in response:  # Ollama's
+        counts = {"prompt_tokens": response.get("prompt_eval_count"), "completion_tokens": response.get("eval_count")}
+        choice = {"message": response.get("message"), "finish_reason": response.get("done_reason")}
+        response = {"choices": [choice], "model": response.get("model") or "", "usage": counts}
     elif "choices" not in response:
         return _exchange(f"{_BEDROCK}/{model}/converse", "converse", request, response, *names)
     return _exchange("", "chat", request, response, *names)
@@ -316,24 +264,6 @@ def _exchange(
 ) -> Exchange:
     bodies = msgspec.json.encode(request), msgspec.json.encode(response)
     return Exchange(url, endpoint, *bodies, asked, answered, started, None)
-
-
-def _chat_response(response: dict[str, Any]) -> dict[str, Any]:
-    """Return Ollama's response in OpenAI's form."""
-    counts = {"prompt_tokens": response.get("prompt_eval_count"), "completion_tokens": response.get("eval_count")}
-    choice = {"message": _chat_message(response.get("message")), "finish_reason": response.get("done_reason")}
-    return {"choices": [choice], "model": response.get("model") or "", "usage": counts}
-
-
-def _chat_message(message: Any) -> Any:
-    """Return a message of Ollama's in OpenAI's form: its images stand beside the text, its reasoning is `thinking`."""
-    if not isinstance(message, dict):
-        return message
-    content, images = message.get("content"), message.get("images")
-    if isinstance(images, list):
-        shown = ({"type": "image_url", "image_url": {"url": f"data:;base64,{data}"}} for data in images)
-        content = [{"type": "text", "text": content or ""}, *shown]
-    return {**message, "content": content, "reasoning_content": message.get("thinking")}
 
 
 _API = "https://api.openai.com"

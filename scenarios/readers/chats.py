@@ -14,10 +14,10 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import Place, RecordingError
-from ..media import media_of, sized
+from ..media import sized
 from ..model import Call, Conversation, Media, Message, Role, Scalar, Tool, ToolCall
-from ..source import Problems, decode, json_text, records, whole_file
-from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere, text_of
+from ..source import Problems, decode, records, whole_file
+from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere, as_object, text_of
 from .messages import (
     ChatMessage,
     ChatTool,
@@ -25,12 +25,13 @@ from .messages import (
     chat_message,
     chat_messages,
     chat_tools,
+    in_order,
     iso_time,
     joined,
     role_of,
-    texts,
     tool,
 )
+from .prompts import Stored, stored_messages
 from .requests import numbered
 from .spans import span_records
 
@@ -84,7 +85,8 @@ def _chats(path: Path, problems: Problems) -> Recordings:
     single, last_call, unnamed = History(problems), "", 0
     for place, raw in records(path, problems):
         try:
-            if not raw.startswith(b"[") and _is_message(raw, place):
+            kind = None if raw.startswith(b"[") else decode(raw, _Kind, place)
+            if kind is not None and kind.role is not msgspec.UNSET and kind.messages is msgspec.UNSET:
                 message = decode(raw, ChatMessage, place)
                 said = chat_message(message, f"m{len(single.messages)}", place, problems, last_call)
                 single.add(said, place)
@@ -113,11 +115,6 @@ def _chat(raw: bytes, place: Place, problems: Problems) -> Conversation:
     messages = chat_messages(chat.messages, place.at("messages"), problems)
     names = (str(name) for name in (chat.id, chat.conversation_id, chat.thread_id) if name is not None)
     return Conversation(next(names, _UNNAMED), messages, tools=chat_tools(chat.tools))
-
-
-def _is_message(raw: bytes, place: Place) -> bool:
-    kind = decode(raw, _Kind, place)
-    return kind.role is not msgspec.UNSET and kind.messages is msgspec.UNSET
 
 
 _ROLES: dict[str, Role] = {
@@ -218,20 +215,15 @@ class ShareMessages:
             return Message(name, role, text, answers=call.id, name=call.name)
         calls: tuple[ToolCall, ...] = ()
         if speaker == "function_call":
-            field = "value" if isinstance(turn.value, str) else "content"
-            calls, text = _function_calls(text, name, place.below(field)), ""
+            where, raw = place.below("value" if isinstance(turn.value, str) else "content"), text.encode()
+            several = text.lstrip().startswith("[")
+            functions = decode(raw, list[_Function], where) if several else [decode(raw, _Function, where)]
+            calls, text = tuple(_call(each, f"{name}c{n}", where) for n, each in enumerate(functions)), ""
         elif role == "assistant":
             calls, text = _hermes_calls(text, name, place)
         if calls:
             self.open = list(calls)
         return Message(name, role, text, calls)
-
-
-def _function_calls(text: str, name: str, place: Place) -> tuple[ToolCall, ...]:
-    """Return the calls of a function_call's value."""
-    raw, several = text.encode(), text.lstrip().startswith("[")
-    functions = decode(raw, list[_Function], place) if several else [decode(raw, _Function, place)]
-    return tuple(_call(function, f"{name}c{n}", place) for n, function in enumerate(functions))
 
 
 def _hermes_calls(text: str, name: str, place: Place) -> tuple[tuple[ToolCall, ...], str]:
@@ -251,7 +243,7 @@ def _hermes_calls(text: str, name: str, place: Place) -> tuple[tuple[ToolCall, .
 
 def _call(function: _Function, name: str, place: Place) -> ToolCall:
     """Return a call with the id `name`. Its arguments are recorded as an object, or as the text of one."""
-    text = json_text(function.arguments)
+    text = bytes(function.arguments).decode()
     return ToolCall(name, function.name, decode(text.encode(), str, place) if text.startswith('"') else text)
 
 
@@ -290,13 +282,12 @@ class ClaudeAi(Reader):
         for path in files:
             for place, raw in span_records(path, problems):
                 with problems.collect():
-                    chat, history = Fields(decode(raw, OBJECT, place), place), History(problems)
+                    chat = Fields(decode(raw, OBJECT, place), place)
                     name, _ = chat.needed("uuid", str), chat.needed("chat_messages", LIST)
                     said = list(chat.each("chat_messages"))
-                    for at in _branch(chat, said, problems):
-                        _add(said[at], history)
-                    if said:
-                        yield place, Conversation(name, history.in_order())
+                    stored = (_exported(said[at], f"chat_messages[{at}]") for at in _branch(chat, said, problems))
+                    if messages := stored_messages(stored, place, problems, "claude_ai"):
+                        yield place, Conversation(name, in_order(messages))
                     else:
                         problems.unknown("claude_ai: conversation without messages", place)
 
@@ -316,59 +307,20 @@ def _branch(chat: Fields, said: Sequence[Fields], problems: Problems) -> list[in
     return [*reversed(branch)]
 
 
-def _add(said: Fields, history: History) -> None:
-    """Add a message of the export, split at its tools' results."""
+def _exported(said: Fields, at: str) -> Stored:
+    """Return a message of the export in Anthropic's form."""
     if (sender := said.needed("sender", str)) not in ("human", "assistant"):
         raise RecordingError(said.place.below("sender"), f"unknown sender {sender!r}", "use human, assistant")
-    time, place = iso_time(said, "created_at"), said.place
-    parts = list(said.each("content")) or [Fields({"type": "text", "text": said.at("text")}, said.below("content[0]"))]
-    if sender == "human":
-        attached = (one.get("extracted_content") for one in said.typed("attachments", list[dict[str, Any]]) or ())
-        text = joined(chain((part.typed("text", str) or "" for part in parts), map(text_of, attached)))
-        media = tuple(filter(None, map(_file, said.typed("files", LIST) or ())))
-        history.add(Message("", "user", text, time=time, media=media), place)
-        return
-    answer, open_calls = list[Fields](), list[str]()
-    for part in parts:
-        if part.needed("type", str) != "tool_result":
-            answer.append(part)
-            continue
-        if answer:
-            open_calls += _answer(answer, None, place, history)
-            answer = []
-        named = part.text("tool_use_id") or (open_calls[0] if open_calls else None)
-        open_calls = [name for name in open_calls if name != named]
-        output = part.typed("content", str | dict[str, Any] | list[dict[str, Any] | str])  # type: ignore[arg-type]
-        output = [output] if isinstance(output, dict) else output
-        text, media, _ = texts(output, part.place.below("content"), history.problems)
-        history.add(Message("", "tool", text, (), named, part.text("name"), media=media), part.place)
-    if answer:
-        _answer(answer, time, place, history)
-
-
-def _answer(parts: list[Fields], time: float | None, place: Place, history: History) -> list[str]:
-    """Add an answer of the model; return the ids of its tool calls."""
-    name, calls, said, thinking = history.next, list[ToolCall](), list[str](), list[str]()
-    for part in parts:
-        kind = part.at("type")
-        if kind == "tool_use":
-            arguments = msgspec.json.encode(part.at("input") or {}).decode()
-            calls.append(ToolCall(part.text("id") or f"{name}c{len(calls)}", part.text("name"), arguments))
-        elif kind == "thinking":
-            thinking.append(part.typed("thinking", str) or "")
-        elif (text := part.typed("text", str)) is not None:
-            said.append(text)
-        elif kind not in ("text", *_UNSENT):
-            history.problems.unknown(f"claude_ai: part of type {kind!r}", part.place)
-    thought, call = joined(thinking), Call(provider="anthropic")
-    history.add(Message(name, "assistant", joined(said), tuple(calls), time=time, thinking=thought, call=call), place)
-    return [call.id for call in calls]
-
-
-def _file(shared: Any) -> Media | None:
-    """Return a shared file, whose kind its name tells."""
-    name = str(shared.get("file_name")) if isinstance(shared, dict) else ""
-    return media_of({"type": "file", "mime": guess_type(name)[0] or ""})
+    time, parts = iso_time(said, "created_at"), said.typed("content", list[dict[str, Any]])
+    parts = parts or [{"type": "text", "text": said.typed("text", str) or ""}]
+    if sender == "assistant":
+        parts = [part for part in parts if part.get("type") not in _UNSENT]
+        return Stored(at, {"role": sender, "content": parts}, Call(provider="anthropic"), time)
+    attached = (one.get("extracted_content") for one in said.typed("attachments", list[dict[str, Any]]) or ())
+    text = joined(map(text_of, chain((part.get("text") for part in parts), attached)))
+    names = (as_object(shared).get("file_name") for shared in said.typed("files", LIST) or ())
+    files = ({"type": "file", "mime": guess_type(str(name))[0] or ""} for name in names)
+    return Stored(at, {"role": "user", "content": [{"type": "text", "text": text}, *files]}, None, time)
 
 
 class ChatGpt(Reader):

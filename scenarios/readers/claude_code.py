@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Conversation, Message, Scalar
 from ..source import Problems, decode, objects
 from . import Fields, Reader, Recordings
-from .messages import Block, Content, History, Moment, assistant_message, blocks, moment_seconds, user_messages
+from .messages import History, Moment, decoded_body, moment_seconds
+from .prompts import recorded_messages
 from .requests import context_edits, dollars, response_usage, tier
 
 # Lines that are not sent: what the screen shows, snapshots of files, settings and titles.
@@ -49,17 +51,7 @@ class _Progress(msgspec.Struct, rename="camel"):
     message: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
-class _User(msgspec.Struct):
-    content: Content
-
-
-class _Assistant(msgspec.Struct):
-    content: Content
-    id: str = ""
-    model: str = ""
-    stop_reason: str | None = None
-    usage: Any = None
-    context_management: Any = None
+_CONTENT: Any = str | list[dict[str, Any]]
 
 
 class _Line(NamedTuple):
@@ -67,12 +59,14 @@ class _Line(NamedTuple):
 
     place: Place
     entry: _Entry
-    message: _User | _Assistant | None
+    message: Fields | None
 
     @property
     def response(self) -> str:
         """Id that the lines of one response share; empty for other lines."""
-        return (self.entry.request_id or self.message.id) if isinstance(self.message, _Assistant) else ""
+        if self.message is None or self.entry.type != "assistant":
+            return ""
+        return self.entry.request_id or self.message.text("id")
 
 
 class ClaudeCode(Reader):
@@ -150,14 +144,21 @@ def _agents_line(entry: _Entry, agents: dict[str, str], place: Place) -> tuple[_
     return part, where
 
 
-def _recorded_message(entry: _Entry, place: Place) -> _User | _Assistant | None:
+def _recorded_message(entry: _Entry, place: Place) -> Fields | None:
     if entry.type not in ("user", "assistant"):
         return None
     if entry.message is msgspec.UNSET:
         what = f"a line of type {entry.type} without a message"
         raise RecordingError(place.below("message"), what, "remove the line")
-    where = place.below("message")
-    return decode(entry.message, _User, where) if entry.type == "user" else decode(entry.message, _Assistant, where)
+    message = Fields(decoded_body(bytes(entry.message), place.below("message")), place.below("message"))
+    message.needed("content", _CONTENT, blank=True)
+    for name in ("id", "model", "stop_reason"):
+        message.typed(name, str)
+    for block in message.each("content") if isinstance(message.at("content"), list) else ():
+        block.typed("text", str)
+        for name in ("id", "name") if block.needed("type", str) == "tool_use" else ():
+            block.needed(name, str)
+    return message
 
 
 class _Tree:
@@ -178,8 +179,8 @@ class _Tree:
             self.groups.append(self._group(at))
             if line.response:
                 self.responses.setdefault(line.response, []).append(at)
-            said = blocks(line.message.content) if isinstance(line.message, _User) else None
-            results_alone = said is not None and all(block.type == "tool_result" for block in said)
+            said = line.message.at("content") if line.message is not None and line.entry.type == "user" else None
+            results_alone = isinstance(said, list) and all(block.get("type") == "tool_result" for block in said)
             if results_alone and (parent := self._parent(at)) is not None:
                 self.results.setdefault(parent, []).append(at)
 
@@ -198,7 +199,11 @@ class _Tree:
         main = next((group for group in reversed(self.groups) if not group[1]), None)
         for group in sorted(branches, key=lambda group: (group != main, members[group][0])):
             session, agent = group
-            chosen = self._with_responses(branches[group])
+            # The branch, the other lines of its responses, and the tool results that hang on these.
+            names = {self.lines[at].response for at in branches[group]} - {""}
+            responses = [at for name in names for at in self.responses[name]]
+            results = [result for at in responses for result in self.results.get(at, ())]
+            chosen = branches[group].union(responses, results)
             if not any(self.lines[at].message for at in chosen):
                 continue
             meta: dict[str, Scalar] = {"off_branch": len(set(members[group]) - chosen)}
@@ -242,13 +247,6 @@ class _Tree:
             at = self._parent(at)
         return branch
 
-    def _with_responses(self, branch: set[int]) -> set[int]:
-        """Return the branch, the other lines of its responses, and the tool results that hang on these."""
-        names = {self.lines[at].response for at in branch} - {""}
-        responses = [at for name in names for at in self.responses[name]]
-        results = [result for at in responses for result in self.results.get(at, ())]
-        return branch.union(responses, results)
-
 
 def _conversation(name: str, branch: Sequence[_Line], meta: dict[str, Scalar], problems: Problems) -> Conversation:
     history = History(problems)
@@ -270,7 +268,7 @@ def _conversation(name: str, branch: Sequence[_Line], meta: dict[str, Scalar], p
             if not compactions or compactions[-1].summary or compactions[-1].after != history.last:
                 compactions.append(_compaction(entry, history.messages, group[0].place))
             summary = "\n".join(message.text for message in messages)
-            compactions[-1] = msgspec.structs.replace(compactions[-1], summary=summary, hidden="")
+            compactions[-1] = replace(compactions[-1], summary=summary, hidden="")
         else:
             for message in messages:
                 history.add(message, group[0].place.below("message"))
@@ -290,32 +288,35 @@ def _messages(group: Sequence[_Line], problems: Problems) -> Iterator[Message]:
     """Yield the one message of a response's lines, or the messages of a user's line; nothing for other lines."""
     first, last = group[0], group[-1]
     time = moment_seconds(last.entry.timestamp)
-    place = first.place.below("message.content")
-    if isinstance(first.message, _User):
+    if first.message is None or last.message is None:
+        return
+    place, content = first.message.place, first.message.at("content")
+    if first.entry.type == "user":
         names = chain([first.entry.uuid], (f"{first.entry.uuid}.{n}" for n in count(1)))
-        yield from user_messages(first.message.content, names, place, problems, time)
-    elif isinstance(last.message, _Assistant):
-        content: list[Block] = []
-        for line in group:
-            if isinstance(line.message, _Assistant):
-                content += blocks(line.message.content)
-        # Up to some 2.1.4x the earlier lines of a response have an unfinished count of its output.
-        yield assistant_message(content, first.entry.uuid, place, problems, time, _call(last.message, last, problems))
+        said = recorded_messages({"role": "user", "content": content}, place, problems, "claude_code", time)
+        yield from (replace(message, id=name) for message, name in zip(said, names, strict=False))
+        return
+    parts = [line.message.at("content") for line in group if line.message is not None]
+    content = [one for part in parts for one in ([{"type": "text", "text": part}] if isinstance(part, str) else part)]
+    logged = {"role": "assistant", "content": content}
+    message, *_ = recorded_messages(logged, place, problems, "claude_code", time)
+    # Up to some 2.1.4x the earlier lines of a response have an unfinished count of its output.
+    yield replace(message, id=first.entry.uuid, call=_call(last.message, last, problems))
 
 
-def _call(message: _Assistant, line: _Line, problems: Problems) -> Call | None:
-    if message.model == "<synthetic>":  # a notice of the program's own: no model was called
+def _call(message: Fields, line: _Line, problems: Problems) -> Call | None:
+    model, reported, managed = message.text("model"), message.at("usage"), "context_management"
+    if model == "<synthetic>":  # a notice of the program's own: no model was called
         return None
     cost = dollars(line.entry.cost, line.place.below("costUSD"), problems)
-    place = line.place.below("message.usage")
-    used, iterations = response_usage(message.usage, place, problems, cost)
+    used, iterations = response_usage(reported, message.below("usage"), problems, cost)
     return Call(
-        message.model,
+        model,
         "anthropic",
         used,
-        stop=message.stop_reason or "",
+        stop=message.text("stop_reason"),
         iterations=iterations,
         request_id=line.response,
-        tier=tier(message.usage),
-        edits=context_edits(message.context_management, line.place.below("message.context_management"), problems),
+        tier=tier(reported),
+        edits=context_edits(message.at(managed), message.below(managed), problems),
     )

@@ -7,25 +7,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from ..errors import Place
-from ..model import Call, Compaction, Conversation, Message, Scalar, Tool
-from ..source import Problems, decode, objects
-from . import Reader, Recordings, text_of
+from ..model import Call, Compaction, Conversation, Media, Message, Scalar, Tool, ToolCall
+from ..source import Problems, as_text, decode, objects
+from . import OBJECT, Fields, Reader, Recordings
 from .messages import (
     COMPACTIONS,
     ENCRYPTED,
+    HOSTED,
     IS_ENCRYPTED,
     OUTPUTS,
+    TOOL_CALLS,
     History,
-    Item,
     Moment,
-    RecordedItem,
-    is_answer,
-    item_text,
-    reply,
+    joined,
     role_of,
+    texts,
     tool,
 )
 from .requests import usage
@@ -35,52 +34,7 @@ _IGNORED_ITEMS = ("ghost_snapshot", "compaction_trigger")
 _IGNORED_ROWS = ("world_state", "inter_agent_communication_metadata")
 # Rows that a fork copies are written at once; the first reply of its own takes longer than that.
 _COPYING = 1.0
-
-
-class _Row(msgspec.Struct):
-    type: str
-    timestamp: Moment
-    payload: msgspec.Raw
-
-
-class _Instructions(msgspec.Struct):
-    text: str = ""
-
-
-class _DynamicTool(msgspec.Struct, rename="camel"):
-    name: str
-    description: str = ""
-    input_schema: dict[str, Any] = {}
-    defer_loading: bool = False
-    tools: list[_DynamicTool] = []
-    """Tools of a namespace."""
-
-
-class _Session(msgspec.Struct):
-    id: str = ""
-    forked_from_id: str | None = None
-    cli_version: str = ""
-    model_provider: str | None = None
-    base_instructions: _Instructions | None = None
-    dynamic_tools: list[_DynamicTool] | None = None
-
-
-class _Turn(msgspec.Struct):
-    model: str = ""
-    effort: str | None = None
-
-
-class _Compacted(msgspec.Struct):
-    message: str = ""
-    replacement_history: list[Item] | None = None
-
-
-class _Event(msgspec.Struct):
-    type: str
-    info: dict[str, Any] | None = None
-    num_turns: int = 0
-    time_to_first_token_ms: float | None = None
-    thread_settings: dict[str, Any] | None = None
+_CONTENT: Any = str | list[dict[str, Any] | str]
 
 
 class Codex(Reader):
@@ -117,7 +71,7 @@ class Codex(Reader):
             session = _Rollout(problems, History(problems))
             for place, raw in objects(path, problems):
                 with problems.collect():
-                    session.add(decode(raw, _Row, place), place)
+                    session.add(Fields(decode(raw, OBJECT, place), place))
             if session.history.messages:
                 yield Place(str(path)), session.conversation(path.stem)
 
@@ -128,14 +82,18 @@ class _Rollout:
 
     problems: Problems
     history: History
-    session: _Session | None = None
-    parent: str | None = None
-    turn: _Turn = field(default_factory=_Turn)
+    session: Fields | None = None
+    """The first `session_meta` row."""
+    parent: str = ""
+    model: str = ""
+    effort: str = ""
+    tools: tuple[Tool, ...] = ()
     compactions: list[Compaction] = field(default_factory=list)
     hosted: int = 0
     rolled_back: int = 0
     _began: float = 0.0
-    _reply: list[RecordedItem] = field(default_factory=list)
+    # Items of the reply so far, each with its text, media and summary.
+    _reply: list[tuple[Fields, str, tuple[Media, ...], str]] = field(default_factory=list)
     # Time of its last item.
     _replied: float | None = None
     # Place in the history of the reply whose token_count row is still to come.
@@ -148,96 +106,119 @@ class _Rollout:
     # Places in the history at which the user's turns begin.
     _turns: list[int] = field(default_factory=list)
 
-    def add(self, row: _Row, place: Place) -> None:
+    def add(self, row: Fields) -> None:
         """Add the next row. Raises RecordingError if it cannot be read."""
-        where, written = place.at("payload"), row.timestamp.timestamp()
+        kind, written = row.needed("type", str), row.needed("timestamp", Moment).timestamp()
+        payload = Fields(row.needed("payload", OBJECT), row.below("payload"))
         # A fork writes its parent's rows anew when it begins: their times say nothing about when they were said.
         time = None if self.parent and written - self._began < _COPYING else written
-        match row.type:
+        match kind:
             case "session_meta":
-                session = decode(row.payload, _Session, where)
+                tools, name = tuple(_offered(payload.each("dynamic_tools"))), payload.typed("id", str) or ""
                 if self.session is None:
-                    self.session, self.parent, self._began = session, session.forked_from_id, written
-                elif session.id != self.session.id:
-                    self.parent = self.parent or session.id
+                    self.session, self.tools, self._began = payload, tools, written
+                    self.parent = payload.typed("forked_from_id", str) or ""
+                elif name != self.session.text("id"):
+                    self.parent = self.parent or name
             case "turn_context":
-                self.turn = decode(row.payload, _Turn, where)
+                self.model, self.effort = (payload.typed(name, str) or "" for name in ("model", "effort"))
             case "response_item":
-                self._item(decode(row.payload, Item, where), time, where)
+                self._item(payload, time)
             case "event_msg":
-                self._event(decode(row.payload, _Event, where), time, where)
+                self._event(payload, time)
             case "compacted":
-                self._compact(decode(row.payload, _Compacted, where), time, where)
-            case _ if row.type not in _IGNORED_ROWS:
-                self.problems.unknown(f"codex: row of type {row.type!r}", place)
+                self._compact(payload, time)
+            case _ if kind not in _IGNORED_ROWS:
+                self.problems.unknown(f"codex: row of type {kind!r}", row.place)
 
     def conversation(self, stem: str) -> Conversation:
         """Return the session; a session without a `session_meta` row has the file's name as its id."""
         self._close()
-        session = self.session or _Session()
-        prompt = session.base_instructions.text if session.base_instructions is not None else ""
+        session = self.session or Fields({}, Place(""))
+        prompt = session.text("base_instructions.text")
         system = (Message("instructions", "system", prompt),) if prompt else ()
-        told = {"parent": self.parent, "version": session.cli_version, "provider": session.model_provider}
+        told = {
+            "parent": self.parent,
+            "version": session.text("cli_version"),
+            "provider": session.text("model_provider"),
+        }
         meta: dict[str, Scalar] = {"off_branch": self.rolled_back, "hosted_tool_calls": self.hosted}
         meta |= {name: value for name, value in told.items() if value}
-        return Conversation(
-            session.id or stem,
-            (*system, *self.history.in_order()),
-            tools=tuple(_offered(session.dynamic_tools or ())),
-            compactions=tuple(self.compactions),
-            meta=meta,
-        )
+        messages, compactions = (*system, *self.history.in_order()), tuple(self.compactions)
+        return Conversation(session.text("id") or stem, messages, tools=self.tools, compactions=compactions, meta=meta)
 
-    def _item(self, item: Item, time: float | None, place: Place) -> None:
-        if item.type in OUTPUTS:
+    def _item(self, item: Fields, time: float | None) -> None:
+        kind = item.typed("type", str) or "message"
+        role = role_of(item.typed("role", str) or "", item.place) if kind == "message" else None
+        if kind in OUTPUTS or (kind == "message" and role != "assistant"):
             self._close()
-            text, media = item_text(item.output, place.at("payload.output"), self.problems)
-            self.history.add(Message("", "tool", text, answers=item.call_id or "", time=time, media=media), place)
-        elif item.type == "message" and role_of(item.role, place) != "assistant":
-            self._close()
-            text, media = item_text(item.content, place.at("payload.content"), self.problems)
-            self.history.add(Message("", role_of(item.role, place), text, time=time, media=media), place)
-        elif is_answer(item):
+            at = "content" if role else "output.content|output"  # older versions wrote outputs as objects
+            text, media = self._said(item, at)
+            answers = None if role else item.text("call_id")
+            self.history.add(Message("", role or "tool", text, answers=answers, time=time, media=media), item.place)
+        elif kind in ("message", "reasoning", *TOOL_CALLS, *HOSTED):
+            if kind in TOOL_CALLS[:2]:
+                item.needed("call_id", str)
+                item.needed("name", str)
+            self._reply.append((item, *self._said(item, "content"), self._said(item, "summary")[0]))
             self._unpaid = None
-            self._reply.append(RecordedItem(item, place))
             self._replied = time
-        elif item.type not in (*_IGNORED_ITEMS, *COMPACTIONS):
-            self.problems.unknown(f"codex: item of type {item.type!r}", place)
+        elif kind not in (*_IGNORED_ITEMS, *COMPACTIONS):
+            self.problems.unknown(f"codex: item of type {kind!r}", item.place)
+
+    def _said(self, item: Fields, at: str) -> tuple[str, tuple[Media, ...]]:
+        """Return content as text and media."""
+        text, media, _ = texts(item.typed(at, _CONTENT), item.below(at.rpartition("|")[2]), self.problems)
+        return text, media
 
     def _close(self) -> None:
         """Turn the items of the reply, if there are any, into its message."""
         if not self._reply:
             return
-        call = Call(self.turn.model, "codex", effort=self.turn.effort or "", tier=self._tier)
-        message, hosted = reply(self._reply, self.history.next, self.problems, self._replied, call)
-        place = self._reply[-1].place
-        self._reply = []
-        self.hosted += hosted
-        self.history.add(message, place)
+        text, thinking, calls, media, hidden = [], [], list[ToolCall](), list[Media](), False
+        for item, said, shown, summary in self._reply:
+            kind = item.text("type") or "message"
+            if kind == "message":
+                text.append(said)
+                media += shown
+            elif kind == "reasoning":
+                thinking += [summary, said]
+                hidden = hidden or not (summary or said)
+            elif kind in HOSTED:
+                self.hosted += 1
+            else:  # the input of a custom tool is a text, that of a local shell its action
+                name = item.text("call_id") or f"{self.history.next}c{len(calls)}"
+                arguments = as_text(item.get("arguments|input|action") or {})
+                calls.append(ToolCall(name, item.text("name") or kind.removesuffix("_call"), arguments))
+        call = Call(self.model, "codex", effort=self.effort, tier=self._tier)
+        message = Message(self.history.next, "assistant", joined(text), tuple(calls), time=self._replied, call=call)
+        place, self._reply = self._reply[-1][0].place, []
+        thought = joined(thinking)
+        self.history.add(replace(message, thinking=thought, thinking_hidden=hidden, media=tuple(media)), place)
         self._unpaid = len(self.history.messages) - 1
         self._turn_reply = self._unpaid if self._turn_reply is None else self._turn_reply
 
-    def _event(self, event: _Event, time: float | None, place: Place) -> None:
-        match event.type:
-            case "token_count" if event.info is not None:
+    def _event(self, event: Fields, time: float | None) -> None:
+        first_token, turns = event.typed("time_to_first_token_ms", float), event.typed("num_turns", int) or 0
+        match event.needed("type", str):
+            case "token_count" if event.typed("info", OBJECT) is not None:
                 self._close()
-                self._count(event.info, place)
+                self._count(event)
             case "task_started":
                 self._close()
                 self._unpaid = self._turn_reply = None
                 self._turn_began = time
-            case "task_complete" if event.time_to_first_token_ms is not None:
+            case "task_complete" if first_token is not None:
                 self._close()
                 if self._turn_began is not None and self._turn_reply is not None:
-                    first_token = self._turn_began + event.time_to_first_token_ms / 1000
-                    self._change_call(self._turn_reply, first_token=first_token)
-            case "thread_settings_applied" if event.thread_settings is not None:
-                self._tier = text_of(event.thread_settings.get("service_tier"))
+                    self._change_call(self._turn_reply, first_token=self._turn_began + first_token / 1000)
+            case "thread_settings_applied" if event.typed("thread_settings", OBJECT) is not None:
+                self._tier = event.text("thread_settings.service_tier")
             case "user_message":
                 # The row with the message stands before this one: the turn begins with the last message, not behind it.
                 self._turns.append(max(len(self.history.messages) - 1, 0))
-            case "thread_rolled_back" if event.num_turns > 0:
-                self._roll_back(event.num_turns)
+            case "thread_rolled_back" if turns > 0:
+                self._roll_back(turns)
             case "turn_aborted":
                 self._close()
                 if self._unpaid is not None:
@@ -245,25 +226,25 @@ class _Rollout:
             case _:
                 pass  # what the screen shows; new types come with every version, and are never sent
 
-    def _count(self, info: dict[str, Any], place: Place) -> None:
+    def _count(self, event: Fields) -> None:
         """Give the usage of a `token_count` row to its reply."""
         # Equal sums: the row repeats the one before it, and nothing was called in between.
-        if (total := info.get("total_token_usage")) == self._total and total is not None:
+        if (total := event.at("info.total_token_usage")) == self._total and total is not None:
             return
         self._total = total
-        used = usage(info.get("last_token_usage"), place.at("payload.info.last_token_usage"), self.problems)
+        at = "info.last_token_usage"
+        used = usage(event.at(at), event.below(at), self.problems)
         if used is None:
             return
         if self._unpaid is None:
-            self.problems.unknown("codex: token_count row without a reply", place)
+            self.problems.unknown("codex: token_count row without a reply", event.place)
         else:
             self._change_call(self._unpaid, usage=used)
             self._unpaid = None
 
     def _change_call(self, at: int, **fields: Any) -> None:
         message = self.history.messages[at]
-        call = msgspec.structs.replace(message.call or Call(), **fields)
-        self.history.messages[at] = msgspec.structs.replace(message, call=call)
+        self.history.messages[at] = replace(message, call=replace(message.call or Call(), **fields))
 
     def _roll_back(self, turns: int) -> None:
         """Take back the last turns, as the user did: the model does not see them any more."""
@@ -275,29 +256,29 @@ class _Rollout:
         self.rolled_back += len(dropped)
         self._unpaid = self._turn_reply = self._turn_began = None
 
-    def _compact(self, compacted: _Compacted, time: float | None, place: Place) -> None:
+    def _compact(self, compacted: Fields, time: float | None) -> None:
         self._close()
         self._unpaid = None
-        parts, hidden = [compacted.message], ""
-        for at, item in enumerate(compacted.replacement_history or ()):
-            if item.type in COMPACTIONS:
+        parts, hidden = [compacted.typed("message", str) or ""], ""
+        for item in compacted.each("replacement_history"):
+            if item.at("type") in COMPACTIONS:
                 parts.append(ENCRYPTED)
                 hidden = IS_ENCRYPTED
-            elif item.role not in ("developer", "system"):  # these are messages of the history, and stay
-                parts.append(
-                    item_text(item.content, place.at(f"payload.replacement_history[{at}].content"), self.problems)[0]
-                )
+            elif item.at("role") not in ("developer", "system"):  # these are messages of the history, and stay
+                parts.append(self._said(item, "content")[0])
         summary = "\n\n".join(part for part in parts if part)
         if self.history.messages:
             self.compactions.append(Compaction(self.history.last, summary, time=time, hidden=hidden))
         else:
-            self.history.add(Message("", "user", summary, time=time), place)
+            self.history.add(Message("", "user", summary, time=time), compacted.place)
 
 
-def _offered(tools: Iterable[_DynamicTool]) -> Iterator[Tool]:
+def _offered(tools: Iterable[Fields]) -> Iterator[Tool]:
     """Yield the tools that stand in the prompt, those of a namespace one by one."""
     for each in tools:
-        if each.tools:
-            yield from _offered(each.tools)
-        elif not each.defer_loading:
-            yield tool({"name": each.name, "description": each.description, "parameters": each.input_schema})
+        name, description = each.needed("name", str), each.typed("description", str)
+        if each.at("tools"):
+            yield from _offered(each.each("tools"))
+        elif not each.at("deferLoading"):
+            schema = each.typed("inputSchema", OBJECT)
+            yield tool({"name": name, "description": description, "parameters": schema})

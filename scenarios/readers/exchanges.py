@@ -28,6 +28,7 @@ import re
 import zlib
 from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -37,7 +38,7 @@ import yaml
 
 from ..errors import Place, RecordingError
 from ..source import LONGEST, Problems, convert, decode, whole_file
-from . import LIST, OBJECT, Fields
+from . import LIST, OBJECT, Fields, as_object
 from .messages import Moment
 
 _DONE = b"[DONE]"
@@ -80,6 +81,7 @@ def _yaml(data: bytes, place: Place) -> Any:
     """Return a YAML document. Raises RecordingError if it is none, or if it is far larger than its text."""
     try:
         document = yaml.load(data, Loader=yaml.CSafeLoader)
+        size = _size(document, {})
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark is not None else 1
         what = f"not YAML: {error.problem}"
@@ -87,18 +89,20 @@ def _yaml(data: bytes, place: Place) -> Any:
     # Scalars that YAML cannot make into what their tag says raise nearly anything.
     except (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise RecordingError(place, f"not YAML: {error}", "the file was changed: copy it again") from None
-    # Counted as often as it is referred to: aliases of aliases multiply, and one that refers to itself never ends.
-    values, open_values = 0, [document]
-    while open_values:
-        value = open_values.pop()
-        values += 1
-        if values + len(open_values) > _MOST_VALUES:
-            raise RecordingError(place, f"over {_MOST_VALUES:,} values", "split it")
-        if isinstance(value, dict):
-            open_values += value.values()
-        elif isinstance(value, list):
-            open_values += value
+    if size > _MOST_VALUES:
+        raise RecordingError(place, f"over {_MOST_VALUES:,} values", "split it")
     return document
+
+
+def _size(value: Any, sizes: dict[int, float]) -> float:
+    """Return the number of values in a value, each as often as it is referred to: aliases of aliases multiply."""
+    if not isinstance(value, (dict, list)):
+        return 1
+    if id(value) not in sizes:
+        sizes[id(value)] = inf  # of one that refers to itself
+        inner = value.values() if isinstance(value, dict) else value
+        sizes[id(value)] = 1 + sum(_size(one, sizes) for one in inner)
+    return sizes[id(value)]
 
 
 def _cassette(entry: Fields) -> Exchange | None:
@@ -212,12 +216,8 @@ def frames(body: bytes, place: Place) -> list[tuple[str, bytes]]:
         at = start + _PRELUDE
         kind, payload = _event_type(body[at : at + headers]), body[at + headers : start + size - _CHECKSUM]
         if kind == "chunk":
-            try:
-                payload = base64.b64decode(
-                    Fields(decode(payload, OBJECT, place), place).needed("bytes", str), validate=True
-                )
-            except binascii.Error as error:
-                raise RecordingError(place, f"no text: {error}", "leave this interaction out") from None
+            coded = Fields(decode(payload, OBJECT, place), place).needed("bytes", str)
+            payload = _json({"base64_string": coded}, place)
         found.append((kind, payload))
         start += size
     return found
@@ -336,7 +336,7 @@ def anthropic_response(stream: list[bytes], place: Place) -> dict[str, Any]:
             if isinstance(delta.get("partial_json"), str):
                 inputs[index] = inputs.get(index, "") + delta["partial_json"]
         elif kind == "message_delta":
-            usage = {**(whole.get("usage") or {}), **(event.typed("usage", OBJECT) or {})}
+            usage = {**as_object(whole.get("usage")), **(event.typed("usage", OBJECT) or {})}
             managed = event.typed("context_management", OBJECT) or whole.get("context_management")
             whole = {**whole, **delta, "usage": usage, "context_management": managed}
     for index, text in inputs.items():
@@ -366,6 +366,6 @@ def _events(stream: list[bytes], place: Place) -> Iterator[Fields]:
 _WHOLE = {
     "chat": chat_response,
     "messages": anthropic_response,
-    "responses": responses_response,
-    "generate": gemini_response,
+    **dict.fromkeys(("responses", "compact"), responses_response),
+    **dict.fromkeys(("generate", "store"), gemini_response),
 }

@@ -1,48 +1,37 @@
-"""Recorded messages as our messages: the OpenAI chat form, the Anthropic content blocks, times and live histories.
-
-The chat form, which most recordings share:
+"""OpenAI's chat form as our messages, times, and histories of sessions that were recorded live.
 
     {"role", "content": text | [blocks] | null, "tool_calls": [{"id", "function": {"name", "arguments"}}],
      "tool_call_id", "name"}
 
-The roles `developer` and `function` are the newer and older words for `system` and `tool`.
-
-The content blocks of the Anthropic Messages API:
-
-    {"type": "text", "text"} · {"type": "thinking", "thinking"} · {"type": "image" | "document", "source"} ·
-    {"type": "tool_use", "id", "name", "input"} · {"type": "tool_result", "tool_use_id", "content": text | [blocks]},
-    each with an optional cache_control
-
-A tool result is a block of a user's message there and a message of its own here. Blocks of other types (tools that the
-provider ran itself) are read as their plain `text`; those that have none are counted in the notes.
+The roles `developer` and `function` are the newer and older words for `system` and `tool`. Blocks of an unknown type
+are read as their plain `text`; those that have none are counted in the notes. Messages of all other forms, and of none
+in particular, are read by `prompts.py`.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import groupby
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import msgspec
 from msgspec.structs import replace
 
 from ..chat import ROLES
 from ..errors import Place, RecordingError
-from ..media import media_of, sized
-from ..model import Call, Mark, Media, MediaKind, Message, Role, Tool, ToolCall
-from ..source import Problems, as_text, json_text
-from . import Fields
-from .requests import mark, other_than, tier, usage
+from ..media import media_of
+from ..model import Call, Media, Message, Role, Tool, ToolCall
+from ..source import Problems, as_text, decode
+from . import OBJECT, Fields
 
 # Blocks that may have no text: it is empty, or encrypted, or they are read otherwise.
 _WITHOUT_TEXT = (
-    *("text", "input_text", "output_text", "refusal", "thinking", "redacted_thinking", "reasoning"),
-    *("tool_use", "tool_result", "compaction"),
+    *("text", "input_text", "output_text", "summary_text", "reasoning_text", "refusal", "compaction"),
+    *("thinking", "redacted_thinking", "reasoning", "tool_use", "tool_result"),
 )
-_MEDIA: dict[str, MediaKind] = {"image": "image", "document": "file"}
 
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 """An ISO time with its zone. A time without one would be read in the zone of the reading machine."""
@@ -82,24 +71,6 @@ class ChatTool(msgspec.Struct):
     cache_control: Any = None
 
 
-class ChatChoice(msgspec.Struct):
-    """An answer, and why it ended."""
-
-    message: ChatMessage
-    finish_reason: str | None = None
-
-
-class ChatResponse(msgspec.Struct):
-    """Response to a request of the chat form."""
-
-    choices: list[ChatChoice]
-    id: str | None = None
-    model: str = ""
-    usage: Any = None
-    created: float | None = None
-    service_tier: Any = None
-
-
 def chat_messages(messages: Iterable[ChatMessage], place: Place, problems: Problems) -> tuple[Message, ...]:
     """Return chat messages in our form, with the ids `m0`, `m1` … `place` is the place of the list, for errors."""
     converted: list[Message] = []
@@ -134,34 +105,6 @@ def chat_message(
     return Message(name, role, text, calls, answers, speaker, time, thinking, media=media, call=call)
 
 
-def chat_answer(
-    response: ChatResponse,
-    name: str,
-    place: Place,
-    problems: Problems,
-    asked: Call,
-    time: float | None = None,
-    cost: float | None = None,
-) -> Message:
-    """Return the answer of a response at `place`; its call is `asked` with all that the response reports.
-
-    Raises RecordingError if there is none.
-    """
-    if not response.choices:
-        raise RecordingError(place.below("choices"), "no answer", "leave the failed call out")
-    choice, model = response.choices[0], response.model or asked.model
-    call = replace(
-        asked,
-        model=model,
-        usage=usage(response.usage, place.below("usage"), problems, cost),
-        stop=choice.finish_reason or "",
-        request_id=response.id or "",
-        tier=tier({"service_tier": response.service_tier}),
-        requested=other_than(model, asked.model),
-    )
-    return chat_message(choice.message, name, place.below("choices[0].message"), problems, time=time, call=call)
-
-
 def role_of(role: str, place: Place) -> Role:
     """Return our name of a recorded role. Raises RecordingError if it is unknown."""
     if role not in ROLES:
@@ -187,19 +130,14 @@ def texts(
         elif block.get("type") in ("thinking", "reasoning"):
             thinking.append(str(block.get("thinking") or block.get("text") or ""))
         elif (plain := block.get("text") or block.get("refusal")) is None:
-            _check_known(block.get("type"), place.at(f"{place.field}[{at}]"), problems)
+            if (kind := block.get("type")) not in _WITHOUT_TEXT:
+                problems.unknown(f"content block of type {kind!r}", place.at(f"{place.field}[{at}]"))
         elif isinstance(plain, str):
             text.append(plain)
         else:
             what = f"expected str, got {type(plain).__name__}"
             raise RecordingError(place.at(f"{place.field}[{at}].text"), what, "correct it, or leave this record out")
     return "\n".join(text), tuple(media), "\n".join(thinking)
-
-
-def _check_known(kind: Any, place: Place, problems: Problems) -> None:
-    """Count a block without text as unknown, unless its type is one that has nothing else to read."""
-    if kind not in _WITHOUT_TEXT:
-        problems.unknown(f"content block of type {kind!r}", place)
 
 
 def tool_call(fields: Fields, name: str, function: str, arguments: str) -> ToolCall:
@@ -211,22 +149,6 @@ def tool_call(fields: Fields, name: str, function: str, arguments: str) -> ToolC
 def chat_tools(tools: Iterable[ChatTool] | None) -> tuple[Tool, ...]:
     """Return tool schemas in our form."""
     return tuple(tool(schema.function) for schema in tools or ())
-
-
-def chat_marks(messages: Iterable[ChatMessage], tools: Iterable[ChatTool], ttl: str = "") -> Iterator[Mark]:
-    """Yield the breakpoints of a request in the chat form: at most one for the tools, and one per message.
-
-    They stand on content blocks, or on the message: `cache_control`, or `prompt_cache_breakpoint`, which lives `ttl`.
-    """
-    for schema in reversed([*tools]):
-        if tool_mark := mark(None, schema.cache_control or schema.function.get("cache_control")):
-            yield from tool_mark
-            break
-    for at, message in enumerate(messages):
-        marked = [b for b in message.content if isinstance(b, dict)] if isinstance(message.content, list) else []
-        controls = [message.cache_control, *(block.get("cache_control") for block in marked)]
-        controls += [{"ttl": ttl} for block in marked if block.get("prompt_cache_breakpoint")]
-        yield from [block_mark for control in controls for block_mark in mark(f"m{at}", control)][-1:]
 
 
 def tool(function: dict[str, Any]) -> Tool:
@@ -242,95 +164,39 @@ def _call(call: ChatCall, name: str) -> ToolCall:
     return ToolCall(call.id or name, call.function.name, as_text({} if arguments is None else arguments))
 
 
-class Block(msgspec.Struct):
-    """One content block of any type."""
-
-    type: str
-    text: str = ""
-    thinking: str = ""
-    id: str = ""
-    name: str = ""
-    input: msgspec.Raw = msgspec.Raw(b"{}")
-    tool_use_id: str = ""
-    content: str | list[dict[str, Any] | str] | dict[str, Any] | None = None
-    source: Any = None
-    cache_control: dict[str, Any] | None = None
-
-    def __post_init__(self) -> None:
-        json_text(self.input)  # raises if it is not UTF-8, while the place of the field is still known
-        if self.type == "tool_use" and not (self.id and self.name):
-            raise ValueError("a tool_use block needs an id and a name")
-        if self.type == "tool_result" and not self.tool_use_id:
-            raise ValueError("a tool_result block needs a tool_use_id")
+class _Part(msgspec.Struct):
+    input: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    arguments: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
-Content = str | list[Block]
-_THINKING = ("thinking", "redacted_thinking")
+class _Body(msgspec.Struct):
+    """Where the arguments of tool calls stand in Anthropic's form and in pi's."""
+
+    content: str | list[_Part | str] | None = None
+    messages: list[_Body] = []
+    message: _Body | None = None
+    request: _Body | None = None
+    response: _Body | None = None
+
+    def put_inputs(self, record: dict[str, Any]) -> None:
+        """Put the arguments into a decoded record as the texts that were recorded."""
+        for part, held in zip(self.content or (), record.get("content") or (), strict=True):
+            if isinstance(part, _Part):
+                texts = {name: getattr(part, name) for name in ("input", "arguments")}
+                held |= {name: bytes(text).decode() for name, text in texts.items() if text is not msgspec.UNSET}
+        for body, held in zip(self.messages, record.get("messages", ()), strict=True):
+            body.put_inputs(held)
+        for name in ("message", "request", "response"):
+            if (body := getattr(self, name)) is not None:
+                body.put_inputs(record[name])
 
 
-def blocks(content: Content) -> list[Block]:
-    """Return content as blocks; plain text becomes one text block."""
-    return [Block(type="text", text=content)] if isinstance(content, str) else content
-
-
-def user_messages(
-    content: Content, names: Iterator[str], place: Place, problems: Problems, time: float | None = None
-) -> Iterator[Message]:
-    """Yield a user's message in our form: one message per tool result, and one per run of other blocks between them."""
-    for part in user_parts(content):
-        if part[0].type == "tool_result":
-            result = part[0].content
-            text, media, _ = texts([result] if isinstance(result, dict) else result, place, problems)
-            yield Message(next(names), "tool", text, answers=part[0].tool_use_id, time=time, media=media)
-        else:
-            yield Message(next(names), "user", _text(part, place, problems), time=time, media=_media(part))
-
-
-def user_parts(content: Content) -> Iterator[list[Block]]:
-    """Yield the blocks of every message that `user_messages` yields, in the same order."""
-    for result, group in groupby(blocks(content), key=lambda block: block.type == "tool_result"):
-        if result:
-            yield from ([block] for block in group)
-        else:
-            yield list(group)
-
-
-def assistant_message(
-    content: Sequence[Block],
-    name: str,
-    place: Place,
-    problems: Problems,
-    time: float | None = None,
-    call: Call | None = None,
-) -> Message:
-    """Return an assistant's message in our form, with the id `name`."""
-    uses = (block for block in content if block.type == "tool_use")
-    return Message(
-        name,
-        "assistant",
-        _text(content, place, problems),
-        calls=tuple(ToolCall(block.id, block.name, json_text(block.input)) for block in uses),
-        time=time,
-        thinking="\n".join(block.thinking for block in content if block.thinking),
-        thinking_hidden=any(block.type in _THINKING and not block.thinking for block in content),
-        media=_media(content),
-        call=call,
-    )
-
-
-def _text(content: Sequence[Block], place: Place, problems: Problems) -> str:
-    for block in content:
-        if not block.text and block.type not in _MEDIA:
-            _check_known(block.type, place, problems)
-    return "\n".join(block.text for block in content if block.text)
-
-
-def _media(content: Iterable[Block]) -> tuple[Media, ...]:
-    return tuple(
-        sized(_MEDIA[block.type], {"source": block.source})
-        for block in content
-        if block.type in _MEDIA and not (block.text and block.type == "document")
-    )
+def decoded_body(raw: bytes, place: Place) -> dict[str, Any]:
+    """Decode a message, a request, a response or what holds one. Arguments of tool calls stay as they were written."""
+    record = decode(raw, OBJECT, place)
+    with suppress(msgspec.ValidationError):  # parts of another form
+        msgspec.json.decode(raw, type=_Body).put_inputs(record)
+    return record
 
 
 def seconds(text: str, form: str, place: Place, example: str) -> float:
@@ -470,108 +336,8 @@ ENCRYPTED = "[The rest is a summary that is encrypted.]"
 """Placeholder for the summary of a compaction."""
 IS_ENCRYPTED = "it is encrypted"
 """Reason for which the summary is not recorded (`Compaction.hidden`)."""
-_TEXTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text", "refusal")
-
-
-class ItemBlock(msgspec.Struct):
-    """One content block of an item."""
-
-    type: str
-    text: str = ""
-    refusal: str = ""
-    image_url: Any = None
-    detail: Any = None
-    file_data: Any = None
-    prompt_cache_breakpoint: Any = None
-
-
-class Output(msgspec.Struct):
-    """Holds a text, as older versions of Codex wrote it."""
-
-    content: str
-
-
-ItemContent = str | list[ItemBlock] | Output | None
-
-
-class Item(msgspec.Struct):
-    """One item of any type. In requests a message may lack its type."""
-
-    type: str = "message"
-    id: str | None = None
-    role: str = ""
-    content: str | list[ItemBlock] | None = None
-    summary: list[ItemBlock] = []
-    call_id: str | None = None
-    name: str = ""
-    arguments: str | dict[str, Any] = ""
-    input: str = ""
-    action: dict[str, Any] | None = None
-    output: ItemContent = None
-
-    def __post_init__(self) -> None:
-        if self.type in ("function_call", "custom_tool_call") and not (self.call_id and self.name):
-            raise ValueError("a tool call needs a call_id and a name")
-
-
-class RecordedItem(NamedTuple):
-    """An item of a reply, and its place."""
-
-    item: Item
-    place: Place
-
-
-def is_answer(item: Item) -> bool:
-    """Return whether an item is part of a model's reply; messages of the assistant are."""
-    if item.type == "message":
-        return item.role == "assistant"
-    return item.type in ("reasoning", *TOOL_CALLS, *HOSTED)
-
-
-def item_text(content: ItemContent, place: Place, problems: Problems) -> tuple[str, tuple[Media, ...]]:
-    """Return content as text and media; blocks of another type are counted as unknown."""
-    if not isinstance(content, list):
-        return (content.content if isinstance(content, Output) else content or ""), ()
-    media = []
-    for at, block in enumerate(content):
-        if (medium := media_of(msgspec.structs.asdict(block))) is not None:
-            media.append(medium)
-        elif block.type not in _TEXTS:
-            problems.unknown(f"content block of type {block.type!r}", place.at(f"{place.field}[{at}]"))
-    return joined(block.text or block.refusal for block in content), tuple(media)
-
-
-def reply(
-    items: Sequence[RecordedItem], name: str, problems: Problems, time: float | None = None, call: Call | None = None
-) -> tuple[Message, int]:
-    """Return the items of a reply as one message with the id `name`, and the number of hosted tool calls."""
-    text, thinking, calls, media, hosted, hidden = [], [], list[ToolCall](), list[Media](), 0, False
-    for item, place in items:
-        said, shown = item_text(item.content, place.below("content"), problems)
-        if item.type == "message":
-            text.append(said)
-            media += shown
-        elif item.type == "reasoning":
-            summary, _ = item_text(item.summary, place.below("summary"), problems)
-            thinking += [summary, said]
-            hidden = hidden or not (summary or said)
-        elif item.type in HOSTED:
-            hosted += 1
-        else:
-            calls.append(_tool_call(item, f"{name}c{len(calls)}"))
-    message = Message(name, "assistant", joined(text), tuple(calls), time=time, media=tuple(media), call=call)
-    return replace(message, thinking=joined(thinking), thinking_hidden=hidden), hosted
 
 
 def joined(texts: Iterable[str]) -> str:
     """Return the texts that are not empty, one behind the other on lines of their own."""
     return "\n".join(text for text in texts if text)
-
-
-def _tool_call(item: Item, name: str) -> ToolCall:
-    """Return a tool call; the arguments of a custom tool are a text, those of a local shell its action."""
-    if item.type == "custom_tool_call":
-        return ToolCall(item.call_id or name, item.name, item.input)
-    arguments = item.arguments or item.action or {}
-    text = as_text(arguments)
-    return ToolCall(item.call_id or name, item.name or item.type.removesuffix("_call"), text)

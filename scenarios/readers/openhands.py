@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import count
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from ..errors import Place
-from ..model import Call, Compaction, Conversation, Message, Tool, ToolCall, Usage
+from ..model import Call, Compaction, Conversation, Tool, Usage
 from ..source import Problems, convert, decode, records, whole_file
 from . import OBJECT, Fields, Reader, Recordings
-from .messages import History, iso_seconds, role_of, texts
+from .messages import History, iso_seconds
+from .prompts import recorded_messages
 from .requests import usage
 
 _STATE = "base_state.json"
@@ -72,7 +74,7 @@ class OpenHands(Reader):
         if events:
             folder = files[0].resolve().parent
             name = folder.parent.name if folder.name == "events" else folder.name
-            conversation = _Conversation(problems, _usage(folder, problems), events).read(name)
+            conversation = _conversation(name, events, _usage(folder, problems), problems)
             if conversation.messages:
                 yield Place(str(files[0].parent)), conversation
 
@@ -92,83 +94,73 @@ def _usage(folder: Path, problems: Problems) -> dict[str, tuple[str, Usage | Non
     return reported
 
 
-class _Conversation:
-    """The events of a conversation, and what was reported of its calls."""
-
-    def __init__(
-        self, problems: Problems, reported: dict[str, tuple[str, Usage | None]], events: Sequence[_Event]
-    ) -> None:
-        self._problems, self._reported, self._events = problems, reported, events
-        self._names = (f"m{number}" for number in count())
-        self._actions: dict[str, list[_Event]] = {}
-        for event in events:
-            if event.kind == "ActionEvent":
-                self._actions.setdefault(event.response or event.id, []).append(event)
-
-    def read(self, name: str) -> Conversation:
-        """Return the conversation; it may be empty."""
-        history, compactions = History(self._problems), list[Compaction]()
-        tools: tuple[Tool, ...] = ()
-        message_of: dict[str, str] = {}  # the id of the message that an event became
-        for event in self._events:
-            with self._problems.collect():
-                if event.kind == "Condensation":
-                    if history.messages:
-                        compactions.append(_compaction(event, history, message_of))
-                    continue
-                if event.kind == "SystemPromptEvent":
-                    keys = ("title|kind", "description")
-                    offered = (Tool(*(one.typed(key, str) or "" for key in keys)) for one in event.each("tools"))
-                    tools = tools or tuple(offered)
-                if event.kind == "ActionEvent" and event is not (first := self._actions[event.response or event.id][0]):
-                    message_of[event.id] = message_of.get(first.id, "")
-                elif (message := self._message(event)) is not None:
-                    history.add(message, event.place)
-                    message_of[event.id] = message.id
-        return Conversation(name, history.in_order(), tools=tools, compactions=tuple(compactions))
-
-    def _message(self, event: _Event) -> Message | None:
-        """Return the message that an event is; None if no model sees it."""
+def _conversation(
+    name: str, events: Sequence[_Event], reported: dict[str, tuple[str, Usage | None]], problems: Problems
+) -> Conversation:
+    """Return the conversation of some events; it may be empty. `reported` has model and usage by response."""
+    history, compactions, tools = History(problems), list[Compaction](), tuple[Tool, ...]()
+    message_of: dict[str, str] = {}  # the id of the message that an event became
+    actions: dict[str, list[_Event]] = {}
+    for event in events:
         if event.kind == "ActionEvent":
-            return self._answer(event)
-        if event.kind == "SystemPromptEvent":
+            actions.setdefault(event.response or event.id, []).append(event)
+    for event in events:
+        with problems.collect():
+            if event.kind == "Condensation":
+                if history.messages:
+                    compactions.append(_compaction(event, history, message_of))
+                continue
+            if event.kind == "SystemPromptEvent":
+                keys = ("title|kind", "description")
+                offered = (Tool(*(one.typed(key, str) or "" for key in keys)) for one in event.each("tools"))
+                tools = tools or tuple(offered)
+            together = actions.get(event.response or event.id, [event])
+            if event.kind == "ActionEvent" and event is not together[0]:
+                message_of[event.id] = message_of.get(together[0].id, "")
+                continue
+            logged, place = _logged(event, together, problems)
+            if logged is None:
+                continue
+            for message in recorded_messages(logged, place, problems, "openhands", event.time)[:1]:
+                call, text = None, message.text
+                if message.role == "assistant" and (event.response or event.kind == "ActionEvent"):
+                    model, used = reported.get(event.response, ("", None))
+                    call = Call(model, usage=used, request_id=event.response)
+                elif event.at("observation") is not None:
+                    text = _shown(event, text)
+                message_of[event.id] = history.next
+                history.add(replace(message, id=history.next, text=text, call=call), event.place)
+    return Conversation(name, history.in_order(), tools=tools, compactions=tuple(compactions))
+
+
+def _logged(event: _Event, actions: Sequence[_Event], problems: Problems) -> tuple[dict[str, Any] | None, Place]:
+    """Return an event as a message in OpenAI's form, and its place; None if no model sees it.
+
+    `actions` are those of the event's response, which make one answer.
+    """
+    where = event.place
+    match event.kind:
+        case "SystemPromptEvent":
             parts = (event.typed(name, str) for name in ("system_prompt.text", "dynamic_context.text"))
-            text = "\n\n".join(part for part in parts if part is not None)
-            return Message(next(self._names), "system", text, time=event.time)
-        if event.kind == "MessageEvent" and event.at("llm_message") is not None:
-            role = role_of(event.needed("llm_message.role", str), event.place.at("llm_message"))
-            content = event.typed("llm_message.content", _Content) or []
-            said = [*content, *(event.typed("extended_content", _Content) or ())]
-            text, media, thinking = texts(said, event.place.at("llm_message.content"), self._problems)
-            thinking = event.text("llm_message.reasoning_content") or thinking
-            call = self._call(event) if role == "assistant" and event.response else None
-            return Message(next(self._names), role, text, time=event.time, thinking=thinking, media=media, call=call)
-        if event.kind in _RESULTS:
-            observed, where = event.at("observation") is not None, event.place.at("observation.content")
-            result = event.typed("observation.content" if observed else "error|rejection_reason", str | _Content)  # type: ignore[arg-type]
-            text, media, _ = texts(result, where, self._problems)
-            text, name = _shown(event, text) if observed else text, event.text("tool_name")
-            answers = event.text("tool_call_id")
-            return Message(next(self._names), "tool", text, answers=answers, name=name, time=event.time, media=media)
-        if event.kind not in _UNSEEN:
-            self._problems.unknown(f"openhands: event of kind {event.kind!r}", event.place)
-        return None
-
-    def _answer(self, event: _Event) -> Message:
-        """Return the answer that the actions of one response are."""
-        calls = list[ToolCall]()
-        for action in self._actions[event.response or event.id]:
-            if action.at("tool_call") is not None:
-                called, name = (action.needed(f"tool_call.{key}", str) for key in ("id", "name"))
-                calls.append(ToolCall(called, name, action.text("tool_call.arguments") or "{}"))
-        text, media, thinking = texts(event.typed("thought", _Content), event.place.at("thought"), self._problems)
-        thinking, name = event.text("reasoning_content") or thinking, next(self._names)
-        call, time = self._call(event), event.time
-        return Message(name, "assistant", text, tuple(calls), time=time, thinking=thinking, media=media, call=call)
-
-    def _call(self, event: _Event) -> Call:
-        model, used = self._reported.get(event.response, ("", None))
-        return Call(model, usage=used, request_id=event.response)
+            return {"role": "system", "content": "\n\n".join(part for part in parts if part is not None)}, where
+        case "MessageEvent" if event.at("llm_message") is not None:
+            said = event.typed("llm_message.content", _Content) or []
+            said = [*said, *(event.typed("extended_content", _Content) or ())]
+            told = {name: event.at(f"llm_message.{name}") for name in ("role", "reasoning_content")}
+            event.needed("llm_message.role", str)
+            return {**told, "content": said or ""}, event.below("llm_message")
+        case "ActionEvent":
+            calls = [action.needed("tool_call", OBJECT) for action in actions if action.at("tool_call") is not None]
+            said, thought = event.typed("thought", _Content) or [], event.at("reasoning_content")
+            return {"role": "assistant", "content": said, "tool_calls": calls, "reasoning_content": thought}, where
+        case kind if kind in _RESULTS:
+            paths = "observation.content" if event.at("observation") is not None else "error|rejection_reason"
+            named = {"tool_call_id": event.text("tool_call_id"), "name": event.text("tool_name")}
+            observed = event.typed(paths, str | _Content)  # type: ignore[arg-type]
+            return {"role": "tool", **named, "content": observed or ""}, where
+        case kind if kind not in _UNSEEN:
+            problems.unknown(f"openhands: event of kind {kind!r}", where)
+    return None, where
 
 
 def _compaction(event: _Event, history: History, message_of: dict[str, str]) -> Compaction:

@@ -4,131 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
-from ..errors import Place
+from ..errors import Place, RecordingError
 from ..media import sized
-from ..model import Call, Compaction, Conversation, Media, Message, Scalar, Tool, ToolCall
-from ..source import Problems, decode, json_text, objects
-from . import Reader, Recordings
-from .messages import History, Moment, moment_seconds
+from ..model import Call, Compaction, Conversation, Media, Message, Role, Scalar, Tool, ToolCall
+from ..source import Problems, as_text, decode, objects
+from . import LIST, OBJECT, Fields, Reader, Recordings
+from .messages import History, Moment, decoded_body, joined, moment_seconds
 from .requests import dollars, numbered, other_than, usage
-
-
-class _Text(msgspec.Struct, tag_field="type", tag="text"):
-    text: str
-
-
-class _Thinking(msgspec.Struct, tag_field="type", tag="thinking"):
-    thinking: str = ""
-
-
-class _Image(msgspec.Struct, tag_field="type", tag="image"):
-    data: str = ""
-
-
-class _ToolCall(msgspec.Struct, tag_field="type", tag="toolCall"):
-    id: str
-    name: str
-    arguments: msgspec.Raw
-
-    def __post_init__(self) -> None:
-        json_text(self.arguments)
-
 
 # Entries that are not sent: settings, titles, what extensions keep for themselves.
 _NOT_SENT = (
     *("thinking_level_change", "model_change", "custom", "label", "session_info", "title", "credential_pin"),
     *("ttsr_injection", "mode_change", "service_tier_change", "mcp_tool_selection"),
 )
-_Content = str | list[_Text | _Thinking | _Image | _ToolCall]
-
-
-class _User(msgspec.Struct, tag_field="role", tag="user"):
-    content: _Content
-
-
-class _Developer(msgspec.Struct, tag_field="role", tag="developer"):
-    content: _Content
-
-
-class _Assistant(msgspec.Struct, tag_field="role", tag="assistant", rename="camel"):
-    content: _Content
-    timestamp: float | None = None
-    provider: str = ""
-    model: str = ""
-    usage: Any = None
-    stop_reason: str = ""
-    response_id: str | None = None
-    response_model: str | None = None
-    ttft: float | None = None
-    error_message: str | None = None
-
-
-class _ToolResult(msgspec.Struct, tag_field="role", tag="toolResult", rename="camel"):
-    tool_call_id: str
-    content: _Content
-    tool_name: str = ""
-
-
-class _Bash(msgspec.Struct, tag_field="role", tag="bashExecution", rename="camel"):
-    command: str
-    output: str = ""
-    exit_code: int | None = None
-    cancelled: bool = False
-    truncated: bool = False
-    full_output_path: str | None = None
-    exclude_from_context: bool = False
-
-
-class _Custom(msgspec.Struct, tag_field="role", tag="custom", rename="camel"):
-    content: _Content
-    custom_type: str = ""
-
-
-class _Hook(_Custom, tag_field="role", tag="hookMessage", rename="camel"):
-    """Message that version 3 calls `custom`, under its name in version 2."""
-
-
-AgentMessage = _User | _Developer | _Assistant | _ToolResult | _Bash | _Custom | _Hook
-"""A message as pi holds it in memory; programs built on pi record it elsewhere as well."""
-
-
-class _Entry(msgspec.Struct, rename="camel"):
-    type: str
-    timestamp: Moment | None = None
-    id: str | None = None
-    parent_id: str | None = None
-    message: AgentMessage | None = None
-    content: _Content | None = None
-    custom_type: str = ""
-    summary: str = ""
-    first_kept_entry_index: int | None = None
-    first_kept_entry_id: str | None = None
-    tokens_before: int | None = None
-    thinking_level: str = ""
-    branched_from: str | None = None
-    parent_session: str | None = None
-    system_prompt: str | list[str] = ""
-    tools: list[str] = []
-
-    def __post_init__(self) -> None:
-        if self.type == "message" and self.message is None:
-            raise ValueError("an entry of type message needs a message")
+_ROLES: dict[str, Role] = {
+    **dict.fromkeys(("user", "bashExecution", "custom", "hookMessage"), "user"),  # version 2 has hooks for custom
+    "developer": "system",
+    "assistant": "assistant",
+    "toolResult": "tool",
+}
 
 
 class _Line(NamedTuple):
-    """An entry and its place. `number` counts the file's lines from 0."""
+    """An entry of the file, and the number of its line, from 0."""
 
     number: int
-    place: Place
-    entry: _Entry
+    entry: Fields
+
+    @property
+    def id(self) -> str | None:
+        return self.entry.at("id") or None
 
     @property
     def name(self) -> str:
-        return self.entry.id or f"e{self.number}"
+        return self.id or f"e{self.number}"
+
+    @property
+    def time(self) -> float | None:
+        return moment_seconds(self.entry.typed("timestamp", Moment))
 
 
 class Pi(Reader):
@@ -165,58 +82,70 @@ class Pi(Reader):
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
-            header = _Entry(type="session")
+            header = Fields({}, Place(str(path)))
             entries: list[_Line] = []
             for number, (place, raw) in enumerate(objects(path, problems)):
                 with problems.collect():
-                    entry = decode(raw, _Entry, place)
-                    if entry.type == "session":
+                    entry = Fields(decoded_body(raw, place), place)
+                    if _kind(entry) == "session":
                         header = entry
-                    elif entry.type != "title":
-                        entries.append(_Line(number, place, entry))
+                    elif entry.at("type") != "title":
+                        entries.append(_Line(number, entry))
             if entries:
                 yield Place(str(path)), _conversation(path, header, entries, problems)
 
 
-def _conversation(path: Path, header: _Entry, entries: list[_Line], problems: Problems) -> Conversation:
+def _kind(entry: Fields) -> str:
+    """Return the type of an entry. Raises RecordingError for one that cannot be read."""
+    kind = entry.needed("type", str)
+    for name in ("id", "parentId", "parentSession", "firstKeptEntryId", "summary"):
+        entry.typed(name, str)
+    entry.typed("timestamp", Moment)
+    if kind == "message":
+        entry.needed("message", OBJECT)
+    return kind
+
+
+def _conversation(path: Path, header: Fields, entries: list[_Line], problems: Problems) -> Conversation:
     branch = _branch(entries)
-    history, level, effort = History(problems), header.thinking_level, header.thinking_level
-    compactions, tools = [], list[str]()
+    history, level = History(problems), header.text("thinkingLevel")
+    effort, compactions, tools = level, list[Compaction](), list[str]()
     for line in branch:
-        if isinstance(line.entry.message, _User):  # a level that is set while the model works counts from here on
+        entry, kind = line.entry, line.entry.at("type")
+        if entry.at("message.role") == "user":  # a level that is set while the model works counts from here on
             effort = level
-        if line.entry.type == "thinking_level_change":
-            level = line.entry.thinking_level
-        elif line.entry.type == "compaction":
-            if history.messages:
+        with problems.collect():
+            if kind == "thinking_level_change":
+                level = entry.text("thinkingLevel")
+            elif kind == "compaction" and history.messages:
                 compactions.append(_compaction(line, branch, history))
-        elif line.entry.type == "session_init":
-            tools = line.entry.tools
-            prompt = line.entry.system_prompt
-            prompt = prompt if isinstance(prompt, str) else "\n\n".join(prompt)
-            if prompt and not any(message.text == prompt for message in history.messages):
-                history.add(Message(line.name, "system", prompt, time=moment_seconds(line.entry.timestamp)), line.place)
-        elif (message := _message(line, effort, problems)) is not None:
-            history.add(message, line.place.at("message"))
+            elif kind == "session_init":
+                tools = entry.typed("tools", list[str]) or []
+                told = entry.typed("systemPrompt", str | list[str]) or ""  # type: ignore[arg-type]
+                prompt = told if isinstance(told, str) else "\n\n".join(told)
+                if prompt and not any(message.text == prompt for message in history.messages):
+                    history.add(Message(line.name, "system", prompt, time=line.time), entry.place)
+            elif kind != "compaction" and (message := _message(line, effort, problems)) is not None:
+                history.add(message, entry.below("message"))
     meta: dict[str, Scalar] = {"off_branch": len(entries) - len(branch)}
-    if parent := header.branched_from or header.parent_session:
+    if parent := header.text("branchedFrom|parentSession"):
         meta["parent"] = Path(parent).stem.rpartition("_")[2]
-    name = header.id or path.stem
     offered = tuple(map(Tool, tools))
-    return Conversation(name, history.in_order(), tools=offered, compactions=tuple(compactions), meta=meta)
+    name, messages = header.text("id") or path.stem, history.in_order()
+    return Conversation(name, messages, tools=offered, compactions=tuple(compactions), meta=meta)
 
 
 def _branch(entries: list[_Line]) -> list[_Line]:
     """Return the entries from the first to the last along `parentId`; all entries in files without parents."""
-    position = {line.entry.id: at for at, line in enumerate(entries)}
+    position = {line.id: at for at, line in enumerate(entries)}
     branch = []
     at = len(entries) - 1
     while at >= 0:
-        entry = entries[at].entry
-        branch.append(entries[at])
-        if entry.id is not None and entry.parent_id is None:
+        line, above = entries[at], entries[at].entry.at("parentId")
+        branch.append(line)
+        if line.id is not None and above is None:
             break
-        parent = position.get(entry.parent_id, at) if entry.id is not None else at
+        parent = position.get(above, at) if line.id is not None else at
         # Upwards always, so that a circle of parents ends.
         at = parent if parent < at else at - 1
     return branch[::-1]
@@ -224,93 +153,106 @@ def _branch(entries: list[_Line]) -> list[_Line]:
 
 def _compaction(line: _Line, branch: list[_Line], history: History) -> Compaction:
     entry = line.entry
-    lowest = entry.first_kept_entry_index
-    if entry.first_kept_entry_id is not None:
-        lowest = next((other.number for other in branch if other.entry.id == entry.first_kept_entry_id), None)
+    lowest, first = entry.typed("firstKeptEntryIndex", int), entry.at("firstKeptEntryId")
+    if first is not None:
+        lowest = next((other.number for other in branch if other.id == first), None)
     names = {message.id for message in history.messages}
     kept = (later.name for later in branch if lowest is not None and later.number >= lowest and later.name in names)
-    return Compaction(
-        history.last, entry.summary, next(kept, None), entry.tokens_before, moment_seconds(entry.timestamp)
-    )
+    before = entry.typed("tokensBefore", int)
+    return Compaction(history.last, entry.text("summary"), next(kept, None), before, line.time)
 
 
 def _message(line: _Line, effort: str, problems: Problems) -> Message | None:
     """Return the entry as a message; None if the model never saw it."""
-    entry, name, time = line.entry, line.name, moment_seconds(line.entry.timestamp)
-    if entry.type == "custom_message":
-        text, _, media = _parts(entry.content or "")
-        return Message(name, "user", text, name=entry.custom_type, time=time, media=media)
-    if entry.type == "branch_summary" and entry.summary:
-        return Message(name, "user", entry.summary, name=entry.type, time=time)
-    if entry.type != "message":
-        if entry.type not in (*_NOT_SENT, "branch_summary"):
-            problems.unknown(f"pi: entry of type {entry.type!r}", line.place)
-        return None
-    if entry.message is None:
-        return None
-    return agent_message(entry.message, name, time, effort, line.place.at("message"), problems)
+    entry, kind = line.entry, line.entry.at("type")
+    if kind == "message":
+        message = Fields(entry.at("message"), entry.below("message"))
+        return agent_message(message, line.name, line.time, effort, problems)
+    if kind == "custom_message":
+        text, _, _, media = _parts(entry)
+        return Message(line.name, "user", text, name=entry.text("customType"), time=line.time, media=media)
+    if kind == "branch_summary" and entry.at("summary"):
+        return Message(line.name, "user", entry.text("summary"), name=kind, time=line.time)
+    if kind not in (*_NOT_SENT, "branch_summary"):
+        problems.unknown(f"pi: entry of type {kind!r}", entry.place)
+    return None
 
 
-def agent_message(
-    message: AgentMessage, name: str, time: float | None, effort: str, place: Place, problems: Problems
-) -> Message | None:
-    """Return a message of pi in our form, with the id `name`; None if the model never saw it."""
-    if isinstance(message, _Bash):
-        return None if message.exclude_from_context else Message(name, "user", _bash_text(message), time=time)
-    text, thinking, media = _parts(message.content)
-    match message:
-        case _Assistant():
-            made = (block for block in message.content if isinstance(block, _ToolCall))
-            calls = tuple(ToolCall(block.id, block.name, json_text(block.arguments)) for block in made)
-            call = _call(message, effort, place, problems)
-            return Message(name, "assistant", text, calls, time=time, thinking=thinking, media=media, call=call)
-        case _ToolResult(tool_call_id=answers, tool_name=tool):
-            return Message(name, "tool", text, answers=answers, name=tool, time=time, media=media)
-        case _Custom(custom_type=kind):
-            return Message(name, "user", text, name=kind, time=time, media=media)
-    return Message(name, "system" if isinstance(message, _Developer) else "user", text, time=time, media=media)
+def agent_message(message: Fields, name: str, time: float | None, effort: str, problems: Problems) -> Message | None:
+    """Return a message as pi holds it in memory in our form, with the id `name`; None if the model never saw it.
+
+    Programs built on pi record such messages elsewhere as well.
+    """
+    kind = message.needed("role", str)
+    if kind not in _ROLES:
+        raise RecordingError(message.below("role"), f"unknown role {kind!r}", f"use {', '.join(_ROLES)}")
+    if kind == "bashExecution":
+        shown = not message.at("excludeFromContext")
+        return Message(name, "user", _bash_text(message), time=time) if shown else None
+    text, thinking, calls, media = _parts(message)
+    answers = message.needed("toolCallId", str, blank=True) if kind == "toolResult" else None
+    speaker, call = message.typed("toolName|customType", str) or "", None
+    if kind == "assistant":
+        call = _call(message, effort, problems)
+    else:
+        calls, thinking = (), ""
+    return Message(name, _ROLES[kind], text, calls, answers, speaker, time, thinking, media=media, call=call)
 
 
-def _parts(content: _Content) -> tuple[str, str, tuple[Media, ...]]:
-    """Return content as (text, thinking, media)."""
-    if isinstance(content, str):
-        return content, "", ()
-    text = "\n".join(block.text for block in content if isinstance(block, _Text))
-    thinking = "\n".join(block.thinking for block in content if isinstance(block, _Thinking) and block.thinking)
-    media = tuple(sized("image", {"data": block.data}) for block in content if isinstance(block, _Image))
-    return text, thinking, media
+def _parts(message: Fields) -> tuple[str, str, tuple[ToolCall, ...], tuple[Media, ...]]:
+    """Return content as text, thinking, tool calls and media."""
+    if isinstance(said := message.at("content"), str):
+        return said, "", (), ()
+    text, thinking, calls, media = [], [], list[ToolCall](), list[Media]()
+    message.needed("content", LIST)
+    for part in message.each("content"):
+        match part.needed("type", str):
+            case "text":
+                text.append(part.needed("text", str, blank=True))
+            case "thinking":
+                thinking.append(part.typed("thinking", str) or "")
+            case "image":
+                media.append(sized("image", {"data": part.typed("data", str) or ""}))
+            case "toolCall":
+                name, tool = (part.needed(key, str, blank=True) for key in ("id", "name"))
+                calls.append(ToolCall(name, tool, as_text(part.needed("arguments", object, blank=True))))
+            case kind:
+                raise RecordingError(
+                    part.below("type"), f"invalid value {kind!r}", "correct it, or leave this record out"
+                )
+    return "\n".join(text), joined(thinking), tuple(calls), tuple(media)
 
 
-def _call(message: _Assistant, effort: str, place: Place, problems: Problems) -> Call:
-    started = None if message.timestamp is None else message.timestamp / 1000
-    costs = message.usage.get("cost") if isinstance(message.usage, dict) else None
-    total = costs.get("total") if isinstance(costs, dict) else None
-    cost = dollars(total, place.at(f"{place.field}.usage.cost.total"), problems)
-    used = usage(message.usage, place.at(f"{place.field}.usage"), problems, cost)
-    model, ttft = message.response_model or message.model, message.ttft
+def _call(message: Fields, effort: str, problems: Problems) -> Call:
+    began, ttft = message.typed("timestamp", float), message.typed("ttft", float)
+    started = None if began is None else began / 1000
+    cost = dollars(message.at("usage.cost.total"), message.below("usage.cost.total"), problems)
+    used, asked = usage(message.at("usage"), message.below("usage"), problems, cost), message.text("model")
+    model = message.text("responseModel") or asked
     return Call(
         model,
-        message.provider,
+        message.text("provider"),
         used,
         started,
         effort=effort,
-        stop=message.stop_reason,
-        request_id=message.response_id or "",
-        requested=other_than(model, message.model),
+        stop=message.text("stopReason"),
+        request_id=message.text("responseId"),
+        requested=other_than(model, asked),
         first_token=None if started is None or ttft is None else started + ttft / 1000,
-        error=message.error_message or "",
+        error=message.text("errorMessage"),
     )
 
 
-def _bash_text(bash: _Bash) -> str:
+def _bash_text(bash: Fields) -> str:
     """Return a command and its output in the words in which pi shows them to the model."""
-    parts = [f"Ran `{bash.command}`\n" + (f"```\n{bash.output}\n```" if bash.output else "(no output)")]
-    if bash.cancelled:
+    command, output = bash.needed("command", str, blank=True), bash.typed("output", str)
+    parts = [f"Ran `{command}`\n" + (f"```\n{output}\n```" if output else "(no output)")]
+    if bash.at("cancelled"):
         parts.append("(command cancelled)")
-    elif bash.exit_code:
-        parts.append(f"Command exited with code {bash.exit_code}")
-    if bash.truncated and bash.full_output_path:
-        parts.append(f"[Output truncated. Full output: {bash.full_output_path}]")
+    elif code := bash.typed("exitCode", int):
+        parts.append(f"Command exited with code {code}")
+    if bash.at("truncated") and (path := bash.text("fullOutputPath")):
+        parts.append(f"[Output truncated. Full output: {path}]")
     return "\n\n".join(parts)
 
 
@@ -322,12 +264,6 @@ class _Event(msgspec.Struct, rename="camel"):
     type: str
     session_key: str = ""
     messages: list[msgspec.Raw] | None = None
-
-
-class _Stamped(msgspec.Struct):
-    role: str
-    timestamp: float | None = None
-    summary: str = ""
 
 
 class OpenClawTelemetry(Reader):
@@ -387,12 +323,11 @@ def _claw_messages(recorded: list[bytes], place: Place, problems: Problems) -> t
     for at, raw in enumerate(recorded):
         name, where = f"m{at}", place.at(f"messages[{at}]")
         with problems.collect():
-            stamped = decode(raw, _Stamped, where)
-            time = None if stamped.timestamp is None or stamped.role == "assistant" else stamped.timestamp / 1000
-            if stamped.role == _SUMMARY:
-                history.add(Message(name, "user", stamped.summary, name=_SUMMARY, time=time), where)
-                continue
-            kind: Any = AgentMessage
-            if (message := agent_message(decode(raw, kind, where), name, time, "", where, problems)) is not None:
+            said = Fields(decoded_body(raw, where), where)
+            role, began = said.needed("role", str), said.typed("timestamp", float)
+            time = None if began is None or role == "assistant" else began / 1000
+            if role == _SUMMARY:
+                history.add(Message(name, "user", said.text("summary"), name=_SUMMARY, time=time), where)
+            elif (message := agent_message(said, name, time, "", problems)) is not None:
                 history.add(message, where)
     return history.in_order()

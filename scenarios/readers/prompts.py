@@ -16,17 +16,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 
 from ..chat import ROLES
 from ..errors import Place, RecordingError
 from ..media import media_of, sized
-from ..model import Call, Mark, Media, Message, Role, Tool, ToolCall
+from ..model import Call, Compaction, Mark, Media, Message, Role, Tool, ToolCall
 from ..source import Problems, as_text
 from . import as_object, decoded
-from .messages import tool
+from .messages import COMPACTIONS, ENCRYPTED, IS_ENCRYPTED, OUTPUTS, TOOL_CALLS, joined, tool
 from .requests import mark
 
 _ROLES = {
@@ -49,19 +49,18 @@ _AROUND = {
     "toolUse": "tool_use",
     "reasoningContent": "reasoning",
 }
-_CALLS = ("tool_call", "tool_use", "tool-call", "function_call", "custom_tool_call", "toolCall", "function")
-_RESULTS = (
-    *("tool_call_response", "tool_result", "tool-result", "toolResult"),
-    *("function_call_output", "custom_tool_call_output"),
-)
+_CALLS = ("tool_call", "tool_use", "tool-call", "toolCall", "function", *TOOL_CALLS)
+_RESULTS = ("tool_call_response", "tool_result", "tool-result", "toolResult", *OUTPUTS)
 _THINKING = ("thinking", "reasoning", "redacted_thinking")
 # Items of OpenAI's Responses API: those between two inputs are one answer.
 _ITEMS = ("message", "reasoning", *_CALLS, *_RESULTS)
 # Parts that may have no text: it is empty, or encrypted.
 _EMPTY = ("text", "input_text", "output_text", "refusal", *_THINKING)
 _IDS = ("call_id", "tool_call_id", "tool_use_id", "toolCallId", "toolUseId", "tool_id", "id")
-_ARGUMENTS = ("arguments", "args", "input")
+_ARGUMENTS = ("arguments", "args", "input", "action")
 _OUTPUTS = ("response", "result", "output", "content")
+_BREAKPOINT_TTL = "30m"
+"""Lifetime of OpenAI's breakpoints unless a request says another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +74,8 @@ class LoggedCall:
     """Stop reason that stands in the answer."""
     marks: tuple[Mark, ...] = ()
     """Cache breakpoints of the prompt, at most one after each message."""
+    compactions: tuple[Compaction, ...] = ()
+    """Compactions that the prompt names, by the API itself."""
 
 
 def exchange(
@@ -86,12 +87,13 @@ def exchange(
     system: Any = None,
     tools: Any = None,
     names: tuple[str, str] = ("prompt", "answer"),
+    answered: Place | None = None,
 ) -> LoggedCall:
     """Return a logged prompt and answer as messages. Either may be None, or JSON text.
 
     Tools stand in the prompt, or are given. A response that repeats the instructions and the tools of its request gives
-    them to a prompt without any. `place` is that of the span; errors name the fields below it by `names`. Raises
-    RecordingError for what is no message.
+    them to a prompt without any. `place` is that of the span, `answered` that of an answer elsewhere; errors name the
+    fields below it by `names`. Raises RecordingError for what is no message.
     """
     prompt, answer = decoded(prompt), decoded(answer)
     repeated = answer if isinstance(answer, dict) else {}
@@ -106,26 +108,47 @@ def exchange(
             logged.read_tools(offered)
     messages = logged.take()
     # Behind the prompt: ids go on from there, and its open calls are known.
-    reply = _Messages(place, problems, format_name, messages)
-    reply.read(_answered(answer), names[1], "assistant")
-    said = [message for message in reply.take() if message.role == "assistant"]
-    marks = (*logged.tool_mark, *logged.marks)
-    return LoggedCall(tuple(messages), said[0] if said else None, tuple(logged.tools), _stop(answer), marks)
+    reply = _Messages(answered or place, problems, format_name, messages)
+    reply.read(*_answered(answer, names[1]), "assistant")
+    said = next((message for message in reply.take() if message.role == "assistant"), None)
+    marks = [*logged.tool_mark, *logged.marks]
+    if messages and all(mark.after != messages[-1].id for mark in marks):
+        marks += mark(messages[-1].id, as_object(prompt).get("cache_control"))
+    compactions = tuple(logged.compactions)
+    return LoggedCall(tuple(messages), said, tuple(logged.tools), _stop(answer), tuple(marks), compactions)
+
+
+class Stored(NamedTuple):
+    """A stored message: its field, itself, the model call that only answers get, and when it was complete."""
+
+    at: str
+    logged: Any
+    call: Call | None = None
+    time: float | None = None
 
 
 def stored_messages(
-    stored: Iterable[tuple[str, Any, Call | None]], place: Place, problems: Problems, format_name: str
+    stored: Iterable[Stored], place: Place, problems: Problems, format_name: str
 ) -> tuple[Message, ...]:
-    """Return the messages of a stored conversation.
-
-    Each comes with its field below `place`, and with a model call, which only an answer gets.
-    """
+    """Return the messages of a conversation that was stored at `place`."""
     history = _Messages(place, problems, format_name)
-    for at, logged, call in stored:
-        history.read(logged, at, "user")
-        if call is not None:
-            history.add_call(call)
+    for each in stored:
+        history.read_stored(each)
     return tuple(history.take())
+
+
+def recorded_messages(
+    logged: dict[str, Any], place: Place, problems: Problems, format_name: str, time: float | None = None
+) -> list[Message]:
+    """Return the messages that one at `place` is: each result of a tool in it is a message of its own.
+
+    Whether the calls of its results were recorded is not looked at.
+    """
+    above, _, name = place.field.rpartition(".")
+    messages = _Messages(place.at(above), problems, format_name)
+    messages.trusts = True
+    messages.read(logged, name, "user")
+    return [msgspec.structs.replace(message, time=time) for message in messages.take()]
 
 
 def _begins_with_system(prompt: Any) -> bool:
@@ -135,25 +158,26 @@ def _begins_with_system(prompt: Any) -> bool:
     return isinstance(first, dict) and first.get("role") in ("system", "developer")
 
 
-def _answered(answer: Any) -> Any:
-    """Return the message, items or text within a response."""
+def _answered(answer: Any, at: str) -> tuple[Any, str]:
+    """Return the message, items or text within a response, and the field of it."""
     if isinstance(answer, list) and answer and isinstance(answer[0], dict) and _kind(answer[0]) not in _ITEMS:
-        return answer[:1] if "role" in answer[0] or "message" in answer[0] else answer  # other choices are no answer
+        # Other choices are no answer.
+        return answer[:1] if "role" in answer[0] or "message" in answer[0] else answer, at
     if not isinstance(answer, dict) or "role" in answer:
-        return answer
+        return answer, at
     for key in ("choices", "candidates", "generations"):
         if isinstance(answer.get(key), list):
             first = answer[key][0] if answer[key] else None
             while isinstance(first, list):
                 first = first[0] if first else None
-            return _answered(first) if isinstance(first, dict) else first
+            return _answered(first, f"{at}.{key}[0]".removeprefix(".")) if isinstance(first, dict) else (first, at)
     for key in ("message", "output", "content", "messages", "response", "text"):
-        if answer.get(key) is not None:
-            inner = answer[key]
+        if (inner := answer.get(key)) is not None:
+            at = f"{at}.{key}".removeprefix(".")
             if key == "messages" and isinstance(inner, list):
-                return inner[-1:]
-            return _answered(inner) if key == "message" else inner
-    return answer or None
+                return inner[-1:], at
+            return _answered(inner, at) if key == "message" else (inner, at)
+    return answer or None, at
 
 
 def _stop(answer: Any) -> str:
@@ -193,9 +217,13 @@ class _Turn:
 class _Messages:
     """Messages that are read one after the other. `before` stand in front of them and keep their ids."""
 
+    trusts = False
+    """Whether a result of a tool is one although no message before it has the call."""
+
     def __init__(self, place: Place, problems: Problems, format_name: str, before: Iterable[Message] = ()) -> None:
         self.tools: list[Tool] = []
         self.marks: list[Mark] = []
+        self.compactions: list[Compaction] = []
         self.tool_mark: tuple[Mark, ...] = ()
         self._place, self._problems, self._format = place, problems, format_name
         self._messages: list[Message] = []
@@ -203,18 +231,25 @@ class _Messages:
         self._first = len(earlier)
         self._open_calls = [call.id for message in earlier for call in message.calls]
         self._turn: _Turn | None = None
+        self._ttl = _BREAKPOINT_TTL
 
     def take(self) -> list[Message]:
         """Return all messages that were read."""
         self._close()
         return self._messages
 
-    def add_call(self, call: Call) -> None:
-        """Set the call of the message that was read last, if it is an answer."""
+    def read_stored(self, stored: Stored) -> None:
+        """Read a stored message; its answers get the call, and the last message its time."""
         before = len(self._messages)
+        self.read(stored.logged, stored.at, "user")
+        if stored.call is None and stored.time is None:
+            return
         self._close()
-        if len(self._messages) > before and self._messages[-1].role == "assistant":
-            self._messages[-1] = msgspec.structs.replace(self._messages[-1], call=call)
+        for at in range(before, len(self._messages)):
+            message, is_last = self._messages[at], at == len(self._messages) - 1
+            call = stored.call if message.role == "assistant" else None
+            time = stored.time if is_last and message.role != "tool" else None
+            self._messages[at] = msgspec.structs.replace(message, call=call, time=time)
 
     def read(self, logged: Any, at: str, role: Role) -> None:
         """Read a text, a message, a list of messages or a request. `role` is that of what has none."""
@@ -223,6 +258,8 @@ class _Messages:
                 logged = logged[0]
             if any(_is_message(part) for part in logged):
                 for number, part in enumerate(logged):
+                    if not isinstance(part, (dict, str)):
+                        self._wrong(f"{at}[{number}]", f"expected object, got {type(part).__name__}")
                     self._message(part, f"{at}[{number}]", role)
             else:
                 self._message({"content": logged}, at, role)
@@ -236,10 +273,10 @@ class _Messages:
         logged = decoded(logged)
         for schema in logged if isinstance(logged, list) else [] if logged is None else [logged]:
             declared = decoded(schema)
-            self.tool_mark = mark(None, _control(as_object(declared))) or self.tool_mark
-            for key in ("tool", "json_schema", "toolSpec", "function"):
+            for key in ("", "tool", "json_schema", "toolSpec", "function"):
                 if isinstance(declared, dict) and declared.get(key) is not None:
                     declared = decoded(declared[key])
+                self.tool_mark = mark(None, self._control(as_object(declared))) or self.tool_mark
             if not isinstance(declared, dict):
                 self._unknown("tool without a schema", "tools")
             elif several := next((declared[key] for key in _DECLARATIONS if declared.get(key)), None):
@@ -259,6 +296,7 @@ class _Messages:
         if key is None or _is_message(request):
             self._message(request, at, role)
             return
+        self._ttl = as_object(request.get("prompt_cache_options")).get("ttl") or self._ttl
         config = request.get("config")
         for source in (request, config if isinstance(config, dict) else {}):
             for name in _SYSTEM:
@@ -279,21 +317,24 @@ class _Messages:
         if is_item and kind in _RESULTS:
             self._result(logged, at)
             return
+        if kind in COMPACTIONS and "role" not in logged:
+            self._compact(logged)
+            return
         if is_item and (kind in _CALLS or kind in _THINKING):
             role = "assistant"
         turn = self._turn
         if not (is_item and turn is not None and turn.is_item and turn.role == role == "assistant"):
             self._close()
-            turn = self._turn = _Turn(role, as_text(logged.get("name") or ""), is_item=is_item)
+            speaker = "" if is_item and kind != "message" else as_text(logged.get("name") or "")  # a call's is the tool
+            turn = self._turn = _Turn(role, speaker, is_item=is_item)
         results = logged.get("tool_results")
         if isinstance(results, list) and results:  # Datadog's
             turn.role = role = "user" if role == "tool" else role
         if role == "tool":
             turn.answers = self._answered_call(logged)
         turn.control = logged.get("cache_control")
-        thinking = logged.get("reasoning_content")
-        if isinstance(thinking, str):
-            turn.thinking.append(thinking)
+        told = (logged.get(key) for key in ("reasoning_content", "thinking"))  # the second is Ollama's
+        turn.thinking += [thinking for thinking in told if isinstance(thinking, str)][:1]
         if is_item and kind != "message":
             self._part(logged, at)
             return
@@ -330,9 +371,7 @@ class _Messages:
             return logged, role
         if not isinstance(named, str) or named not in _ROLES:
             known = ", ".join(ROLES)
-            raise RecordingError(
-                self._place.below(f"{at}.role"), f"unknown role {as_text(named)[:60]!r}", f"use {known}"
-            )
+            self._wrong(f"{at}.role", f"unknown role {as_text(named)[:60]!r}", f"use {known}")
         return logged, _ROLES[named]
 
     def _content(self, logged: dict[str, Any], at: str, role: Role) -> None:
@@ -341,19 +380,22 @@ class _Messages:
             if not {"role", "type", "tool_calls", "function_call"} & logged.keys() and logged:
                 self._said(as_text(logged))  # an object that is no message is shown to the model as its JSON
             return
-        content = logged[key]
+        content, inner = logged[key], f"{at}.{key}".removeprefix(".")
         if role == "tool" and isinstance(content, dict) and content.get("type") == "function":
             self.read_tools(content)  # Langfuse logs LangChain's tools as messages
             self._turn = None
             return
         if role == "tool" and not (isinstance(content, list) and any(map(_holds_result, content))):
-            text, media = self._output(content, f"{at}.{key}")
+            assert self._turn is not None
+            for part in map(as_object, content if isinstance(content, list) else ()):
+                self._turn.control = self._control(part, self._turn.control)
+            text, media = self._output(content, inner)
             self._said(text, media)
             return
         if role == "tool":
             self._turn = _Turn("user")  # each result in it is a message of its own
         for number, part in enumerate(content if isinstance(content, list) else [content]):
-            self._part(part, f"{at}.{key}[{number}]" if isinstance(content, list) else f"{at}.{key}")
+            self._part(part, f"{inner}[{number}]" if isinstance(content, list) else inner)
 
     def _said(self, text: str, media: Iterable[Media] = ()) -> None:
         if self._turn is not None:
@@ -373,12 +415,16 @@ class _Messages:
                 break
         kind = "thinking" if part.get("thought") is True else _kind(part)  # Gemini's
         if kind not in _RESULTS:
-            turn.control = _control(part) or turn.control
+            turn.control = self._control(part, turn.control)
             if "cachePoint" in part:
                 return
         text = next((part[key] for key in ("text", "content", "refusal") if isinstance(part.get(key), str)), None)
+        self._check_text(part, at)
         if kind in _RESULTS:
             self._result(part, at)
+        elif kind in COMPACTIONS:  # Anthropic's
+            if self._messages and isinstance(content := part.get("content"), (str, list)):
+                self.compactions.append(Compaction(self._messages[-1].id, self._output(content, at)[0]))
         elif kind in _CALLS:
             turn.calls.append(self._call(part, at, len(turn.calls)))
         elif kind in _THINKING:
@@ -392,16 +438,27 @@ class _Messages:
         elif kind not in _EMPTY:
             self._unknown(f"part of type {kind!r}" if kind else "part without a type or a text", at)
 
+    def _compact(self, item: dict[str, Any]) -> None:
+        """Add a compaction by OpenAI: it stands for all before it, or is a message where nothing stands before it."""
+        self._close()
+        if any(message.role != "system" for message in self._messages):
+            told = {name: item.get(name) for name in ("tokens_before", "time")}
+            self.compactions.append(Compaction(self._messages[-1].id, ENCRYPTED, hidden=IS_ENCRYPTED, **told))
+        else:
+            self._message(ENCRYPTED, "", "user")
+
     def _call(self, call: Any, at: str, number: int) -> ToolCall:
         if isinstance(call, dict) and isinstance(call.get("tool_call"), dict):
             call = call["tool_call"]
         function = call.get("function", call) if isinstance(call, dict) else None
         name = function.get("name", function.get("toolName")) if isinstance(function, dict) else None
+        if name is None and isinstance(call, dict) and (kind := _kind(call)) in TOOL_CALLS[2:]:
+            name = kind.removesuffix("_call")  # of OpenAI's own: local_shell, tool_search
         if not isinstance(call, dict) or not isinstance(function, dict) or not isinstance(name, str):
-            raise RecordingError(
-                self._place.below(at), "a tool call without a name", "correct it, or leave this call out"
-            )
+            self._wrong(at, "a tool call without a name", "correct it, or leave this call out")
         arguments: Any = next((function[key] for key in _ARGUMENTS if function.get(key) is not None), {})
+        if self.trusts and not _named(call):
+            self._wrong(at, "a tool call without an id", "correct it, or leave this call out")
         own = f"m{self._first + len(self._messages)}c{number}"
         return ToolCall(_named(call) or own, name, as_text(arguments))
 
@@ -439,6 +496,7 @@ class _Messages:
         texts, media = [], list[Media]()
         for number, part in enumerate(output):
             text = part if isinstance(part, str) else part.get("text")
+            self._check_text(part, f"{at}[{number}]")
             if isinstance(part, dict) and (medium := media_of(part)) is not None:
                 media.append(medium)
             elif isinstance(text, str):
@@ -458,23 +516,35 @@ class _Messages:
             return  # what is left of a message whose parts were all results
         at = f"m{self._first + len(self._messages)}"
         role, answers = turn.role, turn.answers if turn.role == "tool" else None
-        if role == "tool" and answers not in self._open_calls:
+        if role == "tool" and answers not in self._open_calls and not (answers and self.trusts):
             self._unknown("result of a tool that no message called, read as a user's message", at)
             role, answers = "user", None
         if turn.calls and role != "assistant":
-            raise RecordingError(
-                self._place.below(at), f"a message of role {role!r} calls tools", "only the assistant does"
-            )
-        if answers is not None:
+            self._wrong(at, f"a message of role {role!r} calls tools", "only the assistant does")
+        if answers in self._open_calls:
             self._open_calls.remove(answers)
         self._open_calls += [call.id for call in turn.calls]
         self.marks += mark(at, turn.control)
-        text, calls = "\n".join(turn.texts), tuple(turn.calls)
-        thinking, media = "\n".join(thought for thought in turn.thinking if thought), tuple(turn.media)
+        text, calls = joined(turn.texts), tuple(turn.calls)
+        thinking, media = joined(turn.thinking), tuple(turn.media)
         self._messages.append(Message(at, role, text, calls, answers, turn.name, None, thinking, turn.hides, media))
 
+    def _control(self, part: dict[str, Any], otherwise: Any = None) -> Any:
+        """Return what sets a breakpoint: of Anthropic and OpenAI on the part itself, of Bedrock a part of its own."""
+        if part.get("prompt_cache_breakpoint"):
+            return {"ttl": self._ttl}
+        return next((part[key] for key in ("cache_control", "cachePoint") if part.get(key) is not None), otherwise)
+
+    def _check_text(self, part: Any, at: str) -> None:
+        text = part.get("text") if isinstance(part, dict) and _kind(part) in _EMPTY else None
+        if not isinstance(text, str | None):
+            self._wrong(f"{at}.text", f"expected str, got {type(text).__name__}")
+
+    def _wrong(self, at: str, what: str, remedy: str = "correct it, or leave this record out") -> NoReturn:
+        raise RecordingError(self._place.below(at.removeprefix(".")), what, remedy)
+
     def _unknown(self, what: str, at: str) -> None:
-        self._problems.unknown(f"{self._format}: {what}", self._place.below(at))
+        self._problems.unknown(f"{self._format}: {what}", self._place.below(at.removeprefix(".")))
 
 
 def _is_message(logged: Any) -> bool:
@@ -503,14 +573,9 @@ def _named(logged: dict[str, Any], keys: Iterable[str] = _IDS) -> str:
     return next((logged[key] for key in keys if isinstance(logged.get(key), str) and logged[key]), "")
 
 
-def _control(part: dict[str, Any]) -> Any:
-    """Return what sets a breakpoint: Anthropic's, on the part itself, or Bedrock's, a part of its own."""
-    return part.get("cache_control") or part.get("cachePoint")
-
-
 def _thoughts(part: dict[str, Any]) -> list[str]:
-    """Return the reasoning that a part shows: a text, or a list of summaries."""
-    summary, part = part.get("summary"), as_object(part.get("reasoningText")) or part
+    """Return the reasoning that a part shows: a text, or lists of summaries and texts."""
+    lists, part = (part.get("summary"), part.get("content")), as_object(part.get("reasoningText")) or part
     shown = [part.get(key) for key in ("thinking", "reasoning", "text", "content")]
-    shown += [line.get("text") for line in summary if isinstance(line, dict)] if isinstance(summary, list) else []
+    shown += [as_object(line).get("text") for lines in lists if isinstance(lines, list) for line in lines]
     return [text for text in shown if isinstance(text, str)]

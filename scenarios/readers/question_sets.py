@@ -523,7 +523,12 @@ def _messages(sample: Fields) -> tuple[tuple[Message, ...], dict[str, Scalar]]:
     spoken = sample.needed("conversation", OBJECT)
     user, assistant = (sample.needed(f"conversation.speaker_{side}", str, blank=True) for side in "ab")
     sessions = sorted((int(match[1]), key) for key in spoken if (match := _SESSION.fullmatch(key)))
-    times, dropped = forward(_locomo_time(sample, f"conversation.{key}_date_time") for _, key in sessions)
+    form, example = "%I:%M %p on %d %B, %Y", "1:56 pm on 8 May, 2023"
+    paths = (f"conversation.{key}_date_time" for _, key in sessions)
+    dates = ((path, sample.typed(path, str)) for path in paths)
+    times, dropped = forward(
+        None if at is None else seconds(at, form, sample.below(path), example) for path, at in dates
+    )
     messages = []
     for (_, key), time in zip(sessions, times, strict=True):
         where = sample.below(f"conversation.{key}")
@@ -545,13 +550,6 @@ def _messages(sample: Fields) -> tuple[tuple[Message, ...], dict[str, Scalar]]:
             )
     meta: dict[str, Scalar] = {"speaker_a": user, "speaker_b": assistant, "sessions": len(sessions)}
     return tuple(messages), meta | {"session_times_dropped": dropped}
-
-
-def _locomo_time(sample: Fields, path: str) -> float | None:
-    text = sample.typed(path, str)
-    return (
-        None if text is None else seconds(text, "%I:%M %p on %d %B, %Y", sample.below(path), "1:56 pm on 8 May, 2023")
-    )
 
 
 def _facts(observed: _Observations, ids: Mapping[str, int]) -> tuple[tuple[Fact, ...], int]:

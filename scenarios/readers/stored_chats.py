@@ -23,7 +23,7 @@ from ..model import Call, Conversation, Message
 from ..source import Problems, decode, record_head, records, whole_file
 from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere, as_object, text_of
 from .messages import COMPACTIONS, HOSTED, OUTPUTS
-from .prompts import LoggedCall, exchange, stored_messages
+from .prompts import LoggedCall, Stored, exchange, stored_messages
 from .requests import LoggedRequest, conversations, numbered, tier, usage
 from .spans import counted, span_records
 
@@ -137,7 +137,7 @@ def history(
 ) -> tuple[Message, ...]:
     """Return LangChain's messages in our form, each answer with its call. The list stands at `name` below `place`."""
     stored = (
-        (f"{name}[{at}]", message, _call(message, place.below(f"{name}[{at}]"), problems))
+        Stored(f"{name}[{at}]", message, _call(message, place.below(f"{name}[{at}]"), problems))
         for at, message in enumerate(messages)
     )
     return stored_messages(stored, place, problems, format_name)
@@ -317,7 +317,7 @@ class AiSdk(StoredChats):
     def logged(self, record: Any, place: Place, problems: Problems) -> LoggedCall:
         name, messages = self.listed(record)
         parts = ((at, part) for at, message in enumerate(messages) for part in _model_messages(message))
-        stored = ((f"{name}[{at}]", part, Call()) for at, part in parts)
+        stored = (Stored(f"{name}[{at}]", part, Call()) for at, part in parts)
         return LoggedCall(stored_messages(stored, place, problems, "ai_sdk"))
 
 
@@ -433,13 +433,13 @@ def _sessions(path: Path, problems: Problems) -> Recordings:
 
 
 def _messages(items: Sequence[Any], name: str, place: Place, problems: Problems) -> tuple[Message, ...]:
-    read = list[tuple[str, Any, None]]()
+    read = list[Stored]()
     for at, item in enumerate(items):
         where, kind = f"{name}[{at}]", item.get("type") if isinstance(item, dict) else None
         if kind in (*HOSTED, *COMPACTIONS):
             problems.unknown(f"openai_items: item of type {kind!r}", place.below(where))
         else:
-            read.append((where, item, None))
+            read.append(Stored(where, item))
     return stored_messages(read, place, problems, "openai_items")
 
 

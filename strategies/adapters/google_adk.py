@@ -217,7 +217,6 @@ class _Session:
         )
 
     async def contents(self) -> list[Any]:
-        """Return the contents of the next request."""
         request = self._module("models.llm_request").LlmRequest()
         for processor in ("compaction", "contents"):
             flow = self._module(f"flows.llm_flows.{processor}")

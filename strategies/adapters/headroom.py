@@ -29,8 +29,20 @@ def compress(
     What it removes could be had back by its tool, which no recorded call does.
     """
     headroom, said = imported("headroom", _LIBRARY, _EXTRA), list[ChatDict]()
+    # It writes what it leaves out to the user's home, and warns at each call that it could not shorten.
+    imported("headroom.paths", _LIBRARY, _EXTRA).set_process_stateless(True)
+    logging.getLogger("headroom").addHandler(logging.NullHandler())
+    tokenizers: Any = imported("headroom.tokenizers", _LIBRARY, _EXTRA)
+
+    class RunTokenizer(tokenizers.BaseTokenizer):  # type: ignore[misc]
+        """Counts by the run's encoding; for models by name headroom downloads theirs."""
+
+        def count_text(self, text: str) -> int:
+            return services.count_tokens(text)
+
+    tokenizers.register_tokenizer("run", RunTokenizer())
     settings: dict[str, Any] = {
-        "model": _prepare(services),
+        "model": "run",
         "protect_recent": protect_recent,
         "min_tokens_to_compress": min_tokens_to_compress,
         "compress_user_messages": compress_user_messages,
@@ -43,20 +55,3 @@ def compress(
         return sent
 
     return step
-
-
-def _prepare(services: ChatServices) -> str:
-    """Keep headroom from network, home folder and log, and return the name of a model with the run's encoding."""
-    # It writes what it leaves out to the user's home, and warns at each call that it could not shorten.
-    imported("headroom.paths", _LIBRARY, _EXTRA).set_process_stateless(True)
-    logging.getLogger("headroom").addHandler(logging.NullHandler())
-    tokenizers: Any = imported("headroom.tokenizers", _LIBRARY, _EXTRA)
-
-    class RunTokenizer(tokenizers.BaseTokenizer):  # type: ignore[misc]
-        """Counts by the run's encoding; for models by name it downloads theirs."""
-
-        def count_text(self, text: str) -> int:
-            return services.count_tokens(text)
-
-    tokenizers.register_tokenizer("run", RunTokenizer())
-    return "run"

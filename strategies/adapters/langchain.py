@@ -58,11 +58,7 @@ def from_langchain(messages: Iterable[Any]) -> list[ChatDict]:
 
 def token_counter(services: ChatServices) -> Any:
     """Return a function that counts messages of langchain-core: texts, names and arguments of calls, 4 a message."""
-
-    def count(messages: Iterable[Any]) -> int:
-        return chat_tokens(services, from_langchain(messages))
-
-    return count
+    return lambda messages: chat_tokens(services, from_langchain(messages))
 
 
 def chat_model(services: ChatServices) -> Any:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ctxbench.scenarios.model import Message, Role
 from ctxbench.scenarios.spec import PositiveInt
-from ctxbench.scenarios.view import Messages, shared_prefix
+from ctxbench.scenarios.view import Messages
 
 from ..base import Context, StrategyContext, View
 from ..parts.compaction import ClientHistory, RewritingClient, wording
@@ -25,29 +25,30 @@ def _shortening(
     `due` says how many of the first observations are old, by how many messages of the dialogue come before each of
     them, and are there in all; the number only grows.
     """
-    edited, read = SplicedHistory(), Messages()
+    edited = SplicedHistory()
     # Place of each observation in the history, and number of the dialogue's messages before it.
     places, numbers = list[int](), list[int]()
     dialogue = short = 0
 
     def view(context: Context) -> Context:
-        nonlocal edited, read, places, numbers, dialogue, short
-        history = context.messages
-        same = shared_prefix(read, history)
-        if same < len(read):
+        nonlocal edited, places, numbers, dialogue, short
+        history, before = context.messages, len(edited.history)
+        same = edited.read(history)
+        if same < before:
             edited, places, numbers = SplicedHistory(), [], []
+            edited.read(history)
             dialogue = short = same = 0
         for at, message in enumerate(history[same:], same):
             if message.role in roles:
                 places.append(at)
                 numbers.append(dialogue)
             dialogue += message.role != "system"
-        read, old = history, max(0, due(numbers, dialogue))
+        old = max(0, due(numbers, dialogue))
         # Only those that have become old since the last call: what is short stays so.
         for at in places[max(short, spared) : old]:
-            edited.put(history, at, shorten(history[at]))
+            edited.put(at, shorten(history[at]))
         short = max(short, old)
-        return context if short <= spared else context.sending(edited.messages(history))
+        return context if short <= spared else context.sending(edited.messages())
 
     return view
 

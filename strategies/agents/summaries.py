@@ -445,7 +445,10 @@ class AiderCompaction(CompactingClient):
 
     def compact(self, history: ClientHistory) -> None:
         for depth in range(4):
-            done = self._done(history)
+            done, newest = history.settled, len(history.messages) - 1
+            if newest >= 0 and history.messages[newest].role != "user":
+                # The place of the user message that opened the present turn; 0 if there is none.
+                done = history.floor(history.services.opening(history.messages, newest) or 0)
             finished = history.messages[:done]
             if history.services.total(finished) <= self.trigger:
                 return
@@ -456,11 +459,3 @@ class AiderCompaction(CompactingClient):
                 start = done
             if not history.summarise(start) or start == done:
                 return
-
-    @staticmethod
-    def _done(history: ClientHistory) -> int:
-        """Return the place of the user message that opened the present turn; 0 if there is none."""
-        newest = len(history.messages) - 1
-        if newest < 0 or history.messages[newest].role == "user":
-            return history.settled
-        return history.floor(history.services.opening(history.messages, newest) or 0)

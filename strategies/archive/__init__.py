@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from ctxbench.metrics.tfidf import best
 from ctxbench.scenarios.model import Message, Tool, ToolCall
 from ctxbench.scenarios.spec import NonNegativeInt, PositiveInt
-from ctxbench.scenarios.view import Messages, Span, shared_prefix
+from ctxbench.scenarios.view import Messages
 
 from ..base import Context, ModelError, Prompt, StrategyContext, View
 from ..events import Archived, Deleted, Failed, Loaded
@@ -31,7 +31,6 @@ from ..parts.passages import relevant_passages
 from ..parts.units import SplicedHistory
 from .record import (
     TOOL,
-    WORDING,
     Card,
     NotArchived,
     Visibility,
@@ -45,6 +44,7 @@ from .record import (
     single_line,
     sources_of,
     summary_of,
+    word,
 )
 from .store import ResultTable, StoreError, file_problem
 
@@ -146,8 +146,11 @@ class Archive:
         return ArchiveSession(services, self)
 
 
-class Archives:
-    """The archived results of one conversation, and the access to those of others (ToolResultManager, 001 §3.4)."""
+class ArchiveSession:
+    """The view of one conversation: its archived results, and the access to those of others (001 §3.4).
+
+    Each message of the history is read once, as long as its start does not change.
+    """
 
     def __init__(self, services: StrategyContext, settings: Archive) -> None:
         self.cards: dict[str, Card] = {}
@@ -156,21 +159,121 @@ class Archives:
         """Uuid of each archived result, by its message's id."""
         self.question = ""
         """The newest user message, which chooses the passages of a partial load."""
-        self.offered = settings.trigger in ("model", "hybrid")
-        """Whether the model is offered the tool, which placeholders then name."""
-        self.language = ConversationLanguage(settings.language)
         self._services, self._settings = services, settings
         self._store = ResultTable(settings.store, settings.wait)
-        # By message id: the result, and what is sent in its place (itself, if it cannot be archived for good).
+        self._language = ConversationLanguage(settings.language)
+        # Whether the model is offered the tool, which placeholders then name.
+        self._offers = settings.trigger in ("model", "hybrid")
+        # By message id: the result, and what is sent in its place (itself, if it cannot be archived for good); and the
+        # result with its whole card, which is made once, however often storing it fails.
         self._processed: dict[str, tuple[Message, Message]] = {}
         self._prepared: dict[str, tuple[Message, Card]] = {}
         # Time of the oldest result that retention may delete.
         # In a wider scope other conversations may have left what is due by now, which only the store knows.
         self._oldest = -inf if settings.scope != "conversation" else inf
+        self._vectors, self._words = VectorSearch(services), WordSearch()
+        self._spliced = SplicedHistory()
+        # Uuid and placeholder of each archived result, by its place, in the order in which they were archived.
+        self._placeholders: dict[int, tuple[str, Message]] = {}
+        # Results that this turn brings back: ours by uuid, in the place of their placeholder; those of other
+        # conversations before the turn.
+        self._loaded: dict[str, Message] = {}
+        self._foreign: tuple[Message, ...] = ()
+        # What is sent before a message, by its place: the note and the foreign results.
+        self._before: dict[int, tuple[Message, ...]] = {}
+        self._turn: Message | None = None
+        self._note: Message | None = None  # written with the first offer
+        # The tools of the context, and the tuple with ours added: one object, so that it compares fast.
+        self._tools: tuple[tuple[Tool, ...], tuple[Tool, ...]] | None = None
+        self._forget()
 
-    def failed(self, what: Literal["summary", "embedding", "archive", "load"], why: object, instead: str) -> None:
-        """Record that something was missing, and what was done instead."""
-        self._services.record(Failed(what, str(why), instead))
+    def __call__(self, context: Context) -> Context:
+        history = context.messages
+        self._language.read(history)
+        self._read(history)
+        tools = self._offer(context.tools)
+        self._archive(history)
+        self._delete_expired()
+        newest = history[self._newest] if self._newest is not None else None
+        # Identity first: a long question is compared word by word
+        # only where a stage before this one makes messages anew.
+        if newest is not None and newest is not self._turn and newest != self._turn:
+            self._turn, self.question = newest, newest.text
+            # A result is brought back for one turn.
+            loaded, self._loaded, self._foreign = self._loaded, {}, ()
+            self._load(history, self._chosen_cards())
+            for at, (uuid, _) in self._placeholders.items() if loaded or self._loaded else ():
+                if uuid in loaded or uuid in self._loaded:
+                    self._put(history, at)
+        messages = self._with_insertions(history)
+        return context if messages is history and tools is context.tools else Context(messages, (), tools)
+
+    def _forget(self) -> None:
+        self._calls: dict[str, ToolCall] = {}
+        # Places of long results that are sent whole: the model has not answered them yet, or storing them failed.
+        self._waiting: list[int] = []
+        # Place of the newest message of the model, which has answered everything before it.
+        self._answered = 0
+        # Place of the newest user message.
+        self._newest: int | None = None
+        # Number of system messages at the start of the history.
+        self._leading = 0
+
+    def _read(self, history: Messages) -> None:
+        before = len(self._spliced.history)
+        same = self._spliced.read(history)
+        replaced: dict[int, tuple[str, Message]] = {}
+        if same < before:
+            self._forget()
+            self._before = {at: messages for at, messages in self._before.items() if at < same}
+            # Everything is read again; a result whose placeholder still stands must not wait to be archived twice.
+            self._placeholders = replaced = {at: row for at, row in self._placeholders.items() if at < same}
+            same = 0
+        for at, message in enumerate(history[same:], same):
+            if message.role == "tool":
+                if len(message.text) > self._settings.threshold and at not in replaced:
+                    self._waiting.append(at)
+            elif message.role == "assistant":
+                self._answered = at
+                for call in message.calls:
+                    self._calls[call.id] = call
+            elif message.role == "user":
+                self._newest = at
+            elif at == self._leading:
+                self._leading += 1
+
+    def _offer(self, tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
+        """Return the tools with ours: from the first call on if there are any, else from the first tool call on.
+
+        Tools and note come before the history, so they must not change once the history is worth caching.
+        """
+        if not self._offers or (self._tools is None and not tools and not self._calls):
+            return tools
+        if self._tools is None or self._tools[0] is not tools:
+            if any(given.name == TOOL for given in tools):
+                self._offers, self._tools = False, None
+                self._failed("load", f"the conversation has a tool {TOOL} of its own", "ours is not offered")
+                return tools
+            language = self._language.decided
+            if self._note is None:
+                self._note = Message("archive:note", "system", word("note", language))
+                self._services.offer(load_tool(language), self._answer)
+            self._tools = tools, (*tools, load_tool(language))
+        return self._tools[1]
+
+    def _archive(self, history: Messages) -> None:
+        """Put placeholders in place of the results that are due. If the store fails, they wait for the next call."""
+        for at in [at for at in self._waiting if at < self._answered or not self._settings.fresh]:
+            message = history[at]
+            try:
+                processed = self.process(message, self._calls.get(message.answers or ""))
+            except StoreError as error:
+                self._failed("archive", error, "what is left is sent whole, for now")
+                return
+            self._waiting.remove(at)
+            if processed is not message:
+                self._placeholders[at] = self.uuids[message.id], processed
+                self._put(history, at)
 
     def process(self, message: Message, call: ToolCall | None) -> Message:
         """Store a tool result over the threshold, and return its placeholder. Raises StoreError.
@@ -178,16 +281,37 @@ class Archives:
         Returns the result itself up to the threshold, if its placeholder would have as many tokens, and if it is a
         placeholder: archived in turn, that would hide the only name of the result that it stands for.
         """
-        if len(message.text) <= self._settings.threshold or is_placeholder(message.text):
+        settings, tokens = self._settings, self._services.text_tokens
+        if len(message.text) <= settings.threshold or is_placeholder(message.text):
             return message
         known = self._processed.get(message.id)
         if known is not None and (known[0] is message or known[0] == message):
             return known[1]
-        bare = self._bare_card(message, call)
-        processed, tokens = message, self._services.text_tokens
+        arguments = arguments_of(call.arguments) if call is not None else None
+        # Without summary and sources: reading the result for these takes some 20 ms.
+        card = Card(
+            uuid=identify(self._services.conversation, message.id, message.text),
+            conversation=self._services.conversation,
+            thread=settings.thread,
+            tool=single_line(message.name or (call.name if call is not None else ""), 100),
+            arguments=arguments,
+            query=query_of(arguments, settings.query_chars),
+            summary="",
+            length=len(message.text),
+            sources=(),
+            created=message.time if message.time is not None else self._services.now,
+        )
+        processed = message
         # If a placeholder without a summary saves nothing, one with a summary saves even less.
-        if tokens(self._placeholder(bare)) < tokens(message.text):
-            card = self._card(message, bare)
+        if tokens(self._placeholder(card)) < tokens(message.text):
+            prepared = self._prepared.get(message.id)
+            if prepared is not None and prepared[0] == message:
+                card = prepared[1]
+            else:
+                text = message.text[: settings.read_chars]
+                sources = sources_of(text, settings.sources)
+                card = dataclasses.replace(card, summary=self._summary(message, text), sources=sources)
+                self._prepared[message.id] = message, card
             text = self._placeholder(card)
             if tokens(text) < tokens(message.text) and self._stored(message, card):
                 processed = replace(message, text=text)
@@ -195,22 +319,35 @@ class Archives:
         self._prepared.pop(message.id, None)
         return processed
 
+    def _summary(self, message: Message, text: str) -> str:
+        settings, most = self._settings, self._settings.stored_chars
+        if settings.summariser == "offline":
+            return summary_of(text, most)
+        model = "" if settings.summariser == "run" else settings.summariser
+        instruction = word("prompt", self._language.decided).replace("{characters}", str(most))
+        try:
+            reply = self._services.complete(Prompt(instruction, (text,), most, (message,), model=model))
+        except ModelError as error:
+            self._failed("summary", error, "the offline summary stands")
+            return summary_of(text, most)
+        return clean_lines(reply, most)
+
+    def _placeholder(self, card: Card) -> str:
+        most = self._settings.summary_chars
+        summary = single_line(summary_of(card.summary, most), most)
+        return placeholder(card, summary, self._language.decided, self._offers)
+
     def _stored(self, message: Message, card: Card) -> bool:
         """Store a result once; False if it can never be stored, because its uuid has another content."""
         existing = self._store.save(card, message.text)
         if existing not in (None, message.text):
-            self.failed("archive", f"{card.uuid} is taken by another result", f"{message.id} is sent whole")
+            self._failed("archive", f"{card.uuid} is taken by another result", f"{message.id} is sent whole")
             return False
         self.cards[card.uuid], self.uuids[message.id] = card, card.uuid
         if card.created is not None:
             self._oldest = min(self._oldest, card.created)
         self._services.record(Archived(message.id, card.uuid, card.length))
         return True
-
-    def _placeholder(self, card: Card) -> str:
-        most = self._settings.summary_chars
-        summary = single_line(summary_of(card.summary, most), most)
-        return placeholder(card, summary, self.language.decided, self.offered)
 
     def load(self, uuid: str) -> str:
         """Return an archived result, whole or (with `load_tokens`) the passages nearest to the question.
@@ -225,25 +362,25 @@ class Archives:
         budget, count = self._settings.load_tokens, self._services.text_tokens
         if budget is None or count(text) <= budget:
             return text
-        heading = WORDING[self.language.decided].part.format(uuid=uuid, length=card.length)
+        heading = word("part", self._language.decided).format(uuid=uuid, length=card.length)
         return heading + relevant_passages(text, self.question, max(0, budget - count(heading)), count)
 
-    def answer(self, arguments: str) -> str:
+    def _answer(self, arguments: str) -> str:
         """Return the result of a call of the tool: the content, or a text that says why there is none."""
-        wording = WORDING[self.language.decided]
+        language = self._language.decided
         try:
             uuid = json.loads(arguments)["uuid"].strip().lower()
         except (ValueError, RecursionError, TypeError, LookupError, AttributeError):
-            self.failed("load", "the arguments cannot be read", "the model is told how to call the tool")
-            return wording.unreadable
+            self._failed("load", "the arguments cannot be read", "the model is told how to call the tool")
+            return word("unreadable", language)
         try:
             text = self.load(uuid)
         except NotArchived:
-            self.failed("load", f"{single_line(uuid, 100)} is not archived", "the model is told so")
-            return wording.not_found.format(uuid=single_line(uuid, 100))
+            self._failed("load", f"{single_line(uuid, 100)} is not archived", "the model is told so")
+            return word("not_found", language).format(uuid=single_line(uuid, 100))
         except StoreError as error:
-            self.failed("load", error, "the model is told so")
-            return wording.not_loaded.format(uuid=uuid, why=error.what)
+            self._failed("load", error, "the model is told so")
+            return word("not_loaded", language).format(uuid=uuid, why=error.what)
         self._services.record(Loaded(uuid, "model", len(text)))
         return text
 
@@ -254,18 +391,7 @@ class Archives:
             return None
         return Visibility(self._services.conversation, now, settings.thread if settings.scope == "thread" else None)
 
-    def other_cards(self) -> list[Card]:
-        """Return the newest `reach` visible cards of other conversations, oldest first."""
-        visibility = self._visibility()
-        if visibility is None:
-            return []
-        try:
-            return self._store.cards(visibility, self._settings.reach)[::-1]
-        except StoreError as error:
-            self.failed("load", error, "only what this conversation archived is searched")
-            return []
-
-    def delete_expired(self) -> None:
+    def _delete_expired(self) -> None:
         """Delete results older than `keep_days` by the recorded clock: this conversation's, or all in its scope.
 
         Their placeholders stay. The store is called only when a result is due; in a wider scope, at the first call too,
@@ -281,7 +407,7 @@ class Archives:
         try:
             deleted, oldest = self._store.delete(before, own, settings.thread if settings.scope == "thread" else None)
         except StoreError as error:
-            self.failed("archive", error, "what is too old is kept until the next call")
+            self._failed("archive", error, "what is too old is kept until the next call")
             return
         for uuid in deleted:
             self.cards.pop(uuid, None)
@@ -290,171 +416,24 @@ class Archives:
         if deleted:
             self._services.record(Deleted(deleted))
 
-    def _bare_card(self, message: Message, call: ToolCall | None) -> Card:
-        """Return the card without summary and sources: reading the result for these takes some 20 ms."""
-        arguments = arguments_of(call.arguments) if call is not None else None
-        return Card(
-            uuid=identify(self._services.conversation, message.id, message.text),
-            conversation=self._services.conversation,
-            thread=self._settings.thread,
-            tool=single_line(message.name or (call.name if call is not None else ""), 100),
-            arguments=arguments,
-            query=query_of(arguments, self._settings.query_chars),
-            summary="",
-            length=len(message.text),
-            sources=(),
-            created=message.time if message.time is not None else self._services.now,
-        )
-
-    def _card(self, message: Message, bare: Card) -> Card:
-        """Return the whole card, which is made once, however often storing it fails."""
-        known = self._prepared.get(message.id)
-        if known is not None and known[0] == message:
-            return known[1]
-        text = message.text[: self._settings.read_chars]
-        sources = sources_of(text, self._settings.sources)
-        card = dataclasses.replace(bare, summary=self._summary(message, text), sources=sources)
-        self._prepared[message.id] = message, card
-        return card
-
-    def _summary(self, message: Message, text: str) -> str:
-        settings, most = self._settings, self._settings.stored_chars
-        if settings.summariser == "offline":
-            return summary_of(text, most)
-        model = "" if settings.summariser == "run" else settings.summariser
-        instruction = WORDING[self.language.decided].prompt.replace("{characters}", str(most))
-        try:
-            reply = self._services.complete(Prompt(instruction, (text,), most, (message,), model=model))
-        except ModelError as error:
-            self.failed("summary", error, "the offline summary stands")
-            return summary_of(text, most)
-        return clean_lines(reply, most)
-
-
-class ArchiveSession:
-    """The view of one conversation. Each message of the history is read once, as long as its start does not change."""
-
-    def __init__(self, services: StrategyContext, settings: Archive) -> None:
-        self.archives = Archives(services, settings)
-        self._services, self._settings = services, settings
-        self._vectors, self._words = VectorSearch(services), WordSearch()
-        self._spliced = SplicedHistory()
-        # Place of the placeholder of each uuid.
-        self._places: dict[str, int] = {}
-        # Results that this turn brings back: ours by uuid, in the place of their placeholder; those of other
-        # conversations before the turn.
-        self._loaded: dict[str, Message] = {}
-        self._foreign: tuple[Message, ...] = ()
-        self._turn: Message | None = None
-        self._note: Message | None = None  # written with the first offer
-        # The tools of the context, and the tuple with ours added: one object, so that it compares fast.
-        self._tools: tuple[tuple[Tool, ...], tuple[Tool, ...]] | None = None
-        self._forget()
-
-    def __call__(self, context: Context) -> Context:
-        history = context.messages
-        self.archives.language.read(history)
-        self._read(history)
-        tools = self._offer(context.tools)
-        self._archive(history)
-        self.archives.delete_expired()
-        newest = history[self._newest] if self._newest is not None else None
-        # Identity first: a long question is compared word by word
-        # only where a stage before this one makes messages anew.
-        if newest is not None and newest is not self._turn and newest != self._turn:
-            self._turn, self.archives.question = newest, newest.text
-            # A result is brought back for one turn.
-            self._loaded, self._foreign = {}, ()
-            self._load(history, self._chosen_cards())
-        messages = self._spliced_messages(history)
-        if messages is history and tools is context.tools:
-            return context
-        return Context(messages, (), tools)
-
-    def _forget(self) -> None:
-        self._seen = Messages()
-        self._calls: dict[str, ToolCall] = {}
-        # Places of long results that are sent whole: the model has not answered them yet, or storing them failed.
-        self._waiting: list[int] = []
-        # Place of the newest message of the model, which has answered everything before it.
-        self._answered = 0
-        # Place of the newest user message.
-        self._newest: int | None = None
-        # Number of system messages at the start of the history.
-        self._leading = 0
-
-    def _offer(self, tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
-        """Return the tools with ours: from the first call on if there are any, else from the first tool call on.
-
-        Tools and note come before the history, so they must not change once the history is worth caching.
-        """
-        if not self.archives.offered or (self._tools is None and not tools and not self._calls):
-            return tools
-        if self._tools is None or self._tools[0] is not tools:
-            if any(given.name == TOOL for given in tools):
-                self.archives.offered, self._tools = False, None
-                self.archives.failed("load", f"the conversation has a tool {TOOL} of its own", "ours is not offered")
-                return tools
-            language = self.archives.language.decided
-            if self._note is None:
-                self._note = Message("archive:note", "system", WORDING[language].note)
-                self._services.offer(load_tool(language), self.archives.answer)
-            self._tools = tools, (*tools, load_tool(language))
-        return self._tools[1]
-
-    def _read(self, history: Messages) -> None:
-        same = shared_prefix(self._seen, history)
-        if same < len(self._seen):
-            self._forget()
-            self._spliced.keep(history, same)
-            self._places = {uuid: at for uuid, at in self._places.items() if at < same}
-            same = 0
-        # After a change everything is read again; a result whose
-        # placeholder still stands must not wait to be archived twice.
-        replaced = set(self._places.values()) if same == 0 else ()
-        for at, message in enumerate(history[same:], same):
-            if message.role == "tool":
-                if len(message.text) > self._settings.threshold and at not in replaced:
-                    self._waiting.append(at)
-            elif message.role == "assistant":
-                self._answered = at
-                for call in message.calls:
-                    self._calls[call.id] = call
-            elif message.role == "user":
-                self._newest = at
-            elif at == self._leading:
-                self._leading += 1
-        self._seen = history
-
-    def _archive(self, history: Messages) -> None:
-        """Put placeholders in place of the results that are due. If the store fails, they wait for the next call."""
-        due = [at for at in self._waiting if at < self._answered or not self._settings.fresh]
-        for at in due:
-            message = history[at]
-            try:
-                processed = self.archives.process(message, self._calls.get(message.answers or ""))
-            except StoreError as error:
-                self.archives.failed("archive", error, "what is left is sent whole, for now")
-                return
-            self._waiting.remove(at)
-            if processed is not message:
-                self._spliced.put(history, at, processed)
-                self._places[self.archives.uuids[message.id]] = at
-
     def _chosen_cards(self) -> list[Card]:
         """Return the cards that the question brings back. If the embedder fails, keywords decide alone."""
-        settings, question, archives = self._settings, self.archives.question, self.archives
+        settings, question, cards = self._settings, self.question, list[Card]()
         if settings.trigger == "model":
             return []
-        own = [archives.cards[uuid] for uuid in sorted(self._places, key=self._places.get) if uuid in archives.cards]  # type: ignore[arg-type]
-        cards = archives.other_cards() + own
+        if (visibility := self._visibility()) is not None:
+            try:
+                cards = self._store.cards(visibility, settings.reach)[::-1]
+            except StoreError as error:
+                self._failed("load", error, "only what this conversation archived is searched")
+        cards += [self.cards[uuid] for _, (uuid, _) in sorted(self._placeholders.items()) if uuid in self.cards]
         has_keyword = settings.trigger in ("keyword", "hybrid") and mentions(question, settings.keywords)
         chosen: list[Card] = []
         if settings.trigger in ("semantic", "hybrid"):
             try:
                 chosen = [card for card, score in self._best(self._vectors, cards) if score >= settings.similarity]
             except ModelError as error:
-                archives.failed("embedding", error, "keywords decide what is loaded")
+                self._failed("embedding", error, "keywords decide what is loaded")
                 has_keyword = mentions(question, settings.keywords)
         if has_keyword:
             # With no word in common ("say more about that"), the last card is meant.
@@ -467,50 +446,50 @@ class ArchiveSession:
         if not cards:
             return []
         rows = index.rows([card.text for card in cards])
-        scores = index.scores(self.archives.question)[rows]
+        scores = index.scores(self.question)[rows]
         return [(cards[at], float(scores[at])) for at in best(scores, self._settings.limit)]
 
     def _load(self, history: Messages, cards: list[Card]) -> None:
         """Bring archived results back for the calls of this turn."""
+        places = {uuid: at for at, (uuid, _) in self._placeholders.items()} if cards else {}
         for card in cards:
             try:
-                text = self.archives.load(card.uuid)
+                text = self.load(card.uuid)
             except (NotArchived, StoreError) as error:
-                self.archives.failed("load", error, "the placeholder is sent")
+                self._failed("load", error, "the placeholder is sent")
                 continue
             self._services.record(Loaded(card.uuid, self._settings.trigger, len(text)))
-            if card.uuid in self._places:
-                message = history[self._places[card.uuid]]
+            if card.uuid in places:
+                message = history[places[card.uuid]]
                 self._loaded[card.uuid] = message if message.text == text else replace(message, text=text)
             else:
-                heading = WORDING[self.archives.language.decided].recalled
+                heading = word("recalled", self._language.decided)
                 text = heading.format(uuid=card.uuid, tool=card.tool, query=card.query) + text
                 self._foreign += (Message(f"archive:{card.uuid}", "system", text),)
 
-    def _spliced_messages(self, history: Messages) -> Messages:
-        """Return the history with placeholders, loaded results and the note in their places."""
+    def _with_insertions(self, history: Messages) -> Messages:
+        """Return the history with placeholders, loaded results, the note and foreign results in their places."""
+        before: dict[int, tuple[Message, ...]] = {}
         if self._tools is not None and self._note is not None:
-            self._spliced.insert(history, self._leading, self._note)
-        messages, place = self._spliced.messages(history), self._spliced.place
-        if not self._loaded and not self._foreign:
-            return messages
-        # (start, stop, messages) in places of the spliced history. An insertion has start = stop, so it sorts before a
-        # replacement that begins at the same place.
-        changes: list[tuple[int, int, tuple[Message, ...]]] = [
-            (place(at), place(at) + 1, (message,))
-            for uuid, message in self._loaded.items()
-            if (at := self._places.get(uuid)) is not None
-        ]
-        if self._newest is not None:
-            changes.append((place(self._newest), place(self._newest), self._foreign))
-        spans: list[Span] = []
-        passed = 0
-        # Messages have no order, so they stay out of the key.
-        for start, stop, put in sorted(changes, key=lambda change: change[:2]):
-            spans += messages[passed:start].spans
-            spans += Messages.of(put).spans
-            passed = stop
-        return Messages((*spans, *messages[passed:].spans))
+            before[self._leading] = (self._note,)
+        if self._foreign and self._newest is not None:
+            before[self._newest] = (*before.get(self._newest, ()), *self._foreign)
+        behind = before.pop(len(history), ())
+        if before != self._before:
+            changed, self._before = self._before.keys() | before.keys(), before
+            for at in sorted(changed):
+                self._put(history, at)
+        messages = self._spliced.messages()
+        return messages + behind if behind else messages
+
+    def _put(self, history: Messages, at: int) -> None:
+        """Send for message `at` what stands before it and in its place."""
+        uuid, placeholder = self._placeholders.get(at, ("", history[at]))
+        self._spliced.put(at, *self._before.get(at, ()), self._loaded.get(uuid, placeholder))
+
+    def _failed(self, what: Literal["summary", "embedding", "archive", "load"], why: object, instead: str) -> None:
+        """Record that something was missing, and what was done instead."""
+        self._services.record(Failed(what, str(why), instead))
 
 
 def mentions(text: str, keywords: Sequence[str]) -> bool:

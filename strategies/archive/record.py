@@ -1,6 +1,6 @@
 """The card of an archived tool result, its identity, its placeholder, and the tool that loads it.
 
-The wordings are in `strategies/data/texts.toml`. The Chinese placeholder, tool and note are those of design document
+The texts are in `strategies/data/texts.toml`. The Chinese placeholder, tool and note are those of design document
 001 (§3.2, §3.5, §4.2). The other texts, and the English, are ours: the document has none.
 """
 
@@ -55,8 +55,7 @@ class Card:
         return "\n".join((self.tool, self.query, self.summary, *self.sources))
 
 
-@dataclass(frozen=True, slots=True)
-class Visibility:
+class Visibility(NamedTuple):
     """Conversations whose results may be read: those created before a moment, of a thread or of any."""
 
     besides: str
@@ -80,11 +79,9 @@ def identify(conversation: str, message: str, text: str) -> str:
     return str(uuid5(NAMESPACE, digest.hexdigest()))
 
 
-def fit_column(name: str, most: int = 36) -> str:
+def fit_column(name: str) -> str:
     """Return a name that fits a column: itself, or its uuid if it is longer or cannot be stored as it is."""
-    if len(name) <= most and name.isprintable():
-        return name
-    return identify(name, "", "")
+    return name if len(name) <= 36 and name.isprintable() else identify(name, "", "")
 
 
 # Characters that databases or tokenizers reject, and white space.
@@ -152,73 +149,51 @@ def sources_of(text: str, most: int) -> tuple[str, ...]:
     return tuple(names)[:most]
 
 
-class Wording(NamedTuple):
-    """The archive's texts in one language."""
+def word(field: str, language: Language) -> str:
+    """Return one of the archive's texts, `archive_FIELD` of `data/texts.toml`."""
+    return texts(f"archive_{field}")[language]
 
-    placeholder: str
-    """`{sources_part}` is empty without a source, `{hint}` where the tool is not offered."""
-    sources: str
-    hint: str
-    unknown_time: str
-    note: str
-    description: str
-    uuid: str
-    part: str
-    recalled: str
-    not_found: str
-    unreadable: str
-    not_loaded: str
-    prompt: str
-
-
-WORDING: dict[Language, Wording] = {
-    language: Wording(*(texts(f"archive_{field}")[language] for field in Wording._fields)) for language in LANGUAGES
-}
 
 _UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
-def _pattern(wording: Wording) -> re.Pattern[str]:
-    """Return the pattern of all placeholders of a wording, from the first character to the last."""
+def _pattern(language: Language) -> re.Pattern[str]:
+    """Return the pattern of all placeholders of a language, from the first character to the last."""
+    hint = re.escape(word("hint", language)).replace(re.escape("{uuid}"), "(?P=uuid)")
     parts = {
         "uuid": f"(?P<uuid>{_UUID})",
         "original_length": "[0-9]+",
         "sources_part": "(?s:.*)",  # the only field of several lines
-        "hint": f"(?:{re.escape(wording.hint).replace(re.escape('{uuid}'), '(?P=uuid)')})?",
+        "hint": f"(?:{hint})?",
     }
-    pieces = re.split(r"\{([a-z_]+)\}", wording.placeholder)  # text, field, text, …
+    pieces = re.split(r"\{([a-z_]+)\}", word("placeholder", language))  # text, field, text, …
     return re.compile(
         "".join(parts.get(piece, r"[^\n]*") if at % 2 else re.escape(piece) for at, piece in enumerate(pieces))
     )
 
 
-_PLACEHOLDERS = tuple(map(_pattern, WORDING.values()))
+_PLACEHOLDERS = tuple(map(_pattern, LANGUAGES))
 
 
 def load_tool(language: Language) -> Tool:
     """Return the tool that the model is offered, with the design's schema."""
-    wording = WORDING[language]
-    schema = {
-        "type": "object",
-        "properties": {"uuid": {"type": "string", "description": wording.uuid}},
-        "required": ["uuid"],
-    }
-    return Tool(TOOL, wording.description, json.dumps(schema, ensure_ascii=False))
+    properties = {"uuid": {"type": "string", "description": word("uuid", language)}}
+    schema = {"type": "object", "properties": properties, "required": ["uuid"]}
+    return Tool(TOOL, word("description", language), json.dumps(schema, ensure_ascii=False))
 
 
 def placeholder(card: Card, summary: str, language: Language, offered: bool) -> str:
     """Return the placeholder of an archived result. Its last line names the tool, if that is offered."""
-    wording = WORDING[language]
     listed = "".join(f"- {source}\n" for source in card.sources)
-    return wording.placeholder.format(
+    return word("placeholder", language).format(
         uuid=card.uuid,
         tool_name=card.tool,
         query_summary=card.query,
-        timestamp=moment(card.created, "seconds") or wording.unknown_time,
+        timestamp=moment(card.created, "seconds") or word("unknown_time", language),
         original_length=card.length,
         summary=summary,
-        sources_part=wording.sources + listed if listed else "",
-        hint=wording.hint.format(uuid=card.uuid) if offered else "",
+        sources_part=word("sources", language) + listed if listed else "",
+        hint=word("hint", language).format(uuid=card.uuid) if offered else "",
     )
 
 

@@ -196,7 +196,6 @@ class BlockTable(ArchiveStore):
         return None if row is None else row[0]
 
     def all(self) -> dict[str, bytes]:
-        """Return all files."""
         with self._transaction() as connection:
             return dict(connection.execute("SELECT name, data FROM archive_block ORDER BY name"))
 
@@ -209,10 +208,8 @@ class BlockTable(ArchiveStore):
 
 def _visible(visibility: Visibility) -> tuple[str, list[str]]:
     """Return the condition of rows that may be seen, and its values."""
-    where, values = (
-        "created_at < ? AND conversation_id != ?",
-        [_moment(visibility.before), fit_column(visibility.besides)],
-    )
+    where = "created_at < ? AND conversation_id != ?"
+    values = [_moment(visibility.before), fit_column(visibility.besides)]
     if visibility.thread is not None:
         where += " AND thread_id = ?"
         values.append(fit_column(visibility.thread))

@@ -50,6 +50,8 @@ class ClientHistory:
         """Place after the newest answer of the model; 0 if there is none."""
         self.given_up = False
         """An attempt failed for good: no other is made."""
+        self.pending = 0, 0
+        """Messages that are being summarised beside the calls, and the calls until that is done; 0 = nothing is."""
         self._dialogue, self._units, self._orphans = Dialogue(services), Units(), OrphanedResults(services)
         # The first `_covered` messages of the dialogue are what `_replacement` stands for.
         self._replacement, self._covered = NOTHING, 0
@@ -80,7 +82,6 @@ class ClientHistory:
         return not same == before == len(dialogue)
 
     def context(self) -> Context:
-        """Return the context to send."""
         context = self._context
         if not self._covered and not self._replacement:
             return context
@@ -231,7 +232,7 @@ class RewritingClient:
     """Name of the strategy: the ids of what it writes begin with it."""
 
     def start(self, services: StrategyContext) -> View:
-        history = self._history(services)
+        history = ClientHistory(services, self.name, self._summariser())
 
         def view(context: Context) -> Context:
             if history.read(context):
@@ -240,8 +241,8 @@ class RewritingClient:
 
         return view
 
-    def _history(self, services: StrategyContext) -> ClientHistory:
-        return ClientHistory(services, self.name)
+    def _summariser(self) -> Summariser | None:
+        return None
 
     def compact(self, history: ClientHistory) -> None:
         """Rewrite the history if the rule says so."""
@@ -265,9 +266,6 @@ class CompactingClient(RewritingClient):
         window, limit = getattr(self, "window", None), getattr(self, "trigger", 1)
         if window is not None and limit < 1:
             raise ValueError(f"window={window} leaves no tokens for the history: its limit would be {limit}")
-
-    def _history(self, services: StrategyContext) -> ClientHistory:
-        return ClientHistory(services, self.name, self._summariser())
 
     def _summariser(self) -> Summariser:
         language = ConversationLanguage(self.language)

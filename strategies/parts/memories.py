@@ -31,7 +31,7 @@ from ..base import Context, StrategyContext, texts
 from ..events import OverBudget
 from .fact_extraction import is_preference
 from .language import ConversationLanguage, LanguageSetting, moment
-from .passages import passages
+from .passages import both_ends, passages
 from .units import Dialogue
 
 Place = Literal["start", "end"]
@@ -103,8 +103,6 @@ class ConversationMemory:
         self._services, self._rules = services, rules
         self._known: dict[str, tuple[Message, tuple[Memory, ...]]] = {}
         self._dialogue = Dialogue(services)
-        # Places of the user messages.
-        self._users: list[int] = []
         self.messages = Messages()
         """All messages but system messages."""
         self.memories: list[Memory] = []
@@ -120,13 +118,12 @@ class ConversationMemory:
     def read(self, history: Messages) -> None:
         """Bring everything up to date."""
         same = self._dialogue.read(history)
-        messages = self.messages = self._dialogue.messages
-        del self._users[bisect_left(self._users, same) :]
-        self._users += [at for at, message in enumerate(messages[same:], same) if message.role == "user"]
-        past = len(self._users) - self._rules.recent
+        messages, users = self._dialogue.messages, self._dialogue.users
+        self.messages = messages
+        past = len(users) - self._rules.recent
         past -= past % (self._rules.slack + 1)
         # The recent turns begin where a cut breaks nothing.
-        start = self._dialogue.units.before(self._users[past]) if past > 0 else 0
+        start = self._dialogue.units.before(users[past]) if past > 0 else 0
         budget = self._rules.max_tokens
         if budget is not None and (start > 0 or self._services.total(history) > budget):
             start = max(start, self._fitting_start(history, budget))
@@ -142,18 +139,13 @@ class ConversationMemory:
     @property
     def turn(self) -> str:
         """Id of the newest user message, which names the turn; empty without a user message."""
-        return self.messages[self._users[-1]].id if self._users else ""
+        users = self._dialogue.users
+        return self.messages[users[-1]].id if users else ""
 
     def question(self) -> str:
-        """Return the text to search for: the newest non-empty user message, or the newest message without a user.
-
-        Of a text longer than `query_characters` its two ends: the question is at one of them.
-        """
-        characters = self._rules.query_characters
-        places = reversed(self._users) if self._users else range(len(self.messages) - 1, -1, -1)
-        text = next((text for at in places if (text := self.messages[at].text.strip())), "")
-        half = characters // 2
-        return text if len(text) <= characters else f"{text[:half]}\n{text[len(text) - half :]}"
+        """Return the text to search for, that of the question; empty if there is none."""
+        message = self._dialogue.question()
+        return "" if message is None else both_ends(message.text.strip(), self._rules.query_characters)
 
     def context(self, context: Context, memory: Message | None) -> Context:
         """Return the context to send: system messages, the memory message, the recent turns.
@@ -164,7 +156,7 @@ class ConversationMemory:
         head = self._services.systems(history[:start])
         if memory is None:
             return context if len(head) == start else context.sending(self._services.whole(head + history[start:]))
-        newest = self._dialogue.units.before(self._users[-1]) if self._users else 0
+        newest = self._dialogue.units.before(self._dialogue.users[-1]) if self._dialogue.users else 0
         at = start if self._rules.place == "start" else max(start, self._dialogue.place(newest))
         return context.sending(self._services.whole(head + history[start:at] + Messages.of((memory,)) + history[at:]))
 
@@ -343,17 +335,6 @@ SPARSE = 0.25
 """Share of coordinates other than 0 below which vectors are kept by coordinate."""
 
 
-class VectorMatrix(Rows[np.float32]):
-    """Vectors as the rows of a matrix."""
-
-    __slots__ = ()
-
-    def products(self, query: NDArray[np.float32]) -> Scores:
-        """Return the inner product of a query with each vector."""
-        products: Scores = (self.all @ query).astype(np.float64)
-        return products
-
-
 _ENTRY = np.dtype([("value", np.float32), ("row", np.int32)])
 
 
@@ -374,7 +355,6 @@ class SparseVectors:
         return copy
 
     def add(self, vectors: NDArray[np.float32]) -> None:
-        """Append vectors."""
         coordinates, own = self._coordinates, self._own
         places, rows = np.nonzero(vectors.T)  # in the order of the coordinates, so that each grows once
         entries = np.empty(len(rows), _ENTRY)
@@ -408,7 +388,7 @@ class VectorSearch(TextSearch):
     def __init__(self, services: StrategyContext) -> None:
         super().__init__()
         self._services = services
-        self._vectors: VectorMatrix | SparseVectors | None = None
+        self._vectors: Rows[np.float32] | SparseVectors | None = None
         self._query: tuple[str, NDArray[np.float32]] | None = None
 
     def scores(self, query: str) -> Scores:
@@ -416,14 +396,16 @@ class VectorSearch(TextSearch):
             return np.zeros(0)
         if self._query is None or self._query[0] != query:
             self._query = query, self._services.embed([query], query=True)[0]
+        vectors, vector = self._vectors, self._query[1]
+        cosines = vectors.products(vector) if isinstance(vectors, SparseVectors) else vectors.all @ vector
         # Rounded to 6 decimals: later digits differ between machines, and must not change an order.
-        return self._vectors.products(self._query[1]).round(6)
+        return cosines.astype(np.float64).round(6)
 
     def _take(self, texts: list[str]) -> None:
         vectors = self._services.embed(texts)
         if self._vectors is None:
             width, is_sparse = vectors.shape[1], np.count_nonzero(vectors) < SPARSE * vectors.size
-            self._vectors = SparseVectors(width) if is_sparse else VectorMatrix(np.float32, width)
+            self._vectors = SparseVectors(width) if is_sparse else Rows(np.float32, width)
         self._vectors.add(vectors)
 
 

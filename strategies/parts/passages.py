@@ -44,6 +44,12 @@ def passages(text: str, most_tokens: int, most: int, count: Callable[[str], int]
     return result
 
 
+def both_ends(text: str, characters: int) -> str:
+    """Return a text, or half as many characters from each end of a longer one: a question is at one of them."""
+    half = characters // 2
+    return text if len(text) <= characters else f"{text[:half]}\n{text[len(text) - half :]}"
+
+
 def _fitting_size(text: str, most_tokens: int, count: Callable[[str], int], least: int = 1, exactness: int = 8) -> int:
     """Return the length of a start of the text that fits; at least `least` characters, whatever these take.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
@@ -82,6 +82,8 @@ class Dialogue:
         self._services = services
         self.before: list[int] = []
         """For each system message, how many messages of the dialogue come before it."""
+        self.users: list[int] = []
+        """Places of the user messages in `messages`."""
 
     def read(self, history: Messages) -> int:
         """Take the history as it is now. Returns how many leading dialogue messages are as they were before."""
@@ -105,7 +107,15 @@ class Dialogue:
             passed += stop - first
         self.before = before
         self.messages = Messages(spans)
-        return self.units.read(self.messages)
+        same = self.units.read(self.messages)
+        del self.users[bisect_left(self.users, same) :]
+        self.users += [at for at, message in enumerate(self.messages[same:], same) if message.role == "user"]
+        return same
+
+    def question(self) -> Message | None:
+        """Return the newest user message with text; without user messages the newest message with text."""
+        places = reversed(self.users) if self.users else range(len(self.messages) - 1, -1, -1)
+        return next((message for at in places if (message := self.messages[at]).text.strip()), None)
 
     def place(self, at: int) -> int:
         """Return the place in the history of dialogue message `at`; the history's end if `at` is their number."""
@@ -141,80 +151,54 @@ class Dialogue:
 
 
 class SplicedHistory:
-    """A history with substitutes for some of its messages, and one message inserted before one of them.
+    """A growing history with substitutes for some of its messages.
 
     The part before the last substitute is kept as spans from call to call; the part after it is the history's own.
     """
 
     def __init__(self) -> None:
-        self._substitutes: dict[int, Message] = {}
-        self._places: list[int] = []
-        # The inserted message, and the place of the message after it.
-        self._inserted: Span | None = None
-        self._before = 0
+        self.history = NOTHING
+        self._substitutes: dict[int, tuple[Message, ...]] = {}
         # The history up to the last substitute as spans, and how many of its messages they replace.
         self._head: list[Span] = []
         self._covered = 0
 
-    def insert(self, history: Messages, before: int, message: Message) -> None:
-        """Insert a message before message `before` from now on, instead of the one inserted so far."""
-        if self._inserted is None or before != self._before:
-            self._inserted, self._before = Span((message,), 0, 1), before
-            self._rebuild(history)
+    def read(self, history: Messages) -> int:
+        """Take the history as it is now; substitutes of changed messages go. Return how many have not changed."""
+        same, before = shared_prefix(self.history, history), len(self.history)
+        self.history = history
+        if same < before:
+            self._substitutes = {at: messages for at, messages in self._substitutes.items() if at < same}
+            self._rebuild()
+        return same
 
-    def put(self, history: Messages, at: int, message: Message) -> None:
-        """Substitute a message for message `at` from now on. Cheapest in the order of the history."""
-        new = at not in self._substitutes
-        self._substitutes[at] = message
+    def put(self, at: int, *messages: Message) -> None:
+        """Substitute messages for message `at` from now on. Cheapest in the order of the history."""
+        self._substitutes[at] = messages
         # Results come due in order, so this is the usual case: the spans before it stay. Only a result that had to wait
         # while a later one was archived, and what was changed, rebuilds all.
         if at >= self._covered:
-            self._places.append(at)
-            self._extend(history, at)
-            return
-        if new:
-            insort(self._places, at)
-        self._rebuild(history)
+            self._extend(at)
+        else:
+            self._rebuild()
 
-    def keep(self, history: Messages, size: int) -> None:
-        """Forget the inserted message, and the substitutes from message `size` on, where the history has changed."""
-        self._places = self._places[: bisect_left(self._places, size)]
-        self._substitutes = {at: self._substitutes[at] for at in self._places}
-        self._inserted = None
-        self._rebuild(history)
+    def at(self, at: int) -> Message:
+        """Return the last of what stands for message `at` of the history."""
+        return self._substitutes[at][-1] if at in self._substitutes else self.history[at]
 
-    def at(self, history: Messages, at: int) -> Message:
-        """Return what stands for message `at` of the history."""
-        return self._substitutes.get(at) or history[at]
+    def messages(self) -> Messages:
+        """Return the history with the substitutes."""
+        return Messages((*self._head, *self.history[self._covered :].spans)) if self._substitutes else self.history
 
-    def place(self, at: int) -> int:
-        """Return the place of message `at` of the history in `messages`."""
-        return at + (self._inserted is not None and at >= self._before)
-
-    def messages(self, history: Messages) -> Messages:
-        """Return the history with the substitutes and the inserted message."""
-        if self._inserted is None and not self._places:
-            return history
-        return Messages((*self._head, *self._spans(history, self._covered, len(history))))
-
-    def _rebuild(self, history: Messages) -> None:
+    def _rebuild(self) -> None:
         self._head, self._covered = [], 0
-        for at in self._places:
-            self._extend(history, at)
+        for at in sorted(self._substitutes):
+            self._extend(at)
 
-    def _extend(self, history: Messages, at: int) -> None:
-        self._head += self._spans(history, self._covered, at)
-        # `_spans` up to `at` leaves the insertion to whatever holds message `before`, and here that is the substitute.
-        if self._inserted is not None and self._before == at:
-            self._head.append(self._inserted)
-        self._head.append(Span((self._substitutes[at],), 0, 1))
+    def _extend(self, at: int) -> None:
+        self._head += self.history[self._covered : at].spans
+        self._head += Messages.of(self._substitutes[at]).spans
         self._covered = at + 1
-
-    def _spans(self, history: Messages, start: int, stop: int) -> tuple[Span, ...]:
-        """Return history[start:stop], with the inserted message if it belongs before one of these, or at the end."""
-        if self._inserted is None or not (start <= self._before < stop or self._before == stop == len(history)):
-            return history[start:stop].spans
-        return (*history[start : self._before].spans, self._inserted, *history[self._before : stop].spans)
 
 
 class OrphanedResults:

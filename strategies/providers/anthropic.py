@@ -17,7 +17,7 @@ from ctxbench.metrics.thinking import has_thinking, opens_turn, thinking_rule, t
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.spec import NonNegativeInt, PositiveInt
-from ctxbench.scenarios.view import Messages, shared_prefix
+from ctxbench.scenarios.view import Messages
 
 from ..base import Context, StrategyContext, Unsupported, View
 from ..events import Cleared, ClearedThinking, Dropped, PromptKind
@@ -70,7 +70,6 @@ class _Clearing:
     def __init__(self, settings: ClearToolUses, services: StrategyContext) -> None:
         self._settings, self._services = settings, services
         self._edited = SplicedHistory()
-        self._history = Messages()
         # Place of the message of each call, with the name of its tool, and the results in order.
         self._calls: dict[str, tuple[int, str]] = {}
         self._results: list[tuple[int, str]] = []
@@ -83,7 +82,7 @@ class _Clearing:
         if settings.trigger_unit == "tool_uses":
             exceeds = len(self._results) - (len(self._cleared) if settings.sticky else 0) > settings.trigger
         else:
-            sent = self._edited.messages(context.messages) if settings.sticky else context.messages
+            sent = self._edited.messages() if settings.sticky else context.messages
             exceeds = self._services.total(sent) + self._services.schemas(context.tools) > settings.trigger
         if exceeds:
             # Each result is with its call, whose tool may be excluded.
@@ -92,12 +91,12 @@ class _Clearing:
             old = set(uses[: max(0, len(uses) - settings.keep)])
             if new := [use for use in clearable if use in old and use[0] not in self._cleared]:
                 self._clear(context.messages, new)
-        return context.sending(self._edited.messages(context.messages)) if self._cleared else context
+        return context.sending(self._edited.messages()) if self._cleared else context
 
     def _read(self, history: Messages) -> None:
-        same = shared_prefix(self._history, history)
-        if same < len(self._history):
-            self._edited.keep(history, same)
+        before = len(self._edited.history)
+        same = self._edited.read(history)
+        if same < before:
             self._results = [(at, call) for at, call in self._results if at < same]
             self._calls = {call: place for call, place in self._calls.items() if place[0] < same}
             self._cleared = {at: saved for at, saved in self._cleared.items() if at < same}
@@ -105,7 +104,6 @@ class _Clearing:
             self._calls.update((call.id, (at, call.name)) for call in message.calls)
             if message.answers in self._calls:
                 self._results.append((at, message.answers))
-        self._history = history
 
     def _clear(self, history: Messages, uses: list[tuple[int, str]]) -> None:
         """Replace the results and arguments, if that saves enough."""
@@ -116,7 +114,7 @@ class _Clearing:
         def substitute(at: int, **fields: Any) -> int:
             # One message may hold several calls that are cleared one
             # after the other: each edit goes on from the one before.
-            earlier = substitutes.get(at) or self._edited.at(history, at)
+            earlier = substitutes.get(at) or self._edited.at(at)
             substitutes[at] = replace(earlier, **fields)
             return services.tokens(earlier) - services.tokens(substitutes[at])
 
@@ -125,7 +123,7 @@ class _Clearing:
             place, tool = self._calls[name]
             inputs = settings.clear_tool_inputs
             if inputs if isinstance(inputs, bool) else tool in inputs:
-                asking = substitutes.get(place) or self._edited.at(history, place)
+                asking = substitutes.get(place) or self._edited.at(place)
                 calls = (replace(call, arguments="{}") if call.id == name else call for call in asking.calls)
                 saved[at] += substitute(place, calls=tuple(calls))
         tokens = sum(saved.values())
@@ -134,7 +132,7 @@ class _Clearing:
         if counted < settings.clear_at_least:
             return
         for at in sorted(substitutes):
-            self._edited.put(history, at, substitutes[at])
+            self._edited.put(at, substitutes[at])
         self._cleared |= saved
         services.record(Cleared(tuple(history[at].id for at, _ in uses), tokens))
 
@@ -171,7 +169,6 @@ class _Forgetting:
     def __init__(self, settings: ClearThinking, services: StrategyContext) -> None:
         self._settings, self._services = settings, services
         self._edited = SplicedHistory()
-        self._history = Messages()
         # Places of the answers with reasoning, by turn, and those of them that were cleared. The last turn is open.
         self._turns: list[list[int]] = [[]]
         self._cleared: set[int] = set()
@@ -182,12 +179,12 @@ class _Forgetting:
         older = [[at for at in turn if at not in self._cleared] for turn in self._older(history)]
         if new := [turn for turn in older if turn]:
             self._clear(history, new)
-        return context.sending(self._edited.messages(history)) if self._cleared else context
+        return context.sending(self._edited.messages()) if self._cleared else context
 
     def _read(self, history: Messages) -> None:
-        same = shared_prefix(self._history, history)
-        if same < len(self._history):
-            self._edited.keep(history, same)
+        known = len(self._edited.history)
+        same = self._edited.read(history)
+        if same < known:
             self._cleared = {at for at in self._cleared if at < same}
             same, self._turns = 0, [[]]
         # The default of a model is of whole turns.
@@ -198,35 +195,30 @@ class _Forgetting:
                 self._turns.append([])
             if has_thinking(message):
                 self._turns[-1].append(at)
-        self._history = history
 
     def _older(self, history: Messages) -> list[list[int]]:
-        """Return the turns to clear."""
+        """Return the turns to clear. Raises Unsupported for the default of a model that has none."""
         keep = self._settings.keep
         if keep == "all":
             return []
-        if keep == "default":
-            return [] if self._keeps_all(history) else self._turns[:-1]
-        thoughtful = [turn for turn in self._turns if turn]
-        return thoughtful[: max(0, len(thoughtful) - keep)]
-
-    def _keeps_all(self, history: Messages) -> bool:
-        """Return the default of the model. Raises Unsupported where there is none."""
+        if keep != "default":
+            thoughtful = [turn for turn in self._turns if turn]
+            return thoughtful[: max(0, len(thoughtful) - keep)]
         asked = (m.call.model for m in reversed(history) if m.call is not None and m.call.model)
         model = self._settings.model or next(asked, "")
         if not model:  # before its first answer nothing can be cleared
-            return True
+            return []
         rule = thinking_rule(model) if "claude" in model else None
         if rule is None:
             raise Unsupported(f"no default of clear_thinking is documented for {model}: give keep or a Claude model")
-        return rule.keeps == "all"
+        return [] if rule.keeps == "all" else self._turns[:-1]
 
     def _clear(self, history: Messages, turns: list[list[int]]) -> None:
         tokens: int | None = 0
         for at in (at for turn in turns for at in turn):
             counted = thinking_tokens(history[at], self._services.text_tokens)
             tokens = None if tokens is None or isinstance(counted, Missing) else tokens + counted
-            self._edited.put(history, at, without_thinking(history[at]))
+            self._edited.put(at, without_thinking(history[at]))
             self._cleared.add(at)
         answers = tuple(history[at].id for turn in turns for at in turn)
         self._services.record(ClearedThinking(answers, len(turns), tokens))
@@ -319,13 +311,15 @@ class CompactionOnDemand(CompactingClient):
                 "give keep_turns or background, not both: what is summarised beside the calls is all of it"
             )
 
-    def _history(self, services: StrategyContext) -> ClientHistory:
-        kind = _Background if self.background else ClientHistory
-        return kind(services, self.name, self._summariser())
-
     def compact(self, history: ClientHistory) -> None:
-        if isinstance(history, _Background):
-            history.compact(self.limit, self.background)
+        if self.background:
+            sent, calls = history.pending
+            if calls == 1:
+                history.summarise(min(sent, len(history.messages)))
+            if calls:
+                history.pending = sent, calls - 1
+            elif history.used > self.limit:
+                history.pending = len(history.messages), self.background
         elif history.used > self.limit:
             stop = history.settled
             turns = [
@@ -334,24 +328,6 @@ class CompactionOnDemand(CompactingClient):
             if self.keep_turns:
                 stop = history.floor(turns[-self.keep_turns]) if len(turns) >= self.keep_turns else 0
             history.summarise(stop)
-
-
-class _Background(ClientHistory):
-    """A history whose start is being summarised while calls go on."""
-
-    def __init__(self, services: StrategyContext, name: str, summariser: Summariser) -> None:
-        super().__init__(services, name, summariser)
-        # Messages that the summary is made of, and the calls until it is there; 0 = none is being made.
-        self._sent, self._calls = 0, 0
-
-    def compact(self, limit: int, calls: int) -> None:
-        """Have what is sent now summarised if the last response is over the limit; take a summary that is ready."""
-        if self._calls:
-            self._calls -= 1
-            if not self._calls:
-                self.summarise(min(self._sent, len(self.messages)))
-        elif self.used > limit:
-            self._sent, self._calls = len(self.messages), calls
 
 
 @dataclass(frozen=True, slots=True)

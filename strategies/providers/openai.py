@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
 from typing import ClassVar, Literal
 
 from ctxbench.scenarios.spec import PositiveInt
@@ -17,15 +16,6 @@ from ..parts.units import NOTHING
 
 EXAMPLE = 200_000
 """Threshold of the guide's example, in tokens; no default is published."""
-
-
-@cache
-def _sandbox_threshold(model: str) -> int:
-    """Return the threshold of the Agents SDK's sandbox for a model."""
-    name = re.sub(r"-\d{4}-\d\d-\d\d$", "", model.strip().lower().removeprefix("openai/"))
-    windows = (row["tokens"] for row in data("sandbox_windows")["windows"] if re.fullmatch(row["models"], name))
-    window: int | None = next(windows, None)
-    return 240_000 if window is None else window * 9 // 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +52,12 @@ class OpenAICompaction(CompactingClient):
     @property
     def limit(self) -> int:
         """Tokens of the last response above which the history is compacted."""
-        return _sandbox_threshold(self.model) if self.model else self.threshold
+        if not self.model:
+            return self.threshold
+        name = re.sub(r"-\d{4}-\d\d-\d\d$", "", self.model.strip().lower().removeprefix("openai/"))
+        windows = (row["tokens"] for row in data("sandbox_windows")["windows"] if re.fullmatch(row["models"], name))
+        window: int | None = next(windows, None)
+        return 240_000 if window is None else window * 9 // 10
 
     def compact(self, history: ClientHistory) -> None:
         stop = history.settled

@@ -4,7 +4,7 @@ The heat of an item is α · recency + β · frequency + γ · relevance, each f
 
     recency    ½ ^ (age of the last use / half-life)
     frequency  n / (n + 1), where each use counts ½ ^ (its age / half-life)
-    relevance  to the current context, from the caller; 0 without one
+    relevance  to the current context: 0, as searches are not made for the items of a tier
 
 Departs from the document, which adds 1 / (milliseconds + 1), a bare count and a relevance: the first is nothing after a
 second, and the second outweighs all else. Its threshold of 0.7 and its decay of hotness need a score that has a maximum
@@ -47,10 +47,10 @@ class HeatWeights(NamedTuple):
 class Heat:
     """Last use and decayed number of uses of each item."""
 
-    __slots__ = ("relevance", "uses", "weights")
+    __slots__ = ("uses", "weights")
 
-    def __init__(self, relevance: Callable[[str], float] | None = None) -> None:
-        self.relevance, self.weights = relevance, HeatWeights()
+    def __init__(self) -> None:
+        self.weights = HeatWeights()
         self.uses: dict[str, tuple[float, float]] = {}
         """Time of the last use of each item, and its decayed uses at that time."""
 
@@ -66,16 +66,14 @@ class Heat:
         return self.uses[id][0] if id in self.uses else float("-inf")
 
     def forget(self, id: str) -> None:
-        """Forget an item."""
         self.uses.pop(id, None)
 
     def score(self, id: str, now: float) -> float:
-        """Return the heat of an item, from 0 to 1. An unused item has its relevance alone."""
-        lru, lfu, semantic = self.weights
+        """Return the heat of an item, from 0 to 1; 0 for an unused one."""
+        lru, lfu, _ = self.weights
         last, uses = self.uses.get(id, (now, 0.0))
         decay = _decay(now - last)
-        relevance = semantic * self.relevance(id) if semantic and self.relevance is not None else 0.0
-        return (lru * decay if uses else 0.0) + lfu * (uses * decay) / (uses * decay + 1) + relevance
+        return (lru * decay if uses else 0.0) + lfu * (uses * decay) / (uses * decay + 1)
 
 
 def _decay(age: float) -> float:

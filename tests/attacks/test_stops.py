@@ -37,7 +37,7 @@ run.execute(run.Plan(RunInputs((sys.argv[1],)), ("none", "window(max_tokens=400)
 """
 
 
-@pytest.mark.parametrize("times", [5, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [3, pytest.param(20, marks=pytest.mark.slow)])
 def test_killed_at_random_moments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int) -> None:
     """A run killed again and again, at any moment, ends with the bytes of one that was left alone."""
     monkeypatch.setattr("ctxbench.harness.engine.plan.SHARD_CONVERSATIONS", 2)

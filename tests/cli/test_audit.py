@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxbench.scenarios.model import Compaction, Conversation, Message
+from ctxbench.scenarios.model import Call, Compaction, Conversation, Message, ToolCall
 from tests.harness.command import ctxbench, said
 
 
@@ -50,6 +50,66 @@ def test_an_audit(tmp_path: Path) -> None:
     assert words[-1] == "next"
     assert "ctxbench report runs/audit --all" in lines[-1]
     assert "step 11 of 0 to 11" in ctxbench("show", "runs/audit", 1, 11, "-s", "recorded", cwd=tmp_path).stdout
+
+
+def readers(folder: Path, number: int, again: int) -> Path:
+    """Sessions that read eight files, compact, read the first ones again, and two more. Their rules go with them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for session in range(number):
+        rules = "# AGENTS.md instructions for /repo\n\n- Never push to main.\n- Use pnpm, not npm"
+        messages, time = [Message("u", "user", rules, time=0.0)], 0.0
+        for turn, file in enumerate((*range(8), "summary", *range(again), 8, 9)):
+            if file == "summary":
+                messages.append(Message("go", "user", "Go on.", time=time))
+                continue
+            path, time = f"/repo/{session}_{file}.py", time + 20
+            call = ToolCall(f"t{turn}", "open_file", json.dumps({"path": path}))
+            messages += [
+                Message(
+                    f"a{turn}", "assistant", "", (call,), time=time, call=Call("claude-sonnet-5", started=time - 19)
+                ),
+                Message(
+                    f"r{turn}",
+                    "tool",
+                    f"# {path}\n" + f"CONSTANT_{session} = {file}\n" * 400,
+                    answers=call.id,
+                    time=time,
+                ),
+            ]
+        messages.append(Message("end", "assistant", f"CONSTANT_{session} is in /repo/{session}_9.py."))
+        compactions = (Compaction("r7", "Eight files were read."),) if again else ()
+        conversation = Conversation(f"r{session}", tuple(messages), compactions=compactions)
+        (folder / f"r{session}.jsonl").write_bytes(conversation.to_json() + b"\n")
+    return folder
+
+
+def test_calls_that_are_made_again(tmp_path: Path) -> None:
+    """Without the compaction the same work costs what it costs in sessions that had none, to the cent."""
+    readers(tmp_path / "mine", 9, again=6)
+    readers(tmp_path / "whole", 9, again=0)
+    done = ctxbench("audit", "mine", "-j", 1, "--json", cwd=tmp_path)
+    found = json.loads(done.stdout)
+    own, strategies = found["own"], found["against_everything"]["strategies"]
+    assert found["use"] == "none"
+    assert own["again"] == {"dropped": 54, "changed": 0, "there": 0}
+    assert own["spared"] == 54
+    assert own["lost"] == {"Never push to main.": "AGENTS.md", "Use pnpm, not npm": "AGENTS.md"}
+    ctxbench("run", "whole", "-s", "none", "-s", "recorded", "-o", "runs/whole", cwd=tmp_path)
+    bill = json.loads(ctxbench("bill", "runs/whole", "-m", "claude-sonnet-5", "--json", cwd=tmp_path).stdout)
+    (whole,) = (row for row in bill["bills"] if row["strategy"] == "none")
+    assert strategies["recorded"]["cost_change"]["before"] == pytest.approx(whole["cost"])
+    lines = verdict(ctxbench("audit", "mine", "-j", 1, cwd=tmp_path).stdout)
+    assert lines[0].startswith("Send everything: with your agent's own compaction this work cost $")
+    assert "2 rules of AGENTS.md reached no call after it" in " ".join(lines[:2])
+    assert "54 tool calls after it had been made before: 54 as the result had been dropped" in " ".join(lines)
+
+
+def test_one_compaction_decides_nothing(tmp_path: Path) -> None:
+    """Of many sessions one was compacted: neither keep nor change is said."""
+    readers(tmp_path / "mine", 1, again=6)
+    sessions(tmp_path / "mine", 9, summary="")
+    lines = verdict(ctxbench("audit", "mine", "-j", 1, cwd=tmp_path).stdout)
+    assert lines[0].startswith("Not decided: your agent compacted in 1 session of 10, and it takes 8")
 
 
 def test_sessions_that_are_packed(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from pathlib import Path
 from types import ModuleType
 
@@ -40,6 +42,15 @@ def test_the_readme_has_the_verdict_and_the_first_rows(renew_docs: ModuleType) -
     readme, bench = ((ROOT / page).read_text("utf-8") for page in renew_docs.PAGES[:2])
     printed = bench.partition("```text\n")[2].partition("```")[0].splitlines()
     assert "\n".join(renew_docs.cut(printed)) in readme
+
+
+def test_the_claims_are_of_the_run_of_the_bench() -> None:
+    """The page has every claim, and as many of each verdict as `make bench` says."""
+    bench, page = ((ROOT / name).read_text("utf-8") for name in ("docs/bench.md", "docs/claims.md"))
+    verdicts = Counter(re.findall(r"^\| C\d\d \| .* \| (holds|fails|cannot tell) \|", page, re.MULTILINE))
+    said = re.search(r"Of (\d+) claims .* (\d+) hold, (\d+) fail, (\d+) cannot be told", bench)
+    assert said is not None
+    assert [*map(int, said.groups())] == [31, *(verdicts[word] for word in ("holds", "fails", "cannot tell"))]
 
 
 def test_what_makes_them_stale(renew_docs: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ every = pytest.mark.parametrize(
 
 
 @every
-@examples(25, ignored=[HealthCheck.too_slow])
+@examples(15, ignored=[HealthCheck.too_slow])
 @given(conversation=conversations())
 def test_any_conversation(name: str, conversation: Conversation) -> None:
     """Every recipe keeps every invariant on any conversation."""
@@ -86,8 +86,8 @@ def test_any_conversation(name: str, conversation: Conversation) -> None:
 
 @pytest.fixture(scope="module")
 def smoke() -> tuple[Conversation, ...]:
-    """The embedded conversations that CI replays."""
-    return tuple(scenario("smoke"))
+    """One conversation of each kind that CI replays, English and Chinese in turn."""
+    return tuple(conversation for at, conversation in enumerate(scenario("smoke")) if at % 4 in (0, 3))
 
 
 @every

@@ -13,7 +13,7 @@ from ctxbench.harness.invariants import check, conversations, steps
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Conversation, Message, Tool, ToolCall
 from ctxbench.strategies.archive import Archive
-from ctxbench.strategies.archive.record import WORDING, Card, Language, identify, is_placeholder, placeholder
+from ctxbench.strategies.archive.record import LANGUAGES, Card, Language, identify, is_placeholder, placeholder
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Archived, Failed
 from tests.examples import examples
@@ -61,7 +61,7 @@ def test_the_placeholder_in_english_without_what_is_not_there() -> None:
     ]
 
 
-@pytest.mark.parametrize("language", WORDING)
+@pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("offered", [True, False])
 @pytest.mark.parametrize("sources", [(), ("a.md", "b.md")])
 def test_a_placeholder_is_recognised(language: Language, offered: bool, sources: tuple[str, ...]) -> None:
@@ -121,7 +121,7 @@ def test_no_placeholder_is_longer_than_its_result(fresh: bool, trigger: str) -> 
         sent = opened.at(f"c{turn}")
         replaced = {name for name in results if name in sent and sent[name] != results[name]}
         assert all(COUNTER.text(sent[name]) < COUNTER.text(results[name]) for name in replaced)
-        assert replaced == set(opened.view.archives.uuids) == {f"t{at}" for at in range(turn - len(replaced), turn)}  # type: ignore[attr-defined]
+        assert replaced == set(opened.view.uuids) == {f"t{at}" for at in range(turn - len(replaced), turn)}  # type: ignore[attr-defined]
     assert 3 < len(replaced) < 9
 
 

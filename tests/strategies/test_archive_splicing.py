@@ -10,38 +10,26 @@ from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.parts.units import SplicedHistory
 
 SAID = tuple(Message(f"m{at}", "user") for at in range(12))
-NOTE = Message("note", "system")
-
-
-def obvious(size: int, standing: dict[int, Message], before: int | None) -> list[Message]:
-    """Message by message."""
-    made = []
-    for at in range(size):
-        if at == before:
-            made.append(NOTE)
-        made.append(standing.get(at, SAID[at]))
-    return [*made, NOTE] if before == size else made
 
 
 @given(st.data())
 def test_it_is_the_obvious_one(data: st.DataObject) -> None:
     """However the history grows or starts anew, and in whatever order stand-ins come, the same messages are sent."""
-    spliced, size, before = SplicedHistory(), 0, None
-    standing: dict[int, Message] = {}
+    spliced, history, standing = SplicedHistory(), Messages(), dict[int, tuple[Message, ...]]()
     for step in range(data.draw(st.integers(1, 8))):
-        size = data.draw(st.integers(size, len(SAID)))
-        history = Messages.prefix(SAID, size)
+        same = len(history)
         if data.draw(st.booleans()) and data.draw(st.booleans()):
-            cut = data.draw(st.integers(0, size))
-            spliced.keep(history, cut)
-            standing, before = {at: made for at, made in standing.items() if at < cut}, None
-        if data.draw(st.booleans()):
-            before = data.draw(st.integers(0, size))
-            spliced.insert(history, before, NOTE)
-        for at in data.draw(st.lists(st.integers(0, size - 1), max_size=3)) if size else ():
-            standing[at] = Message(f"m{at}", "user", f"stand-in {step}")
-            spliced.put(history, at, standing[at])
-        made = spliced.messages(history)
-        assert list(made) == obvious(size, standing, before)
-        for at in range(size):
-            assert made[spliced.place(at)].id == f"m{at}"
+            same = data.draw(st.integers(0, same))
+            others = tuple(Message(f"{step}/{at}", "user") for at in range(data.draw(st.integers(0, 3))))
+            history = history[:same] + others
+        else:
+            history = history + SAID[: data.draw(st.integers(0, 5))]
+        assert spliced.read(history) == same
+        standing = {at: messages for at, messages in standing.items() if at < same}
+        for at in data.draw(st.lists(st.integers(0, len(history) - 1), max_size=3)) if history else ():
+            number = data.draw(st.integers(1, 2))
+            standing[at] = tuple(Message(f"m{at}/{part}", "user", f"stand-in {step}") for part in range(number))
+            spliced.put(at, *standing[at])
+            assert spliced.at(at) == standing[at][-1]
+        obvious = [message for at in range(len(history)) for message in standing.get(at, (history[at],))]
+        assert list(spliced.messages()) == obvious

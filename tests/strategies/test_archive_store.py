@@ -205,7 +205,7 @@ def test_other_conversations(tmp_path: Path) -> None:
         found = []
         for name, uuid in uuids.items():
             try:
-                found.append(opened.view.archives.load(uuid)[len(LONG) :])  # type: ignore[attr-defined]
+                found.append(opened.view.load(uuid)[len(LONG) :])  # type: ignore[attr-defined]
                 assert name == found[-1]
             except NotArchived:
                 continue

@@ -13,7 +13,7 @@ from ctxbench.harness.replay import ConversationIndex, RecordedContext
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.model import Conversation, Message, Tool, ToolCall
 from ctxbench.scenarios.view import Messages
-from ctxbench.strategies.archive import Archive, Archives
+from ctxbench.strategies.archive import Archive, ArchiveSession
 from ctxbench.strategies.base import Context, ModelError, Prompt, Strategy
 from ctxbench.strategies.events import Event
 
@@ -92,6 +92,6 @@ def at_file(folder: Path, **parameters: Any) -> Archive:
     return Archive(**{"store": str(folder / "archive.db"), "wait": 0.05, **parameters})
 
 
-def archives(strategy: Archive, name: str = "talk") -> Archives:
+def archives(strategy: Archive, name: str = "talk") -> ArchiveSession:
     """The operations alone, for one conversation."""
-    return Archives(RecordedContext(ConversationIndex(Conversation(name, ()), COUNTER)), strategy)
+    return ArchiveSession(RecordedContext(ConversationIndex(Conversation(name, ()), COUNTER)), strategy)

@@ -43,10 +43,11 @@ def audit(
         last (N): Read the newest N sessions.
         out (-o FOLDER): The run folder. [default: runs/audit]
     """
+    from ctxbench.harness.audit import aftermaths, replayed_without
     from ctxbench.harness.bill import check_priced
     from ctxbench.harness.engine.plan import Plan, RunInputs, execute
     from ctxbench.harness.folder.store import is_complete
-    from ctxbench.reports.audit import Audit, audit_table
+    from ctxbench.reports.audit import Audit, Spared, audit_table
     from ctxbench.reports.audit import as_json as audit_json
     from ctxbench.reports.verdict_text import five_measures
     from ctxbench.scenarios.model import RECORDED
@@ -71,7 +72,11 @@ def audit(
             manifest = execute(plan, folder, jobs=workers, overwrite=overwrite, watcher=watcher)
     report_manifest(manifest, folder)
     try:
-        found = Audit(results_of(folder, model or ()))
+        results = results_of(folder, model or ())
+        with redirect_stdout(sys.stderr), watching() as watcher:
+            after = aftermaths(results.run)
+            without = replayed_without(results.run, after, jobs=workers, watcher=watcher)
+        found = Audit(Spared.of(results, without), after)
         put(lambda: audit_json(found), lambda: [audit_table(found), five_measures(found.places)], as_json)
     except Stopped:
         say_stopped(f"everything is measured. To print the tables: {command('report', folder)}")

@@ -101,7 +101,6 @@ class ArchiveTier:
             self._take_in(index)
 
     def close(self) -> None:
-        """Close the store."""
         self.store.close()
 
     def __contains__(self, id: str) -> bool:
@@ -204,7 +203,7 @@ class ArchiveTier:
         # behind.
         earlier = [item for part in replaced for item in self.live(part)]
         draft = Draft(self)
-        draft.index = replace(draft.index, parts=tuple(part for part in self.parts if part not in replaced))
+        draft.parts = [part for part in self.parts if part not in replaced]
         draft.add([*earlier, *items], seal)
         self._commit(draft.files, draft.index, draft.dictionary)
 
@@ -264,18 +263,22 @@ class Draft:
     """A change of the archive: new files, and the index that will name them."""
 
     def __init__(self, archive: ArchiveTier) -> None:
-        self._archive, self._coding = archive, archive.coding
-        self.index, self.dictionary = archive.index, archive.dictionary
+        self._archive, self._coding, self.dictionary = archive, archive.coding, archive.dictionary
+        self.parts, self._next, self._file = [*archive.parts], archive.index.next, archive.index.dictionary
         self.files: dict[str, bytes] = {}
         self._items: dict[int, list[ArchivedMessage]] = {}  # of the new parts, by number
+
+    @property
+    def index(self) -> ArchiveIndex:
+        """The index that names the files."""
+        return ArchiveIndex(self._next, tuple(self.parts), self._file)
 
     def add(self, items: Sequence[ArchivedMessage], seal: bool) -> None:
         """Write messages as blocks, and the rest as a small part, or as a block if `seal`."""
         for block, whole in blocks(items, self._coding.block_tokens):
-            new = self._new_part(block, is_block := whole or seal)
-            self.index = replace(self.index, parts=(*self.index.parts, new))
+            self.parts.append(self._new_part(block, is_block := whole or seal))
             if is_block and self._dictionary_is_due():
-                self._train([part.number for part in self.index.parts if part.sealed])
+                self._train([part.number for part in self.parts if part.sealed])
 
     def clean(self, parts: Sequence[PartEntry]) -> None:
         """Rewrite parts without their deleted messages, and the dictionary without their text."""
@@ -285,14 +288,13 @@ class Draft:
         # The deleted text is still in the dictionary, which is the text of these blocks: all blocks are written again
         # with a new one.
         if any(part.taught for part in parts):
-            self._train([part.number for part in self.index.parts if part.taught])
+            self._train([part.number for part in self.parts if part.taught])
 
     def _dictionary_is_due(self) -> bool:
         """Return whether to make a dictionary: there is none, or it has room and is made of half the blocks."""
         if self._coding.dictionary == "none":
             return False
-        taught = sum(part.taught for part in self.index.parts)
-        whole = sum(part.sealed for part in self.index.parts)
+        taught, whole = sum(part.taught for part in self.parts), sum(part.sealed for part in self.parts)
         if not taught:
             return whole >= FIRST
         # A raw dictionary of twice the blocks is twice as long. A trained one is of zstd's choosing and is made once.
@@ -304,34 +306,32 @@ class Draft:
 
         It is made of the layout by fields: matching whole records saves more than columns by key do.
         """
-        taught = [items for part in self.index.parts if part.number in numbers and (items := self._live(part))]
-        self.dictionary, file = build_dictionary([by_field(items) for items in taught], self._coding), None
+        taught = [items for part in self.parts if part.number in numbers and (items := self._live(part))]
+        self.dictionary, self._file = build_dictionary([by_field(items) for items in taught], self._coding), None
         if self.dictionary.kind != "none":
             frame = Dictionary().compress(self.dictionary.data, self._coding.level)
-            self.files[dictionary_name(self.index.next)] = frame
-            file = DictionaryFile(self.index.next, self.dictionary.kind, section_of(frame))
-        self.index = replace(self.index, dictionary=file, next=self.index.next + 1)
-        for part in self.index.parts:
-            if part.sealed:
-                self._replace(part, file is not None and part.number in numbers)
+            self.files[dictionary_name(self._next)] = frame
+            self._file = DictionaryFile(self._next, self.dictionary.kind, section_of(frame))
+        self._next += 1
+        for part in [part for part in self.parts if part.sealed]:
+            self._replace(part, self._file is not None and part.number in numbers)
 
     def _replace(self, part: PartEntry, taught: bool) -> None:
         """Write a part again without its deleted messages. One that has no others is gone."""
         items = self._live(part)
         new = [replace(self._new_part(items, part.sealed), taught=taught)] if items else []
-        at = self.index.parts.index(part)
-        self.index = replace(self.index, parts=(*self.index.parts[:at], *new, *self.index.parts[at + 1 :]))
+        at = self.parts.index(part)
+        self.parts[at : at + 1] = new
 
     def _new_part(self, items: Sequence[ArchivedMessage], is_block: bool) -> PartEntry:
         """Make a file of messages, and return its entry."""
-        number = self.index.next
+        number, self._next = self._next, self._next + 1
         if is_block:
-            using = self.index.dictionary.number if self.index.dictionary else 0
+            using = self._file.number if self._file else 0
             part, data = block_part(number, items, self._coding.level, self.dictionary, using)
         else:
             part, data = new_part(number, items, by_field(items))
         self.files[part_name(number)], self._items[number] = data, list(items)
-        self.index = replace(self.index, next=number + 1)
         return part
 
     def _live(self, part: PartEntry) -> list[ArchivedMessage]:

@@ -66,7 +66,6 @@ class Dictionary:
         return zstandard.ZstdCompressor(compression_params=settings, dict_data=self._zstd()).compress(content)
 
     def decompress(self, frame: bytes) -> bytes:
-        """Return the content of one frame."""
         return self._decompressor.decompress(frame)
 
     def _zstd(self) -> zstandard.ZstdCompressionDict | None:
@@ -144,19 +143,12 @@ class ArchiveIndex(msgspec.Struct, frozen=True, omit_defaults=True):
     dictionary: DictionaryFile | None = None
 
     def names(self) -> set[str]:
-        """Return the names of all files."""
         named = {part_name(part.number) for part in self.parts}
         return named | ({dictionary_name(self.dictionary.number)} if self.dictionary else set())
 
 
-def part_name(number: int) -> str:
-    """Return the name of a file of messages."""
-    return f"part-{number:06}"
-
-
-def dictionary_name(number: int) -> str:
-    """Return the name of a file with a dictionary."""
-    return f"dictionary-{number:06}"
+part_name, dictionary_name = "part-{:06}".format, "dictionary-{:06}".format
+"""Names of a file of messages and of one with a dictionary, by its number."""
 
 
 def index_bytes(index: ArchiveIndex) -> bytes:

@@ -22,6 +22,7 @@ from ...base import Context, StrategyContext
 from ...parts.fact_extraction import is_preference
 from ...parts.language import ConversationLanguage
 from ...parts.memories import WordSearch
+from ...parts.passages import both_ends
 from ...parts.summarize import RunningSummary, Summariser
 from ...parts.units import Dialogue, NewestMessages, select_newest
 from ...smart import LISTING
@@ -76,12 +77,6 @@ def contains(messages: Messages, last: Message) -> bool:
     return any(message.id == last.id for message in reversed(messages))
 
 
-def both_ends(text: str, characters: int) -> str:
-    """Return a text, or half as many characters from each end of a longer one."""
-    half = characters // 2
-    return text if len(text) <= characters else f"{text[:half]}\n{text[len(text) - half :]}"
-
-
 EMPHASISED, USER = 1.0, 0.5
 """Emphasis of user messages that decide, demand or prefer something, and of all other user messages."""
 
@@ -114,7 +109,7 @@ class Importance(Truncation):
     unit is dropped, because providers reject such requests.
     """
 
-    __slots__ = ("_base", "_index", "_read", "_result", "_rows", "_services", "_tokens", "_users", "_weights")
+    __slots__ = ("_base", "_index", "_read", "_result", "_rows", "_services", "_tokens", "_weights")
 
     def __init__(self, services: StrategyContext, weights: ImportanceWeights, read: int) -> None:
         self._services, self._weights, self._read = services, weights, read
@@ -124,15 +119,12 @@ class Importance(Truncation):
         self._tokens: Rows[np.int64] = Rows(np.int64)
         # Whether a message is a tool's result. A unit that begins with one has lost its call: it is never taken.
         self._result: Rows[np.bool_] = Rows(np.bool_)
-        self._users: list[int] = []  # places of the user messages
 
     def read(self, messages: Messages, same: int) -> None:
         for rows in (self._rows, self._base, self._tokens, self._result):
             rows.size = min(same, rows.size)
         known = self._rows.size
         new = list(messages[known:])
-        del self._users[bisect_left(self._users, known) :]
-        self._users += [at for at, message in enumerate(new, known) if message.role == "user"]
         texts = [both_ends(spelled(message), self._read) for message in new]
         weights = self._weights
         base = [weights.emphasis * _emphasis(message.role, text) for message, text in zip(new, texts, strict=True)]
@@ -144,80 +136,67 @@ class Importance(Truncation):
 
     def cut(self, history: Messages, dialogue: Dialogue, room: int) -> Messages:
         units = np.array(dialogue.units.starts, np.int64)
-        scores: Scores = np.maximum.reduceat(self.scores(dialogue.messages), units)
+        scores: Scores = np.maximum.reduceat(self.scores(dialogue), units)
         scores[self._result.all[units]] = -1.0
         tokens = np.add.reduceat(self._tokens.all, units)
-        return dialogue.some(history, ImportantUnits(dialogue.units.starts, self._users, tokens, scores).choose(room))
+        return dialogue.some(history, important_units(dialogue.units.starts, dialogue.users, tokens, scores, room))
 
-    def scores(self, messages: Messages) -> Scores:
+    def scores(self, dialogue: Dialogue) -> Scores:
         """Return the score of each message, to 6 decimals: further ones differ between machines."""
-        similar = self._index.scores(self._question(messages))[self._rows.all]
-        recent = np.arange(1.0, len(messages) + 1) / len(messages)
+        question, count = dialogue.question(), len(dialogue.messages)
+        similar = self._index.scores(both_ends(question.text, self._read) if question else "")[self._rows.all]
+        recent = np.arange(1.0, count + 1) / count
         scores: Scores = self._weights.semantic * similar + self._weights.recency * recent + self._base.all
         return scores.round(6)
-
-    def _question(self, messages: Messages) -> str:
-        """Return the newest user message with text, or without user messages the newest one with text."""
-        places = reversed(self._users) if self._users else range(len(messages) - 1, -1, -1)
-        return both_ends(next((text for at in places if (text := messages[at].text).strip()), ""), self._read)
 
 
 BEST = 256
 """Number of units that are sorted before the others are looked at."""
 
 
-class ImportantUnits:
-    """Units of a history with their scores."""
+def important_units(
+    starts: list[int], users: list[int], tokens: NDArray[np.int64], scores: Scores, room: int
+) -> list[int]:
+    """Return the numbers of the units that stay, in order, from the units' starts and the user messages' places.
 
-    __slots__ = ("_scores", "_starts", "_tokens", "_users")
+    The newest must fit.
+    """
+    newest, stay = len(starts) - 1, set[int]()
 
-    def __init__(self, starts: list[int], users: list[int], tokens: NDArray[np.int64], scores: Scores) -> None:
-        self._starts, self._users, self._tokens, self._scores = starts, users, tokens, scores
-
-    def choose(self, room: int) -> list[int]:
-        """Return the numbers of the units that stay, in order. The newest must fit."""
-        newest = len(self._starts) - 1
-        opening = self._opening(newest)
-        stay: set[int] = set()
-        room = self._take(room, np.array([newest] if opening is None else [newest, opening], np.int64), stay)
-        scores, tokens = self._scores, self._tokens
-        # The best ones first: behind them most units are longer than the room that is left, and none of them is sorted.
-        best = len(scores) > BEST
-        least = max(np.partition(scores, len(scores) - BEST)[len(scores) - BEST], 0.0) if best else 0.0
-        room = self._take(room, self._best_first(np.flatnonzero(scores >= least)), stay)
-        rest = np.flatnonzero(tokens <= room) if best else np.empty(0, np.int64)
-        room = self._take(room, self._best_first(rest[(scores[rest] >= 0) & (scores[rest] < least)]), stay)
-        return self._start_with_user(sorted(stay), room)
-
-    def _take(self, room: int, units: NDArray[np.int64], stay: set[int]) -> int:
-        """Add the units that fit to those that stay. Return the room that is left."""
-        for unit, tokens in zip(units.tolist(), self._tokens[units].tolist(), strict=True):
-            if tokens <= room and unit not in stay:
-                stay.add(unit)
-                room -= tokens
-        return room
-
-    def _best_first(self, units: NDArray[np.int64]) -> NDArray[np.int64]:
-        order: NDArray[np.int64] = units[np.lexsort((-units, -self._scores[units]))]
-        return order
-
-    def _start_with_user(self, stay: list[int], room: int) -> list[int]:
-        """Add the user message that opens the first unit, or drop units until none is needed."""
-        first = 0
-        while (opening := self._opening(stay[first])) is not None:
-            if self._tokens[opening] <= room:
-                return sorted({opening, *stay[first:]})
-            if first == len(stay) - 1:
-                break
-            room += int(self._tokens[stay[first]])
-            first += 1
-        return stay[first:]
-
-    def _opening(self, unit: int) -> int | None:
+    def opening(unit: int) -> int | None:
         """Return the unit of the user message that opened this unit's turn; None if it is this unit, or missing."""
-        before = bisect_right(self._users, self._starts[unit])
-        opening = bisect_right(self._starts, self._users[before - 1]) - 1 if before else unit
-        return None if opening == unit else opening
+        before = bisect_right(users, starts[unit])
+        opener = bisect_right(starts, users[before - 1]) - 1 if before else unit
+        return None if opener == unit else opener
+
+    def take(units: NDArray[np.int64]) -> None:
+        nonlocal room
+        for unit, size in zip(units.tolist(), tokens[units].tolist(), strict=True):
+            if size <= room and unit not in stay:
+                stay.add(unit)
+                room -= size
+
+    def take_best_first(units: NDArray[np.int64]) -> None:
+        take(units[np.lexsort((-units, -scores[units]))])
+
+    turn = opening(newest)
+    take(np.array([newest] if turn is None else [newest, turn], np.int64))
+    # The best ones first: behind them most units are longer than the room that is left, and none of them is sorted.
+    best = len(scores) > BEST
+    least = max(np.partition(scores, len(scores) - BEST)[len(scores) - BEST], 0.0) if best else 0.0
+    take_best_first(np.flatnonzero(scores >= least))
+    rest = np.flatnonzero(tokens <= room) if best else np.empty(0, np.int64)
+    take_best_first(rest[(scores[rest] >= 0) & (scores[rest] < least)])
+    # They begin with a user message: the one that opened the first unit's turn is added, or that unit goes.
+    kept = sorted(stay)
+    for at, first in enumerate(kept):
+        turn = opening(first)
+        if turn is None:
+            return kept[at:]
+        if tokens[turn] <= room:
+            return sorted({turn, *kept[at:]})
+        room += int(tokens[first])
+    return kept[-1:]
 
 
 def has_parts(text: str) -> bool:

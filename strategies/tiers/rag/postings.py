@@ -120,13 +120,11 @@ class TextIndex(ABC):
         self._last: tuple[str, Ranked] | None = None
 
     def add(self, text: str) -> None:
-        """Add a text."""
         self._postings.add([self._terms(text)])
         self._living += 1
         self.forget()
 
     def delete(self, number: int) -> None:
-        """Delete a text."""
         self._postings.delete(number)
         self._living -= 1
         self.forget()

@@ -161,7 +161,6 @@ class HnswGraph:
         self._index.init_index(1024, M=graph.links, ef_construction=graph.construction, random_seed=SEED)
 
     def add(self, vectors: Matrix) -> None:
-        """Add vectors."""
         start = self._alive.size
         self._alive.add(np.ones(len(vectors), np.bool_))
         if self._alive.size > self._index.get_max_elements():
@@ -170,7 +169,6 @@ class HnswGraph:
             self._index.add_items(vectors, np.arange(start, self._alive.size), num_threads=self._graph.threads)
 
     def delete(self, numbers: Numbers) -> None:
-        """Mark vectors as deleted."""
         self._alive.all[numbers] = False
         for number in numbers.tolist():
             self._index.mark_deleted(number)

@@ -18,9 +18,9 @@ from ctxbench.scenarios.view import Messages, Span
 
 from ...base import Context, StrategyContext, View
 from ...events import Recalled
+from ...parts.passages import both_ends
 from ...parts.units import Dialogue
 from ..focus import Focus, Focused, FocusSession
-from ..focus.truncation import both_ends
 from ..jobs import Trigger
 from ..rag import RagRules
 from ..working.belady import Belady
@@ -56,8 +56,6 @@ class TieredSession:
         self._sizes: list[int] = []
         self._texts: list[str] = []
         self._places: dict[str, int] = {}  # place of each message in that list
-        # The newest user message with text; without user messages the newest message with text.
-        self._question: Message | None = None
         self._last: tuple[Messages, tuple[Tool, ...], Messages] | None = None
 
     def view(self, context: Context) -> Context:
@@ -84,7 +82,10 @@ class TieredSession:
                     history, units, here, self._rules.limit - request.used - self._tokens(units, here)
                 )
         self.tiers.keep(here, now)
-        self._read_chosen(here, now)
+        # What is below and Focus itself sends is read: that counts as a use, but not as a hit.
+        fresh = [id for id in here if id in self.tiers and id not in self.tiers.loans.sent]
+        for id in sorted(fresh, key=self._places.__getitem__):
+            self.tiers.read(id, Trigger.FOCUS_REFERENCE, now, asked=False)
         recalled = self._recall_units(units, here, now)
         sent = insert_recalled(history, request.messages, recalled) if recalled else request.messages
         if request.over_budget is not None:
@@ -102,39 +103,22 @@ class TieredSession:
         del self._messages[same:], self._sizes[same:], self._texts[same:]
         self._messages += after
         self._sizes += map(self._services.tokens, after)
-        self._texts += map(_text, after)
+        self._texts += ["\n".join((message.text, *(call.arguments for call in message.calls))) for message in after]
         new = [message for message in after if message.id not in self.tiers and message.id not in self.tiers.focus]
         if same < known:
             self._places = {message.id: at for at, message in enumerate(self._messages[:same])}
         for at, message in enumerate(after, same):
             self._places[message.id] = at
             self.tiers.add(message, self._sizes[at], now)
-        self._find_question(self._messages if same < known else after, is_all=same < known)
         return new
-
-    def _find_question(self, messages: Sequence[Message], is_all: bool) -> None:
-        """Find the newest question among new messages, or among all."""
-        with_text = [message for message in messages if message.text.strip()]
-        newest = next((message for message in reversed(with_text) if message.role == "user"), None)
-        before = None if is_all else self._question
-        if newest is not None:
-            self._question = newest
-        elif before is None or before.role != "user":
-            self._question = with_text[-1] if with_text else before
-
-    def _read_chosen(self, here: set[str], now: float) -> None:
-        """Read the messages below that Focus itself sends. That counts as a use, but not as a hit."""
-        fresh = [id for id in here if id in self.tiers and id not in self.tiers.loans.sent]
-        for id in sorted(fresh, key=self._places.__getitem__):
-            self.tiers.read(id, Trigger.FOCUS_REFERENCE, now, asked=False)
 
     def _look_up(self, new: Sequence[Message], sent: Messages, here: set[str]) -> None:
         """Search for a new question, and look up the messages that new messages quote or name."""
         in_focus: list[tuple[str, str, float | None]] = []
-        loans = self.tiers.loans
-        if self._question is not None and self._question.id != loans.turn:
-            loans.turn = self._question.id
-            hits = self.tiers.search(both_ends(self._question.text, QUERY), self._rules.k)
+        loans, question = self.tiers.loans, self._dialogue.question()
+        if question is not None and question.id != loans.turn:
+            loans.turn = question.id
+            hits = self.tiers.search(both_ends(question.text, QUERY), self._rules.k)
             loans.called = dict(hits)
             in_focus += [(id, FOCUS, score) for id, score in hits if id in here]
         for message in new:
@@ -147,7 +131,10 @@ class TieredSession:
             before = {id: self._texts[self._places[id]] for id in known}
             whole = "\n".join(before.values())
             for value in values:
-                earlier = _says(value, before) if any(spelling in whole for spelling in value) else None
+                earlier = None  # the latest message in Focus that contains the value
+                if any(spelling in whole for spelling in value):
+                    latest = reversed(before.items())
+                    earlier = next((id for id, text in latest if any(occurs(each, text) for each in value)), None)
                 if earlier is not None:
                     in_focus.append((earlier, FOCUS, None))
                 elif (id := self.tiers.containing(value)) is not None:
@@ -160,23 +147,16 @@ class TieredSession:
         read: list[tuple[str, str, float | None]] = []
         for start, score in sorted(units.items()):
             members = [at for at in range(*self._dialogue.units.around(start)) if messages[at].id not in here]
-            loans = self._read_below([messages[at] for at in members], score is None, now)
-            if loans is not None:
-                places += [self._dialogue.place(at) for at in members]
-                read += [(id, tier, score) for id, tier in loans]
+            ids = [messages[at].id for at in members]
+            if any(id not in self.tiers for id in ids):
+                continue
+            places += map(self._dialogue.place, members)
+            for id in ids:
+                if id not in self.tiers.loans.sent:
+                    trigger = Trigger.FOCUS_REFERENCE if score is None else _TRIGGERS[self.tiers.migration.tier(id)]
+                    read.append((id, self.tiers.read(id, trigger, now), score))
         self._report(read)
         return places
-
-    def _read_below(self, messages: Sequence[Message], is_named: bool, now: float) -> list[tuple[str, str]] | None:
-        """Read messages that were not sent at the last call. Return ids and tiers; None if one is not there."""
-        loans = []
-        for message in messages:
-            if message.id not in self.tiers:
-                return None
-            if message.id not in self.tiers.loans.sent:
-                trigger = Trigger.FOCUS_REFERENCE if is_named else _TRIGGERS[self.tiers.migration.tier(message.id)]
-                loans.append((message.id, self.tiers.read(message.id, trigger, now)))
-        return loans
 
     def _units(self, history: Messages, here: set[str], room: int) -> Units:
         """Choose the units to recall: named ones first, then by score, while they fit in `room` tokens."""
@@ -241,18 +221,6 @@ def _values(new: Sequence[Message]) -> list[Spellings]:
     )
     values = (value for message in naming for value in named(message))
     return list(islice(dict.fromkeys(values), VALUES))
-
-
-def _says(value: Spellings, texts: dict[str, str]) -> str | None:
-    """Return the id of the latest message that contains a value."""
-    for id, text in reversed(texts.items()):
-        if any(occurs(spelling, text) for spelling in value):
-            return id
-    return None
-
-
-def _text(message: Message) -> str:
-    return "\n".join((message.text, *(call.arguments for call in message.calls)))
 
 
 def insert_recalled(history: Messages, sent: Messages, places: Sequence[int]) -> Messages:

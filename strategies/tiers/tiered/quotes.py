@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -39,13 +38,12 @@ class Quotes:
 
     __slots__ = ("prints",)
 
-    def __init__(self, prints: Prints | None = None) -> None:
-        self.prints: Prints = {} if prints is None else prints
+    def __init__(self) -> None:
+        self.prints: Prints = {}
         """Texts by hash; no texts once more than `OFTEN` have it, because it is boilerplate then and no quote."""
 
     def add(self, number: int, text: str) -> None:
-        """Add a text."""
-        for fingerprint in set(_read(text).fingerprints.values()):
+        for fingerprint in set(_read(text)[1].values()):
             numbers = self.prints.get(fingerprint)
             if numbers is None:
                 self.prints[fingerprint] = (number,)
@@ -53,8 +51,7 @@ class Quotes:
                 self.prints[fingerprint] = (*numbers, number) if len(numbers) < OFTEN else ()
 
     def delete(self, number: int, text: str) -> None:
-        """Delete a text."""
-        for fingerprint in set(_read(text).fingerprints.values()):
+        for fingerprint in set(_read(text)[1].values()):
             if number in self.prints[fingerprint]:
                 others = tuple(other for other in self.prints[fingerprint] if other != number)
                 if others:
@@ -73,44 +70,31 @@ class Quotes:
         return [number for number in sorted(likely) if _has(text_of(number), words, shared[number])]
 
 
-class _Text(NamedTuple):
-    words: list[str]
-    fingerprints: dict[int, int]  # hashes by place of the run of words
-
-
-def _read(text: str) -> _Text:
+def _read(text: str) -> tuple[list[str], dict[int, int]]:
+    """Return the words of a text, and the hashes of its fingerprints by place of the run of words."""
     return _read_cached(text) if len(text) <= SHORT else _read_cached.__wrapped__(text)
 
 
 # A text is read when it is new, and again when it leaves Focus: mostly soon after.
 @lru_cache(256)
-def _read_cached(text: str) -> _Text:
-    words = _words(text)
-    return _Text(words, _fingerprints(words))
-
-
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.lower())
+def _read_cached(text: str) -> tuple[list[str], dict[int, int]]:
+    words = _WORD.findall(text.lower())
+    return words, _fingerprints(words)
 
 
 def _has(text: str, words: list[str], places: Iterable[int]) -> bool:
     """Return whether a text contains QUOTED words in a row around the run of GRAM words at one of these places."""
     lower = text.lower()
-    likely = [at for at in places if _continues(lower, words, at)]
-    plain = f" {' '.join(_words(text))} " if likely else ""
-    return any(row in plain for at in likely for row in _rows(words, at))
 
+    def continues(at: int) -> bool:
+        # Most texts that share a run of GRAM words have none of the other words of a quote: this check is cheap.
+        sides = words[max(0, at - MORE) : at], words[at + GRAM : at + GRAM + MORE]
+        return any(len(side) == MORE and all(word in lower for word in side) for side in sides)
 
-def _continues(lower: str, words: list[str], at: int) -> bool:
-    # Most texts that share a run of GRAM words have none of the other words of a quote: this check is cheap.
-    sides = words[max(0, at - MORE) : at], words[at + GRAM : at + GRAM + MORE]
-    return any(len(side) == MORE and all(word in lower for word in side) for side in sides)
-
-
-def _rows(words: list[str], at: int) -> Iterator[str]:
-    """Yield the rows of QUOTED words that contain the run of GRAM words at a place, between spaces."""
-    for start in range(max(0, at + GRAM - QUOTED), min(at, len(words) - QUOTED) + 1):
-        yield f" {' '.join(words[start : start + QUOTED])} "
+    likely = [at for at in places if continues(at)]
+    plain = f" {' '.join(_WORD.findall(lower))} " if likely else ""
+    starts = (range(max(0, at + GRAM - QUOTED), min(at, len(words) - QUOTED) + 1) for at in likely)
+    return any(f" {' '.join(words[start : start + QUOTED])} " in plain for row in starts for start in row)
 
 
 def _fingerprints(words: list[str]) -> dict[int, int]:

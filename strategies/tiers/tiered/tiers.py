@@ -29,7 +29,7 @@ from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.spec import NonNegativeInt, PositiveInt
 
 from ...base import ModelError
-from ...events import Alarmed, Compressed, Failed, LimitReached, Moved
+from ...events import Compressed, Failed, LimitReached, Moved, TierEvent
 from ...parts.language import LanguageSetting
 from ..archive import ArchivedMessage, ArchiveTier, BlockTable, Coding
 from ..focus import TruncationMode
@@ -66,7 +66,7 @@ LEVEL = 9
 DICTIONARY_BYTES = 1 << 18
 """Size of the raw dictionary. Making it anew writes all blocks again, which takes longer with a larger one."""
 
-Event = Moved | Compressed | LimitReached | Alarmed | Failed
+Event = TierEvent | Failed
 
 
 @dataclass(slots=True)
@@ -107,17 +107,14 @@ class DictStore:
         self.tokens = 0
 
     def put(self, id: str, content: Any, tokens: int, now: float) -> None:
-        """Store content."""
         self.delete(id, now)
         self.held[id] = content, tokens
         self.tokens += tokens
 
     def get(self, id: str) -> Any:
-        """Return the content of an id."""
         return self.held[id][0]
 
     def delete(self, id: str, now: float) -> None:  # noqa: ARG002
-        """Delete the content of an id, if there is any."""
         self.tokens -= self.held.pop(id, (None, 0))[1]
 
 
@@ -306,10 +303,19 @@ class Tiers:
         """Execute moves and take readings. `used` is the share of the limit that Focus sends."""
         outcomes = self.migration.run(now, JOBS)
         if self.rules.collect:
-            self._collect(now)
+            # Demotes what has gone cold, and as much as a store holds beyond its tier's limit: moved messages stay
+            # there for a while. The moves are made at the next call, and not at all if the message is used before.
+            for name in (WORKING, ARCHIVE):
+                tier = self.migration.tiers[name]
+                if (beyond := tier.store.tokens - tier.quota.hard) > 0:
+                    self.migration.collect(name, beyond, now)
+            self.migration.decay(now)
         readings = self.gauges.read(now, used, self.blocks.saved, self.migration.pressure(ARCHIVE), outcomes, RAG)
         if self.rules.tune and self.gauges.due():
-            self._tune(self.migration.tune(readings).level)
+            tuning, coding = self.migration.tune(readings), self.blocks.archive.coding
+            self.blocks.archive.coding = replace(coding, level=tuning.level)
+            if isinstance(self.by_policy.policy, Hybrid):
+                self.by_policy.policy.weights = (*tuning.weights,)
         for source, to in dict.fromkeys((move.source, move.to) for move in self.moves):
             moves = [move for move in self.moves if (move.source, move.to) == (source, to)]
             ids = tuple(id for move in moves for id in move.sources)
@@ -328,23 +334,6 @@ class Tiers:
             scores = self.index.bm25.score(self.question, np.arange(len(self.index.passages)))
             self._like = relative(scores)
         return 0.0 if number is None else float(self._like[number])
-
-    def _collect(self, now: float) -> None:
-        """Request the demotion of what has gone cold, and of as much as a store holds beyond its tier's limit.
-
-        A store can hold more than its tier, whose moved messages stay there for a while. The moves are made at the next
-        call, as in the background, and not at all if the message is used before.
-        """
-        for name in (WORKING, ARCHIVE):
-            tier = self.migration.tiers[name]
-            if (beyond := tier.store.tokens - tier.quota.hard) > 0:
-                self.migration.collect(name, beyond, now)
-        self.migration.decay(now)
-
-    def _tune(self, level: int) -> None:
-        self.blocks.archive.coding = replace(self.blocks.archive.coding, level=level)
-        if isinstance(self.by_policy.policy, Hybrid):
-            self.by_policy.policy.weights = (*self.migration.tuning.weights,)
 
     def _predict(self, id: str, now: float) -> None:
         """Request the promotion of the messages that usually follow."""

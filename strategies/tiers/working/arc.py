@@ -36,8 +36,8 @@ class Arc(Policy):
         self.t2[id] = self.tokens[id]
 
     def _admit(self, id: str, tokens: int, used: bool) -> None:  # noqa: ARG002
-        ghosts, others = (self.b1, self.b2) if id in self.b1 else (self.b2, self.b1)
-        if id in ghosts:
+        ghosts, others = (self.b1, self.b2) if id in self.b1.left else (self.b2, self.b1)
+        if id in ghosts.left:
             # With c = 100, |B1| = 20, |B2| = 60, p = 30 and a B1 item of 10 tokens the ratio is 3 and p grows to 60.
             # The item is still in its ghost list while p is computed, so the divisor is never 0.
             step, is_in_b2 = tokens * max(1.0, others.used / ghosts.used), ghosts is self.b2
@@ -55,14 +55,14 @@ class Arc(Policy):
     def _make_room(self, tokens: int) -> None:
         # The order is the paper's case IV: B1 gives way before anything in the cache does, and B2 last of all, since
         # replacing may have added to it.
-        while self.t1_used + self.b1.used + tokens > self.capacity and len(self.b1):
+        while self.t1_used + self.b1.used + tokens > self.capacity and self.b1.left:
             self.b1.forget(next(iter(self.b1.left)))
         while self.used + tokens > self.capacity:
-            if self.t1_used + self.b1.used + tokens > self.capacity and not len(self.b1):
+            if self.t1_used + self.b1.used + tokens > self.capacity and not self.b1.left:
                 self._leave(next(iter(self.t1)))  # without a ghost
             else:
                 self._replace()
-        while self.used + self.b1.used + self.b2.used + tokens > 2 * self.capacity and len(self.b2):
+        while self.used + self.b1.used + self.b2.used + tokens > 2 * self.capacity and self.b2.left:
             self.b2.forget(next(iter(self.b2.left)))
 
     def _replace(self, is_in_b2: bool = False) -> None:

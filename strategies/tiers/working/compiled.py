@@ -5,13 +5,13 @@ It imports numba (the extra `tiers`), so `traces.py` imports it only when it is 
 Two queues are linked lists, `after` and `before`: items that may be within their correlated period, with item n as both
 ends, and items whose HIST(q, K) is empty, with n + 1 as both ends. Both are in order of LAST, so the second needs no
 heap (except for ties by arrival, which go into the heap). The heap has entries (HIST(q, K), order, q). A hit outdates
-the entry of its item, which is then skipped; outdated entries are removed once they outnumber the others. So the heap
-never has more than 2 n entries and a few.
+the entry of its item, which is then skipped; outdated entries are removed once they outnumber the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from heapq import heapify, heappop, heappush
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -22,57 +22,6 @@ Ints = NDArray[np.int64]
 
 SPARE = 1024
 _compiled: Callable[[Any], Any] = njit(cache=True)
-
-
-@_compiled
-def less(keys: Any, orders: Any, one: int, other: int) -> bool:
-    """Return whether an entry of the heap goes before another."""
-    return bool(keys[one] < keys[other] or (keys[one] == keys[other] and orders[one] < orders[other]))
-
-
-@_compiled
-def swap(keys: Any, orders: Any, items: Any, one: int, other: int) -> None:
-    """Exchange two entries."""
-    keys[one], keys[other] = keys[other], keys[one]
-    orders[one], orders[other] = orders[other], orders[one]
-    items[one], items[other] = items[other], items[one]
-
-
-@_compiled
-def rise(keys: Any, orders: Any, items: Any, at: int) -> None:
-    """Move an entry up the heap to its place."""
-    while at and less(keys, orders, at, (at - 1) >> 1):
-        swap(keys, orders, items, at, (at - 1) >> 1)
-        at = (at - 1) >> 1
-
-
-@_compiled
-def sink(keys: Any, orders: Any, items: Any, at: int, size: int) -> None:
-    """Move an entry down the heap to its place."""
-    while True:
-        child = 2 * at + 1
-        if child >= size:
-            return
-        if child + 1 < size and less(keys, orders, child + 1, child):
-            child += 1
-        if less(keys, orders, at, child):
-            return
-        swap(keys, orders, items, at, child)
-        at = child
-
-
-@_compiled
-def compact(keys: Any, orders: Any, items: Any, size: int, history: Any, order: Any, is_ranked: Any) -> int:
-    """Remove outdated entries from the heap. Return the number of entries left."""
-    left = 0
-    for at in range(size):
-        item = items[at]
-        if is_ranked[item] and orders[at] == order[item] and keys[at] == history[item, -1]:
-            keys[left], orders[left], items[left] = keys[at], orders[at], item
-            left += 1
-    for at in range(left // 2 - 1, -1, -1):
-        sink(keys, orders, items, at, left)
-    return left
 
 
 @_compiled
@@ -101,9 +50,7 @@ def _lru_k(
     history, last, order = np.full((n, k), -np.inf), np.full(n, -np.inf), np.zeros(n, np.int64)
     size_of, is_held, is_ranked = np.zeros(n, np.int64), np.zeros(n, np.bool_), np.zeros(n, np.bool_)
     after, before = np.arange(n + 2), np.arange(n + 2)
-    # The heap is compacted at 2 · held + SPARE entries, before one is added, and held is at most n.
-    most = 2 * n + SPARE + 1
-    keys, orders, items, size = np.empty(most), np.empty(most, np.int64), np.empty(most, np.int64), 0
+    heap = [(0.0, 0, 0) for _ in range(0)]  # numba reads its type off the entry
     used, held = 0, 0
     for at in range(len(ids)):
         p, now, needed = ids[at], times[at], tokens[at]
@@ -131,22 +78,20 @@ def _lru_k(
                     if history[q, k - 1] == -np.inf and not fifo:
                         append(after, before, n + 1, q)
                         continue
-                    if size > 2 * held + SPARE:
-                        size = compact(keys, orders, items, size, history, order, is_ranked)
-                    keys[size], orders[size], items[size] = history[q, k - 1], order[q], q
-                    rise(keys, orders, items, size)
-                    size += 1
+                    if len(heap) > 2 * held + SPARE:
+                        heap = [
+                            e for e in heap if is_ranked[e[2]] and e[1] == order[e[2]] and e[0] == history[e[2], k - 1]
+                        ]
+                        heapify(heap)
+                    heappush(heap, (history[q, k - 1], order[q], q))
                     is_ranked[q] = True
                 # An empty queue points at itself, so n + 1 here means that no item has an infinite distance, and the
                 # heap decides.
                 victim = after[n + 1]
-                while size and victim > n:
-                    q = items[0]
-                    if is_ranked[q] and orders[0] == order[q] and keys[0] == history[q, k - 1]:
+                while len(heap) and victim > n:
+                    key, number, q = heappop(heap)
+                    if is_ranked[q] and number == order[q] and key == history[q, k - 1]:
                         victim = q
-                    size -= 1
-                    keys[0], orders[0], items[0] = keys[size], orders[size], items[size]
-                    sink(keys, orders, items, 0, size)
                 # The heap had no valid entry: all items are within their period, and the least recently used goes.
                 if victim > n:
                     victim = after[n]
@@ -200,9 +145,6 @@ def lru_k(
     """
     tokens = np.ones(len(ids), np.int64) if tokens is None else np.ascontiguousarray(tokens, np.int64)
     times = np.arange(len(ids), dtype=np.float64) if times is None else np.ascontiguousarray(times, np.float64)
-    size = int(ids.max()) + 1 if len(ids) else 0
-    retention = np.inf if retained is None else retained
-    ids = np.ascontiguousarray(ids, np.int64)
-    return FastReplay(
-        *_lru_k(ids, tokens, times, size, capacity, k, float(correlated), float(retention), ties == "fifo")
-    )
+    size, ids = int(ids.max(initial=-1)) + 1, np.ascontiguousarray(ids, np.int64)
+    retention = np.inf if retained is None else float(retained)
+    return FastReplay(*_lru_k(ids, tokens, times, size, capacity, k, float(correlated), retention, ties == "fifo"))

@@ -19,14 +19,11 @@ class Lru(Policy):
 
 
 @dataclass(eq=False)
-class Fifo(Policy):
+class Fifo(Lru):
     """First in, first out. Hit: nothing · evict: the oldest."""
 
     def _hit(self, id: str) -> None:
         """Keep the item's place in the queue."""
-
-    def _evict(self) -> None:
-        self._leave(next(iter(self.tokens)))
 
 
 @dataclass(eq=False)

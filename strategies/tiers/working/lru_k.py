@@ -29,13 +29,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from math import floor, inf
 from typing import Literal
 
 from ctxbench.scenarios.spec import NonNegativeFloat, PositiveInt
 
 from .policy import DERIVED, Policy, Ranks
-
-NEVER = float("-inf")
 
 
 @dataclass(eq=False)
@@ -109,7 +108,7 @@ class LruK(Policy):
 
     @property
     def _now(self) -> float:
-        return self.now if self.now is not None else NEVER
+        return self.now if self.now is not None else -inf
 
     def _refer(self, id: str, span: float) -> None:
         earlier = [time + span for time in self.history.get(id, ())[: self.k - 1]]
@@ -126,7 +125,7 @@ class LruK(Policy):
 
     def _rank(self, id: str) -> None:
         times = self.history.get(id, ())
-        self.eligible.put(id, (times[self.k - 1] if len(times) == self.k else NEVER, self.order[id]))
+        self.eligible.put(id, (times[self.k - 1] if len(times) == self.k else -inf, self.order[id]))
 
     def _take(self, id: str) -> None:
         self.eligible.drop(id)
@@ -148,3 +147,47 @@ class LruK(Policy):
         for id in self.tokens:
             if id not in self.recent:
                 self._rank(id)
+
+
+@dataclass(eq=False)
+class LruKDocument(Policy):
+    """LRU-K as design document 004 writes it (§5.2), bugs included: the policy that following it would have shipped.
+
+        get: on a hit, record the time · put: if it is not in the cache, evict until there is room; record the time
+        evict: the item with the largest distance, with its history; the first in order of equals
+        distance: now minus the K-th last time; infinite if there are fewer ("a period of protection")
+
+    It differs from LRU-K: it evicts exactly the items that it says it protects, and of those the oldest, used or not;
+    history dies with the eviction, so a returning item is new; a miss alone is not recorded; its clock is in
+    milliseconds, so times tie, and ties go to the oldest; each eviction looks at all items.
+
+    The only change is that sizes are tokens, so it evicts until the item fits. An access is a get and, on a miss, a
+    put. `now` is in seconds, as everywhere.
+    """
+
+    k: PositiveInt = 2
+    records: dict[str, list[float]] = field(init=False, default_factory=dict)
+    """Last K times of each item in milliseconds, oldest first; items in order of admission."""
+
+    def _hit(self, id: str) -> None:
+        times = self.records.setdefault(id, [])
+        times.append(self._milliseconds)
+        del times[: -self.k]
+
+    # Also for a preload, which is a put without a get: the document's put records the time.
+    def _entered(self, id: str, used: bool) -> None:  # noqa: ARG002
+        self._hit(id)
+
+    def _evict(self) -> None:
+        self._leave(max(self.records, key=self._distance))
+
+    def _distance(self, id: str) -> float:
+        times = self.records[id]
+        return inf if len(times) < self.k else self._milliseconds - times[0]
+
+    @property
+    def _milliseconds(self) -> float:
+        return floor((self.now or 0.0) * 1000)
+
+    def _take(self, id: str) -> None:
+        del self.records[id]

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ctxbench.scenarios.errors import SpecError
-from ctxbench.scenarios.spec import build, calls, parameters
+from ctxbench.scenarios.spec import build, parameters, single
 
 from .arc import Arc
 from .belady import Belady, BeladySize
 from .hybrid import Hybrid
 from .lru import Fifo, Lfu, Lru
-from .lru_k import LruK
-from .lru_k_document import LruKDocument
+from .lru_k import LruK, LruKDocument
 from .policy import Policy
 from .s3_fifo import S3Fifo
 from .segmented import Segmented
@@ -52,12 +51,11 @@ class PolicyRecipe:
         return POLICIES[self.name](capacity, **self.parameters)
 
     def __str__(self) -> str:
-        parameters = ", ".join(f"{name}={_text(value)}" for name, value in self.parameters.items())
+        texts = {
+            name: f"{value:g}" if isinstance(value, float) else repr(value) for name, value in self.parameters.items()
+        }
+        parameters = ", ".join(f"{name}={text}" for name, text in texts.items())
         return f"{self.name}({parameters})" if parameters else self.name
-
-
-def _text(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else repr(value)
 
 
 def parse(text: str) -> PolicyRecipe:
@@ -65,10 +63,7 @@ def parse(text: str) -> PolicyRecipe:
 
     Raises SpecError.
     """
-    policies = calls(text, "policy")
-    if len(policies) != 1:
-        raise SpecError(f"expected one policy, not a chain: {text!r}")
-    call = policies[0]
+    call = single(text, "policy")
     if "capacity" in call.parameters:
         raise SpecError(f"policy {call.name!r}: give the capacity separately, not as a parameter")
     policy = build(type(call)(call.name, {"capacity": 1, **call.parameters}), POLICIES, "policy")

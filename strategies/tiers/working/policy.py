@@ -209,12 +209,6 @@ class Ghosts(msgspec.Struct):
     def __post_init__(self) -> None:
         self.left = OrderedDict(self.left)  # removing the front of a dict is slow
 
-    def __contains__(self, id: str) -> bool:
-        return id in self.left
-
-    def __len__(self) -> int:
-        return len(self.left)
-
     def remember(self, id: str, tokens: int, limit: int) -> None:
         """Add an evicted item, and forget the oldest ones while all together exceed `limit` tokens."""
         # Otherwise the loop below would empty the queue and still find no room.

@@ -79,7 +79,7 @@ def test_what_is_printed(run: Path, tmp_path: Path) -> None:
     """A line a claim, why, and with --only every setting; `make bench` prints one line. Arithmetic makes no run."""
     written = ctxbench("lab", "claims", run, "--only", "C01", "--only", "C10", cwd=run.parent).stdout
     assert "C10: 2000 + 500 tokens" in written
-    assert "C01: A sliding window saves 30–60 % of the tokens" in written
+    assert "C01: A sliding window saves 30–60 % of the cost" in written
     assert "window(max_tokens=32000)" in written
     done = ctxbench("lab", "claims", "--only", "C10", "--only", "C09", "--brief", cwd=tmp_path)
     found = "Of 2 claims of the design documents 0 hold, 2 fail, 0 cannot be told (ctxbench lab claims)"

@@ -83,10 +83,22 @@ def test_kinds_stand_beside_the_whole() -> None:
 
 
 def test_a_saving() -> None:
-    """A saving within the range holds, one far below fails, one conversation cannot tell."""
+    """The cost decides, as the document's column says, neither side cached; tokens stand beside.
+
+    A saving within the range holds, one far below fails, one conversation cannot tell.
+    """
     for value, size, word in zip((0.5, 0.1, 0.5), SIZES, WORDS, strict=True):
-        known = {"window(max_tokens=8000)": {"net_saving": saving(value, size)}, WIDE: {"net_saving": saving(0, size)}}
-        assert verdict("C01", inputs(figures=figures(known))) == word
+        known = {name: {"net_saving": saving(0, size)} for name in ("window(max_tokens=8000)", WIDE)}
+        made = inputs(figures=figures(known))
+
+        def costs(
+            strategy: str, model: str, base: str = "cost", value: float = value, size: int = size
+        ) -> dict[str, float]:
+            left = 1 - value * (strategy != "none" and base == "uncached")
+            return {f"kind/{at}": left + 0.01 * (at % 3) for at in range(size)}
+
+        made.costs = costs  # type: ignore[method-assign]
+        assert verdict("C01", made) == word
 
 
 @pytest.mark.parametrize(

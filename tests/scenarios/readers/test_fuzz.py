@@ -64,7 +64,7 @@ BYTES = [
     b"[",
     b"{",
 ]
-FEW = examples(100, ignored=HealthCheck)
+FEW = examples(60, ignored=HealthCheck)
 
 SEVERAL = {"atif": 2, "claude_code": 2, "copilot_cli": 2, "http": 6, "inspect": 3, "swe_agent": 2, "tau2": 2}
 """Number of conversations in a sample, where the form does not tell."""

@@ -218,7 +218,8 @@ def test_a_run_has_the_bytes_of_a_run_in_this_process(
 ) -> None:
     """Both folders are the same but for the times, with worker processes too, and have the library's version."""
     use_pythons([python])
-    recordings, spec = recording(tmp_path, 260, turns=1), "stand_in.newest(also='count')"
+    monkeypatch.setattr("ctxbench.harness.engine.plan.SHARD_CONVERSATIONS", 2)
+    recordings, spec = recording(tmp_path, 4, turns=1), "stand_in.newest(also='count')"
     measured = plan(recordings, strategies=("none", spec), probes=False)
     there = execute(measured, tmp_path / "there", jobs=2)
     process.use_interpreters(())

@@ -10,9 +10,9 @@ from ctxbench.harness.invariants import messages
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.view import Messages
-from ctxbench.strategies.parts.units import Dialogue, Units, without
+from ctxbench.strategies.parts.units import Dialogue, without
 from ctxbench.strategies.tiers.focus import Focus
-from ctxbench.strategies.tiers.focus.truncation import BEST, Importance, ImportanceWeights, ImportantUnits
+from ctxbench.strategies.tiers.focus.truncation import BEST, Importance, ImportanceWeights, important_units
 from tests.builders import answering, calling, talk
 from tests.examples import examples
 from tests.strategies.tiers.focus.standalone import Opened, StandaloneContext
@@ -23,9 +23,10 @@ DOCUMENT = ImportanceWeights(0.4, 0.3, 0.2, 0.1)
 
 def scored(said: tuple[Message, ...], weights: ImportanceWeights) -> list[float]:
     """Return the scores of messages without system messages."""
-    made = Importance(StandaloneContext(COUNTER), weights, 1000)
-    made.read(Messages.of(said), 0)
-    return [round(float(each), 4) for each in made.scores(Messages.of(said))]
+    made, dialogue = Importance(services := StandaloneContext(COUNTER), weights, 1000), Dialogue(services)
+    dialogue.read(Messages.of(said))
+    made.read(dialogue.messages, 0)
+    return [round(float(each), 4) for each in made.scores(dialogue)]
 
 
 def test_the_parts_of_a_score() -> None:
@@ -78,10 +79,10 @@ def test_a_result_without_its_call_is_not_taken() -> None:
 
 def obvious(said: tuple[Message, ...], room: int) -> list[str]:
     """Make the same choice in the obvious, slow way: units by score, then back in order."""
-    made, units = Importance(StandaloneContext(COUNTER), DOCUMENT, 1000), Units()
-    made.read(Messages.of(said), 0)
-    units.read(Messages.of(said))
-    scores = made.scores(Messages.of(said))
+    made, dialogue = Importance(services := StandaloneContext(COUNTER), DOCUMENT, 1000), Dialogue(services)
+    dialogue.read(Messages.of(said))
+    made.read(dialogue.messages, 0)
+    units, scores = dialogue.units, made.scores(dialogue)
     pieces = [list(range(start, stop)) for start, stop in map(units.around, units.starts)]
     cost = {piece[0]: sum(COUNTER.message(said[at]) for at in piece) for piece in pieces}
     taken: list[list[int]] = []
@@ -156,4 +157,4 @@ def test_the_best_are_looked_at_first_without_a_difference(data: st.DataObject) 
         if unit not in stay and tokens[unit] <= left:
             stay.add(unit)
             left -= int(tokens[unit])
-    assert ImportantUnits(list(range(size)), [], tokens, scores).choose(room) == sorted(stay)
+    assert important_units(list(range(size)), [], tokens, scores, room) == sorted(stay)

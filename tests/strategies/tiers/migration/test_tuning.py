@@ -72,13 +72,13 @@ def test_the_table_of_alarms() -> None:
 
 
 def test_heat_falls_by_half_each_half_life() -> None:
-    """Used once: 0.5 + 0.3 / 2; a half-life later 0.25 + 0.3 / 3. Never used: its relevance alone."""
-    heat = Heat(relevance=lambda id: 0.5)
+    """Used once: 0.5 + 0.3 / 2; a half-life later 0.25 + 0.3 / 3. Never used: nothing."""
+    heat = Heat()
     heat.use("a", 0)
-    assert heat.score("a", 0) == pytest.approx(0.5 + 0.15 + 0.1)
-    assert heat.score("a", HALF_LIFE) == pytest.approx(0.25 + 0.1 + 0.1)
-    assert heat.score("b", HALF_LIFE) == pytest.approx(0.1)
+    assert heat.score("a", 0) == pytest.approx(0.5 + 0.15)
+    assert heat.score("a", HALF_LIFE) == pytest.approx(0.25 + 0.1)
+    assert heat.score("b", HALF_LIFE) == 0
     heat.use("a", HALF_LIFE)
-    assert heat.score("a", HALF_LIFE) == pytest.approx(0.5 + 0.3 * 1.5 / 2.5 + 0.1)
+    assert heat.score("a", HALF_LIFE) == pytest.approx(0.5 + 0.3 * 1.5 / 2.5)
     heat.forget("a")
-    assert heat.score("a", HALF_LIFE) == pytest.approx(0.1)
+    assert heat.score("a", HALF_LIFE) == 0

@@ -95,17 +95,17 @@ MORE = [
 @pytest.mark.parametrize("more", MORE)
 def test_a_conversation_goes_on(tmp_path: Path, more: dict[str, object]) -> None:
     """Saved between two calls and gone on with by a new process: the same contexts and events to the end."""
-    tiered = Tiered(limit=2_000, working=4_000, archive=16_000, recall=600, **more)  # type: ignore[arg-type]
-    conversation = next(scenario("mem_002", turns=240))
+    tiered = Tiered(limit=2_000, working=2_000, archive=8_000, recall=600, **more)  # type: ignore[arg-type]
+    conversation = next(scenario("mem_002", turns=90))
     calls = list(conversation.calls())
     whole = [(sent.ids, sent.events) for sent in Talk(tiered, conversation).play()]
     talk = Talk(tiered, conversation)
-    half = [(sent.ids, sent.events) for sent in talk.play(calls[:130])]
+    half = [(sent.ids, sent.events) for sent in talk.play(calls[:60])]
     save(talk.opened.tiers, tmp_path / "tiers")
     talk.resume(load(tmp_path / "tiers", talk.services.record, talk.services.embed))
-    half += [(sent.ids, sent.events) for sent in talk.play(calls[130:])]
-    first = half[130][1]
-    half[130] = half[130][0], tuple(e for e in first if not (isinstance(e, LimitReached) and e.tier == "focus"))
+    half += [(sent.ids, sent.events) for sent in talk.play(calls[60:])]
+    first = half[60][1]
+    half[60] = half[60][0], tuple(e for e in first if not (isinstance(e, LimitReached) and e.tier == "focus"))
     assert half == whole
 
 

@@ -86,7 +86,7 @@ parameters = st.fixed_dictionaries(
 )
 
 
-@examples(200)
+@examples(100)
 @given(load=accesses(), given=parameters)
 def test_lru_k_evicts_as_the_papers_procedure_does(load: Accesses, given: dict[str, object]) -> None:
     """Both of ours, the policy and the compiled one, against a scan of all that is held: same hits, same victims."""

@@ -1,0 +1,180 @@
+"""Tell what an agent did after its context was cut: which tool calls it made again, which rules and reasoning it lost.
+
+A tool call is made **again** if an earlier one has the same tool and the same arguments. It is
+
+    changed   if its result could have changed: it has, or a call in between may have written what the call names
+    dropped   else, if the earlier result was not in the context any more
+    there     else: the agent could have read it
+
+Nothing depends on the names of an agent's tools. A call names the paths, addresses and identifiers in its arguments,
+and one that names none, such as `make`, depends on all that is written. A call may write if its tool or its arguments
+have a verb of changing (`apply_patch`, `sed -i`) or several lines of text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Literal, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from ctxbench.scenarios.model import Compaction, Conversation, Message, ToolCall
+from ctxbench.scenarios.view import Messages
+
+from .constraints import rules_of
+from .thinking import has_thinking
+from .values import exact_values
+
+_KEY = re.compile(r'"\w+"\s*:')
+_WORD_START = re.compile(r"(?<=[a-z])(?=[A-Z])|_")
+_WRITES = re.compile(
+    r"\b(?:(?:edit|writ|replac|insert|patch|creat|updat|delet|remov|renam|modif|append|commit|install|checkout)[a-z]*"
+    r"|set|put|add|move|apply|save|reset|mv|rm|cp|tee|sed -i)\b|>>? ?(?!/dev/null)[\w./~]|\\n"
+)
+_RULES = re.compile(r"\b((?:CLAUDE|AGENTS?|GEMINI|CONVENTIONS|copilot-instructions)\.md)\b(.*?)(?:</|\Z)", re.DOTALL)
+"""A file of rules in a user's message, up to the end of its element."""
+
+
+class Again(NamedTuple):
+    """A tool call that was made again."""
+
+    at: int
+    """Place of the message that makes it."""
+    call: str
+    """Its id."""
+    source: int
+    """Place of the earlier result."""
+    result: int
+    """Place of its own result."""
+    why: Literal["changed", "dropped", "there"]
+
+
+class Aftermath(NamedTuple):
+    """What became of a conversation from the first call on whose context lacks something."""
+
+    again: tuple[Again, ...]
+    rules: dict[str, str]
+    """Rules of system messages and of files such as CLAUDE.md that were said before the last cut, with the source."""
+    lost: dict[str, str]
+    """Those of them that no later call has word for word."""
+    stale: int
+    """Answers with reasoning that were sent again behind a summary. Providers that bind reasoning to what precedes it
+    reject or ignore it; what they clear themselves changes no such bond."""
+
+    spared: tuple[int, ...]
+    """Places of the answers that made no other calls than `dropped` ones: without the cut they would not be there."""
+
+    @property
+    def dropped(self) -> list[Again]:
+        """The calls that would not have been made without the cut."""
+        return [made for made in self.again if made.why == "dropped"]
+
+
+def aftermath(conversation: Conversation, contexts: Iterable[Messages]) -> Aftermath:
+    """Return what became of a conversation; `contexts` are those of its calls, in order."""
+    messages = conversation.messages
+    results: dict[str, list[int]] = {}
+    for at, message in enumerate(messages):
+        if message.answers is not None:
+            results.setdefault(message.answers, []).append(at)
+    ends = {compaction.after for compaction in conversation.compactions}
+    made: dict[tuple[str, bytes], int] = {}
+    writes: list[tuple[int, str]] = []
+    again, stale, sent, cut, rewritten, told = list[Again](), set[int](), dict[int, Message](), 0, 0, 0
+    for at, context in zip(conversation.calls(), contexts, strict=True):
+        if ends.intersection(message.id for message in messages[told:at]):
+            sent, cut, rewritten = {}, at, at
+        told = at
+        spans = [(start, stop) for store, start, stop in context.spans if store is messages]
+        if not cut and sum(stop - start for start, stop in spans) < at:
+            cut = at
+        if cut:
+            sent.update((id(message), message) for message in context)
+            stale |= {place for start, stop in spans for place in range(start, min(stop, rewritten))}
+        for call in messages[at].calls:
+            result = next((place for place in results.get(call.id, ()) if place > at), None)
+            key = call.name, _sorted(call.arguments)
+            source = made.get(key)
+            if cut and source is not None and result is not None:
+                is_there = any(start <= source < stop for start, stop in spans)
+                is_same = messages[source].text == messages[result].text
+                may_change = not is_same or _may_touch(call, [text for place, text in writes if place > source])
+                why: Literal["changed", "dropped", "there"]
+                why = "changed" if may_change else "there" if is_there else "dropped"
+                again.append(Again(at, call.id, source, result, why))
+            if result is not None:
+                made[key] = result
+            text = f"{call.name} {call.arguments}"
+            if _WRITES.search(_WORD_START.sub(" ", text).lower()):
+                writes.append((at, text))
+    rules = {rule: source for message in messages[:cut] for source, rule in _standing(message)}
+    texts = [" ".join(message.text.split()) for message in sent.values()]
+    lost = {rule: source for rule, source in rules.items() if not any(rule in text for text in texts)}
+    dropped = Counter(made.at for made in again if made.why == "dropped")
+    spared = tuple(at for at, number in dropped.items() if number == len(messages[at].calls))
+    return Aftermath(tuple(again), rules, lost, sum(has_thinking(messages[place]) for place in stale), spared)
+
+
+def without_calls(conversation: Conversation, again: Iterable[Again]) -> Conversation:
+    """Return a conversation as it had been without some tool calls, and without the answers that made no others.
+
+    The time that these took has not passed either: what follows is earlier by it.
+    """
+    calls, results = {(made.at, made.call) for made in again}, {made.result for made in again}
+    messages, clock, saved = list[Message](), None, 0.0
+    for at, message in enumerate(conversation.messages):
+        left = tuple(call for call in message.calls if (at, call.id) not in calls)
+        took = 0.0 if clock is None or message.time is None else message.time - clock
+        clock = clock if message.time is None else message.time
+        if at in results or (message.calls and not left):
+            saved += took
+            continue
+        if saved and message.time is not None:
+            call = message.call
+            if call is not None:
+                times = {name: time - saved for name in _TIMES if (time := getattr(call, name)) is not None}
+                call = replace(call, **times)
+            message = replace(message, time=message.time - saved, call=call)
+        messages.append(message if len(left) == len(message.calls) else replace(message, calls=left))
+    # What the provider counted from a compaction on was not the whole history: the compactions stay, at their places.
+    places = {message.id: at for at, message in enumerate(conversation.messages)}
+    left_ids = {message.id for message in messages}
+
+    def moved(compaction: Compaction) -> Compaction:
+        before = conversation.messages[places[compaction.after] :: -1]
+        return replace(
+            compaction, after=next(message.id for message in before if message.id in left_ids), first_kept=None
+        )
+
+    compactions = tuple(map(moved, conversation.compactions))
+    return replace(conversation, messages=tuple(messages), compactions=compactions, probes=(), facts=())
+
+
+_TIMES = ("started", "first_token")
+
+
+def _sorted(arguments: str) -> bytes:
+    """Return arguments with sorted keys and without white space between them, where they are JSON."""
+    try:
+        return msgspec.json.encode(msgspec.json.decode(arguments), order="sorted")
+    except msgspec.DecodeError:
+        return arguments.encode(errors="replace")
+
+
+def _may_touch(call: ToolCall, writes: list[str]) -> bool:
+    """Return whether one of some calls that may write names what this call names."""
+    found = exact_values(_KEY.sub(" ", call.arguments))
+    named = {value.text for value in found if value.kind in ("path", "identifier", "url")}
+    # A file may be named from another folder.
+    named |= {text.rsplit("/", 1)[1] for text in named if "." in text.rsplit("/", 1)[-1] and "/" in text}
+    return bool(writes) and (not named or any(name in text for name in named for text in writes))
+
+
+def _standing(message: Message) -> Iterator[tuple[str, str]]:
+    """Yield the rules of a system message, or of files of rules in a user's, each behind its source."""
+    parts = _RULES.findall(message.text) if message.role == "user" else []
+    for source, text in [("system", message.text)] if message.role == "system" else parts:
+        yield from ((source, rule) for rule in rules_of(Message("", "system", text)))
