@@ -6,7 +6,6 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, zip_longest
-from math import floor, log10
 from textwrap import wrap
 from typing import Any
 from urllib.parse import urlencode
@@ -60,25 +59,28 @@ def tables(
     if any(row.strategy != row.against for row in rows):
         title = f"Strategies of {compared.before}, in {sample(compared.conversations, compared.units)}"
     moved = [row for row in rows if (_change(row) if every else _is_beyond(row))]
-    shown = moved if every else _most(moved)
-    shown = sorted(shown, key=lambda row: _WORDS.index(row.verdict.word))
-    by, still = Counter(row.verdict.word for row in rows), sum(not _change(row) for row in rows)
-    counts = ", ".join(f"{by[word]:,} {word}" for word in _WORDS if by[word])
+    shown = sorted(moved if every else _most(moved), key=lambda row: _WORDS.index(row.verdict.word))
     notes = [
-        f"{count(len(rows), 'comparison')}: {counts}; {still:,} did not move." if rows else "Nothing was compared."
+        f"{count(len(rows), 'comparison')}: {_counts(rows)}; {sum(not _change(row) for row in rows):,} did not move."
     ]
     if rest := len(moved) - len(shown):
         notes.append(f"{rest:,} more moved beyond their thresholds: --all.")
     notes += [*_apart(rows), *unpaired(compared.unpaired)]
-    names = {row.strategy: None for row in shown}
+    names = dict.fromkeys(row.strategy for row in shown)
     notes += [f"{name}: {compared.libraries[name]}." for name in names if name in compared.libraries]
+    if not shown:
+        yield Table(title, (), (), ("Nothing moved beyond its threshold.", *notes))
+        return
     if (model := _first_model(shown)) is not None:
         title += f", billed under {model}"
-    if shown:
-        notes.append(about("comparison") + " " + about("comparison_range") * any(map(_is_range, shown)))
-        yield table_of(title, _columns(titles, model), shown, notes, names=2, widest=_WIDEST)
-    else:
-        yield Table(title, (), (), ("Nothing moved beyond its threshold.", *notes))
+    notes.append(about("comparison") + " " + about("comparison_range") * any(map(_is_range, shown)))
+    ends, verdict = Column("95 % interval", _interval, mark=_is_range), Column("verdict", "verdict.word")
+    yield table_of(title, _columns(titles, model, ends, verdict), shown, notes, names=2, widest=_WIDEST)
+
+
+def _counts(rows: Iterable[Comparison]) -> str:
+    by = Counter(row.verdict.word for row in rows)
+    return ", ".join(f"{by[word]:,} {word}" for word in _WORDS if by[word]) or "nothing compared"
 
 
 def _change(row: Comparison) -> float:
@@ -101,25 +103,17 @@ def _is_beyond(row: Comparison) -> bool:
 def _most(rows: Sequence[Comparison], most: int = _MOST_LINES) -> list[Comparison]:
     """Return the largest change of each metric, then the second largest of each, and so on, up to so many lines.
 
-    Bounds come last, and what got worse in some conversations but better in all of them together.
+    Bounds come last, and what got worse in some conversations but better in all together; of several bills the first.
     """
-    by_metric: dict[str, list[Comparison]] = {}
+    first, by_metric = _first_model(rows), dict[str, list[Comparison]]()
     for row in sorted(rows, key=lambda row: (row.strategy in BOUNDS, _is_mixed(row), -abs(_change(row)))):
         by_metric.setdefault(row.metric, []).append(row)
-    first = _first_model(rows)
     order = {row.metric: at for at, row in enumerate(rows)}
-
-    def ranked_of(*models: str | None) -> Iterator[Comparison]:
-        groups = [
-            by_metric[name]
-            for model in models
-            for name in sorted(by_metric, key=order.__getitem__)
-            if billed_model(name) == model
-        ]
-        return (row for group in zip_longest(*groups) for row in group if row is not None)
-
-    others = dict.fromkeys(model for name in by_metric if (model := billed_model(name)) and model != first)
-    ranked = [*ranked_of(*dict.fromkeys((first, None))), *ranked_of(*others)]
+    of_first = sorted(
+        (name for name in order if billed_model(name) in (None, first)),
+        key=lambda name: (billed_model(name) is None, order[name]),
+    )
+    ranked = [row for group in zip_longest(*map(by_metric.__getitem__, of_first)) for row in group if row is not None]
     lines = accumulate(
         max(len(wrap(_metric(row, first), _OF_METRIC)), -(-len(row.strategy) // _OF_STRATEGY)) for row in ranked
     )
@@ -161,18 +155,10 @@ def some(names: Sequence[str]) -> str:
     return ", ".join(names[:_MOST_NAMES]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
-def _columns(titles: tuple[str, str], model: str | None) -> list[Column]:
+def _columns(titles: tuple[str, str], model: str | None, *more: Column) -> list[Column]:
     """Return the columns of a comparison. `titles` are the heads of the two figures, `model` is that of the title."""
-    figures = [_figure(titles[0], "before"), _figure(titles[1], "after")]
-    metric = Column("metric", lambda row: _metric(row, model))
-    return [
-        metric,
-        STRATEGY,
-        *figures,
-        _CHANGE,
-        Column("95 % interval", _interval, mark=_is_range),
-        Column("verdict", "verdict.word"),
-    ]
+    figures = [_figure(titles[0], "before"), _figure(titles[1], "after"), Column("change", _moved_by)]
+    return [Column("metric", lambda row: _metric(row, model)), STRATEGY, *figures, *more]
 
 
 def _figure(head: str, side: str) -> Column:
@@ -199,9 +185,6 @@ def _interval(row: Comparison) -> str:
 
 def _is_range(row: Comparison) -> str:
     return MARKS[0] * (row.found is not None and isinstance(row.found.shown, Missing))
-
-
-_CHANGE = Column("change", _moved_by)
 
 
 def whole(unit: str, value: Value) -> Value:
@@ -246,9 +229,7 @@ def between(ends: Ends | Missing, unit: str, relative: bool) -> str:
 def as_json(compared: RunComparison) -> dict[str, Any]:
     """Return all exact figures. A missing figure is `{"why": "undefined", "detail": …}`."""
     return {
-        "before": compared.before,
-        "after": compared.after,
-        "conversations": compared.conversations,
+        **_named(compared, "before", "after", "conversations"),
         "independent_units": compared.units,
         "corrected_for": compared.family,
         "unpaired": exact(compared.unpaired),
@@ -256,16 +237,16 @@ def as_json(compared: RunComparison) -> dict[str, Any]:
     }
 
 
+def _named(of: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(of, name) for name in names}
+
+
 def _row(comparison: Comparison, library: str | None) -> dict[str, Any]:
     verdict, found, typical = comparison.verdict, comparison.found, comparison.found and comparison.found.typical
-
-    def named(of: object, *names: str) -> dict[str, Any]:
-        return {name: getattr(of, name) for name in names}
-
     row = {
-        **named(comparison, "strategy", "against", "metric"),
-        **named(comparison.about, "unit", "version"),
-        **named(comparison.rule, "better", "margin", "each"),
+        **_named(comparison, "strategy", "against", "metric"),
+        **_named(comparison.about, "unit", "version"),
+        **_named(comparison.rule, "better", "margin", "each"),
         "verdict": verdict.word,
         "why": verdict.why,
         "no_worse": verdict.no_worse,
@@ -273,13 +254,14 @@ def _row(comparison: Comparison, library: str | None) -> dict[str, Any]:
     }
     if found is None:
         return row
-    row |= named(found, "conversations", "before", "after", "relative") | named(comparison, "moved", "beyond")
-    row |= {"difference": found.value, "across": found.across}
+    row |= _named(found, "conversations", "before", "after", "relative") | _named(comparison, "moved", "beyond")
+    row |= {"difference": found.value}
     if comparison.rule.exact:
         return row
     return row | {
-        **named(found, "error", "p"),
+        **_named(found, "error", "p"),
         "independent_units": found.units,
+        "across": found.across,
         "interval_95": found.shown,
         "interval_90": found.tested,
         "typical": typical and {"difference": typical.value, "interval_95": typical.shown},
@@ -294,34 +276,28 @@ Look = Callable[[str, str, str], str]
 
 def gate_tables(gate: Gate, look: Look) -> Iterator[Table]:
     """Yield the result, what fails and where it moved most, how to accept it, and what got better."""
-    failing, compared = gate.failing, gate.compared
     yield Table(_title(gate), (), (), tuple(_summary(gate)))
-    if worse := [row for row in failing if row.found is not None]:
-        shown = _most(worse, _MOST_LINES // 2)
-        notes = [f"{len(worse) - len(shown):,} more in --json."] * (len(worse) > len(shown))
-        yield table_of("What got worse?", _GATE_COLUMNS, shown, notes, names=2)
+    where = Column("conversations", lambda row: row.verdict.why if row.verdict.word == "worse" else row.verdict.word)
+    columns = _columns(("was", "is"), None, where)
+    if worse := [row for row in gate.failing if row.found is not None]:
+        yield from _section("What got worse?", columns, worse, _MOST_LINES // 2)
         # The worst conversation of each comparison, then the second worst of each.
-        changes = ([(row, change) for change in row.moved if change.gain < 0] for row in shown)
+        changes = ([(row, change) for change in row.moved if change.gain < 0] for row in _most(worse, _MOST_LINES // 2))
         pairs = [pair for rank in zip_longest(*changes) for pair in rank if pair is not None][:_MOST_CONVERSATIONS]
         heads = ("conversation", "strategy", "metric", "was", "is", "look at it")
-        if rows := [_conversation(row, change, look) for row, change in pairs]:
-            yield Table("Which conversations moved most?", heads, tuple(rows), prose=True)
+        rows = tuple(_conversation(row, change, look) for row, change in pairs)
+        yield Table("Which conversations moved most?", heads, rows, prose=True)
     if gate.result == "fails":
         yield Table("How to accept it?", ("if", "then"), tuple(_accept(gate)), prose=True)
-    if better := [row for row in compared.comparisons if row.verdict.word == "better"]:
-        shown = _most(better, _MOST_LINES // 3)
-        notes = [f"{len(better) - len(shown):,} more in --json."] * (len(better) > len(shown))
-        yield table_of("What got better?", _GATE_COLUMNS[:-1], shown, notes, names=2)
+    better = [row for row in gate.compared.comparisons if row.verdict.word == "better"]
+    yield from _section("What got better?", columns[:-1], better, _MOST_LINES // 3)
 
 
-_GATE_COLUMNS = (
-    STRATEGY,
-    Column("metric", _metric),
-    _figure("was", "before"),
-    _figure("is", "after"),
-    _CHANGE,
-    Column("conversations", lambda row: row.verdict.why if row.verdict.word == "worse" else row.verdict.word),
-)
+def _section(title: str, columns: Sequence[Column], rows: Sequence[Comparison], lines: int) -> Iterator[Table]:
+    if rows:
+        shown = _most(rows, lines)
+        notes = [f"{len(rows) - len(shown):,} more in --json."] * (len(rows) > len(shown))
+        yield table_of(title, columns, shown, notes, names=2)
 
 
 def _title(gate: Gate) -> str:
@@ -330,18 +306,16 @@ def _title(gate: Gate) -> str:
     if worse := [row for row in gate.failing if row.verdict.word == "worse"]:
         names, metrics = dict.fromkeys(row.strategy for row in worse), dict.fromkeys(map(_metric, worse))
         return f"The gate FAILS: {some(list(names))} got worse in {some(list(metrics))}"
-    if gate.gone or any(row.verdict.word == "lost" for row in gate.failing):
-        return "The gate FAILS: what was measured before is gone, or is not the same"
-    others = dict.fromkeys(map(_metric, gate.failing)) or dict.fromkeys(gate.unknown)
-    return f"The gate FAILS: {some(list(others))}: the baseline has another measure of it, or none"
+    others = dict.fromkeys(
+        [*map(_metric, gate.failing), *gate.unknown, *(name for of in gate.gone for name in of.names)]
+    )
+    return f"The gate FAILS: {some(list(others))} cannot be compared with the baseline"
 
 
 def _summary(gate: Gate) -> Iterator[str]:
     compared = gate.compared
-    by = Counter(row.verdict.word for row in compared.comparisons)
-    counts = ", ".join(f"{by[word]:,} {word}" for word in _WORDS if by[word])
     pairs = count(compared.conversations, "conversation")
-    yield f"{compared.after} against {compared.before}, in each of {pairs}: {counts or 'nothing compared'}."
+    yield f"{compared.after} against {compared.before}, in each of {pairs}: {_counts(compared.comparisons)}."
     yield from _apart(compared.comparisons)
     yield from unpaired(compared.unpaired)
     for name, (was, now) in gate.settings.items():
@@ -359,9 +333,7 @@ def _accept(gate: Gate) -> Iterator[tuple[str, str]]:
     worst = next(((row, change) for row in gate.failing for change in row.moved if change.gain < 0), None)
     if worst is not None and not any(isinstance(side, Missing) for side in worst[1][1:3]):
         row, change = worst
-        size = abs(float(change.after) - float(change.before))  # type: ignore[arg-type]
-        digits = 1 - floor(log10(size)) if size else 0
-        limit = round(size + 0.5 * 10**-digits, digits)
+        limit = float(f"{1.1 * abs(change.after - change.before):.1e}")  # type: ignore[operator]
         yield "so much is no harm", f'a policy with [metrics."{row.metric}"] each = {limit:g}'
     if {group.word for group in gate.compared.unpaired if group.what == "strategy"} == {"lost", "new"}:
         yield "a strategy has new settings", "a name for it in both runs, -s 'NAME=SPEC': names are compared"
@@ -396,14 +368,6 @@ def gate_json(gate: Gate, look: Look) -> dict[str, Any]:
     }
 
 
-def _in_a_line(comparison: Comparison) -> str:
-    """Return a comparison in one line, for formats without tables."""
-    found, verdict = comparison.found, comparison.verdict
-    if found is None:
-        return f"{verdict.word}: {verdict.why}"
-    return f"{verdict.word}: {_moved_by(comparison)}{f' ({verdict.why})' if verdict.why else ''}"
-
-
 def as_junit(gate: Gate) -> str:
     """Return JUnit XML: failures, and skipped for what is new or undecided."""
     suites: dict[str, list[tuple[str, str, str]]] = {}
@@ -411,7 +375,8 @@ def as_junit(gate: Gate) -> str:
     for row in gate.compared.comparisons:
         skipped = "skipped" * (row.verdict.word in ("cannot tell", "new"))
         kind = "failure" if (row.strategy, row.metric) in failing else skipped
-        suites.setdefault(row.strategy, []).append((row.metric, kind, _in_a_line(row)))
+        line = f"{row.verdict.word}: {_moved_by(row)}{f' ({row.verdict.why})' if row.verdict.why else ''}"
+        suites.setdefault(row.strategy, []).append((row.metric, kind, line))
     apart = []
     for group in gate.compared.unpaired:
         name = f"{group.word} {group.what}" + (f" under {group.strategy}" if group.strategy else "")
@@ -423,9 +388,8 @@ def as_junit(gate: Gate) -> str:
     top = Element("testsuites", name="ctxbench gate")
     for strategy, cases in suites.items():
         counts = Counter(kind for _, kind, _ in cases)
-        sizes = {"failures": counts["failure"], "errors": counts["error"], "skipped": counts["skipped"]}
-        numbers = {name: str(number) for name, number in {"tests": len(cases), **sizes}.items()}
-        suite = SubElement(top, "testsuite", numbers, name=_text(strategy))
+        sizes = {"tests": len(cases), "failures": counts["failure"], "errors": 0, "skipped": counts["skipped"]}
+        suite = SubElement(top, "testsuite", {key: str(size) for key, size in sizes.items()}, name=_text(strategy))
         for name, kind, message in cases:
             case = SubElement(suite, "testcase", classname=_text(strategy), name=_text(name))
             if kind:

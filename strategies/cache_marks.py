@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
-from ctxbench.scenarios.model import Message, Tool
+from ctxbench.scenarios.model import Tool
 from ctxbench.scenarios.spec import NonNegativeInt
 from ctxbench.scenarios.view import Messages, shared_prefix
 
@@ -77,7 +77,8 @@ class CacheMarks:
             # The same context again (asked twice at one place) is no new call: the marks stay where they are.
             if self.rolling and not same == len(sent) == len(known):
                 older = newest if newest < same else -1  # it counts only if everything up to it is unchanged
-                newest = next((at for at in range(len(sent) - 1, -1, -1) if _can_carry(sent[at])), -1)
+                backwards = range(len(sent) - 1, -1, -1)
+                newest = next((at for at in backwards if (m := sent[at]).text or m.calls or m.role == "tool"), -1)
                 known = sent
             places = [at for at in dict.fromkeys((older, newest)) if at >= 0]
             rolling = [at for at in places[-self.rolling :] if long_enough(at)]
@@ -94,7 +95,3 @@ class CacheMarks:
             return Context(sent, tuple(sorted({*places, *rolling})), context.tools)
 
         return view
-
-
-def _can_carry(message: Message) -> bool:
-    return bool(message.text or message.calls or message.role == "tool")

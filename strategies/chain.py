@@ -6,7 +6,6 @@ A recipe is a chain with a name (`data/recipes.toml`). `@libraries` is a list of
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -149,15 +148,6 @@ def use_pythons(texts: Iterable[str]) -> None:
         if library and library not in libraries:
             raise SpecError(f"--adapter-python: no adapter calls a library {library!r}{suggestion(library, libraries)}")
     process.use_interpreters(interpreters)
-
-
-_GIVEN_NAME = re.compile(r"(?P<name>[A-Za-z_][\w-]*)=(?P<text>.*)", re.DOTALL)
-
-
-def split_name(text: str) -> tuple[str, str]:
-    """Return the name that `mine=my.py:mine(turns=3)` gives to a strategy, empty if it gives none, and its text."""
-    match = _GIVEN_NAME.fullmatch(text.strip())
-    return ("", text) if match is None else (match["name"], match["text"])
 
 
 def parse(text: str) -> Strategy:

@@ -139,24 +139,20 @@ DOCUMENT_ENCODING = "cl100k_base"
 
 def estimate(inputs: ClaimInputs) -> Figures:
     """Measure C16: the error of `len // 4` summed over a conversation's texts, by language and kind."""
-    conversations = inputs.conversations
-    for encoding in dict.fromkeys((DOCUMENT_ENCODING, inputs.counter.encoding)):
-        count = text_counter(encoding)
-        sums: dict[str, list[tuple[float, float]]] = defaultdict(list)
-        units: dict[str, list[str]] = defaultdict(list)
-        for conversation, unit in zip(conversations, units_among(conversations), strict=True):
-            for error in estimates(conversation.messages, count):
-                name = f"{error.language} {error.content}"
-                sums[name].append((error.total * error.tokens, float(error.tokens)))
-                units[name].append(unit)
-        figure = "error" if encoding == DOCUMENT_ENCODING else "error_of_run"
-        for name, pairs in sorted(sums.items()):
-            found, of = of_sums(pairs, units=units[name]), f"{len(pairs)} conversations"
-            yield Measured(figure, f"{name}, {encoding}", found, of)
+    conversations, count = inputs.conversations, text_counter(DOCUMENT_ENCODING)
+    sums: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    units: dict[str, list[str]] = defaultdict(list)
+    for conversation, unit in zip(conversations, units_among(conversations), strict=True):
+        for error in estimates(conversation.messages, count):
+            name = f"{error.language} {error.content}"
+            sums[name].append((error.total * error.tokens, float(error.tokens)))
+            units[name].append(unit)
+    for name, pairs in sorted(sums.items()):
+        yield Measured("error", name, of_sums(pairs, units=units[name]), f"{len(pairs)} conversations")
     every = (message for conversation in conversations for message in conversation.messages)
     ranges = (
         f"{error.language} {error.content} {shown(error.p10, 'share')} to {shown(error.p90, 'share')}"
-        for error in estimates(every, text_counter(DOCUMENT_ENCODING))
+        for error in estimates(every, count)
     )
     yield {"single": "; ".join(ranges)}
 
@@ -373,35 +369,23 @@ ITEMS, TOKENS, ACCESSES, WINDOW = 2_000, 200, 6_000, 200
 
 
 def tuner(inputs: ClaimInputs) -> Figures:
-    """Measure C30: the same accesses with the tuner and without, seed by seed; the shifting load decides."""
-    for load in ("shifting",) if inputs.settings.quick else ("shifting", "80-20"):
-        gains = [hit_rate(load, seed, tuned=True) - hit_rate(load, seed) for seed in range(inputs.seeds)]
-        of = f"{inputs.seeds} seeds"
-        yield Measured("difference", f"with the tuner − without, {load}", of_seeds(gains), of)
+    """Measure C30: the same accesses with the tuner and without, seed by seed."""
+    gains = [hit_rate(seed, tuned=True) - hit_rate(seed) for seed in range(inputs.seeds)]
+    yield Measured("difference", "with the tuner − without, shifting", of_seeds(gains), f"{inputs.seeds} seeds")
 
 
-def _accesses(load: str, seed: int) -> Iterator[int]:
-    """Yield accesses: Zipf 1.2, other items every 1,500; else 80 % to 20 % of the items."""
-    chance = np.random.default_rng(seed)
-    for at in range(ACCESSES):
-        if load == "shifting":
-            # Each stretch of 1,500 accesses counts from 500 items further on, so other items are the popular ones.
-            yield int(chance.zipf(1.2) - 1 + at // 1_500 * 500) % ITEMS
-        else:
-            hot = chance.random() < 0.8
-            yield int(chance.integers(ITEMS // 5) if hot else chance.integers(ITEMS // 5, ITEMS))
-
-
-def hit_rate(load: str, seed: int, tuned: bool = False) -> float:
+def hit_rate(seed: int, tuned: bool = False) -> float:
     """Return the hit rate of a Working tier over an Archive that holds everything, an access a second.
 
-    What is missed is promoted for the next time. The tuner reads the hit rate of every 200 accesses.
+    Accesses are Zipf 1.2, and each stretch of 1,500 counts from 500 items further on: others are the popular ones. What
+    is missed is promoted for the next time. The tuner reads the hit rate of every 200 accesses.
     """
     rows = [Tier("working", DictStore(), Quota(32_768)), Tier("archive", DictStore(), Quota(10**8))]
-    migration, hits = Migration(rows, lambda _: None), list[bool]()
+    migration, hits, chance = Migration(rows, lambda _: None), list[bool](), np.random.default_rng(seed)
     for item in range(ITEMS):
         migration.put(f"m{item}", item, TOKENS, "archive", 0)
-    for now, item in enumerate(_accesses(load, seed), 1):
+    for now in range(1, ACCESSES + 1):
+        item = int(chance.zipf(1.2) - 1 + (now - 1) // 1_500 * 500) % ITEMS
         id = f"m{item}"
         hits.append(migration.tier(id) == "working")
         migration.get(id, now)

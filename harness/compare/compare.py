@@ -30,7 +30,7 @@ from ctxbench.metrics.statistics.comparison import (
     judge,
     usual_margin,
 )
-from ctxbench.metrics.statistics.intervals import ALPHA, Ends
+from ctxbench.metrics.statistics.intervals import ALPHA
 from ctxbench.metrics.value import Form, Missing, Value, value
 from ctxbench.scenarios.errors import RunError
 
@@ -109,10 +109,6 @@ class RunComparison:
     (Tarone, "A Modified Bonferroni Method for Discrete Data", 1990)."""
     libraries: Mapping[str, str] = field(default_factory=dict)
     """By strategy of another package: that package and its version, or both versions where they differ."""
-
-    def counted(self, word: Word) -> int:
-        """Return how many comparisons have this verdict."""
-        return sum(comparison.verdict.word == word for comparison in self.comparisons)
 
 
 Rules = Callable[[str, str, About], ComparisonRule | None]
@@ -244,15 +240,14 @@ def _exact(comparison: Comparison, pairs: Pairs, names: Sequence[str], gone: Seq
     worse    a conversation, or all together, lost more than the rule allows: nothing, if it sets no limit
     better   some gained and none lost
     """
-    rule, form, some = comparison.rule, comparison.about.form, pairs.informative()
+    rule, some = comparison.rule, pairs.informative()
     each = rule.each if rule.each is not None else np.inf if rule.margin else 0.0
     losses, (before, after) = _losses(pairs, rule), pairs.figures()
-    sums = np.hstack([pairs.before, pairs.after])
-    is_whole = (sums == np.floor(sums)).all(axis=1)
+    is_whole = (np.hstack([pairs.before, pairs.after]) % 1 == 0).all(axis=1)
     noise = np.where(is_whole, _WHOLE, _FLOATING) * np.fmax(np.abs(before), np.abs(after))
     is_gone = np.isfinite(before) & ~np.isfinite(after)
     beyond = (*compress(names, (losses > each + noise) | is_gone), *gone)
-    was, now = (_figure(form, side.sum(axis=0)) for side in (some.before, some.after))
+    was, now = (_figure(comparison.about.form, *side.sum(axis=0)) for side in (some.before, some.after))
     relative = usual_margin(comparison.about.unit).relative and was != 0.0
     change: Value = NO_FIGURE
     allowed = loss = 0.0
@@ -261,23 +256,19 @@ def _exact(comparison: Comparison, pairs: Pairs, names: Sequence[str], gone: Seq
         loss = (was - now) * (1 if rule.better == "higher" else -1)
         if rule.margin is not None:
             allowed = rule.margin.amount * (abs(was) if rule.margin.relative else 1.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        changes = after / before - 1 if relative else after - before
-    changes = changes[np.isfinite(changes)]
-    across = Ends(float(changes.min()), float(changes.max())) if len(changes) else NO_FIGURE
     size, none = len(some.before), NOISELESS
     verdict = Verdict("better" if (losses < -noise).any() and not (losses > noise).any() else "same")
     if beyond:
         verdict = Verdict("worse", f"in {len(beyond)} of {len(names) + len(gone)}")
-    elif rule.margin is not None and loss > allowed + float(noise.sum()):
+    elif rule.margin is not None and loss > allowed + float(np.nansum(noise)):
         verdict = Verdict("worse", "over all conversations")
-    found = Difference(size, size, was, now, relative, change, across, shown=none, tested=none, error=none, p=none)
+    found = Difference(size, size, was, now, relative, change, none, none, none, none, none)
     moved = _moved(pairs, names, np.where(is_gone, -np.abs(before), -losses))
     return replace(comparison, found=found, moved=moved, beyond=beyond, verdict=verdict)
 
 
-def _figure(form: Form, sums: Floats) -> Value:
-    return value(form, float(sums[0]), float(sums[1])) if form == "total" or sums[1] else NO_FIGURE
+def _figure(form: Form, top: float, bottom: float) -> Value:
+    return float(value(form, top, bottom)) if form == "total" or bottom else NO_FIGURE
 
 
 def _losses(pairs: Pairs, rule: ComparisonRule) -> Floats:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import msgspec
 import numpy as np
@@ -157,6 +157,9 @@ def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: 
     return MeasuredRun(*about_run, run.manifest.libraries())
 
 
+_BY_STRATEGY = ("sums", "failed", "libraries")
+
+
 def measured_by_name(run: Run, models: Sequence[str] = (), clock: bool = False) -> MeasuredRun:
     """Measure a run, its strategies under their names: settings and digests of files are what may change under one.
 
@@ -166,12 +169,13 @@ def measured_by_name(run: Run, models: Sequence[str] = (), clock: bool = False) 
     if stored.left_out:
         raise RunError(f"{run.folder}: {' '.join(stored.left_out)}")
     measures, of = measured(run, models, clock), run.manifest.name_of
+    by_name: dict[str, Any] = {
+        key: {of(text): item for text, item in getattr(measures, key).items()} for key in _BY_STRATEGY
+    }
     asked = {tally.strategy for tally in run_tallies(run) if tally.role == "summariser"}
     return replace(
         measures,
-        sums={of(text): sums for text, sums in measures.sums.items()},
-        failed={of(text): failed for text, failed in measures.failed.items()},
-        libraries={of(text): library for text, library in measures.libraries.items()},
+        **by_name,
         settings={of(text): text for text in measures.sums if of(text) != text},
         live=frozenset(
             [

@@ -29,7 +29,7 @@ run gives the same bytes, and a change to one strategy changes its lines only.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -131,11 +131,11 @@ class MetricPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return ComparisonRule(better, share if self.absolute is None else Margin(self.absolute), self.each)
 
 
-@dataclass(frozen=True, slots=True)
-class GatePolicy:
+class GatePolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The policy of a gate: which metrics and strategies are guarded, and how much worse they may get."""
 
-    metrics: Mapping[str, MetricPolicy] = field(default_factory=lambda: {REST: MetricPolicy()})
+    metrics: dict[str, Any] = msgspec.field(default_factory=lambda: {REST: MetricPolicy()})
+    """Their `MetricPolicy` by name."""
     cannot_tell: Literal["pass", "fail"] = "pass"
     """What becomes of a figure of live models of which nothing is sure."""
     strategies: tuple[str, ...] = ()
@@ -143,18 +143,12 @@ class GatePolicy:
 
     def rule(self, metric: str, about: About) -> ComparisonRule | None:
         """Return the rule of a metric, or None if it is not guarded."""
-        policy = self.metrics.get(metric)
+        policy: MetricPolicy | None = self.metrics.get(metric)
         described = metric_of(metric)
         # The rest leaves out what says the same as another metric: one change would fail the gate twice.
         if policy is None and not (described and described.restates):
             policy = self.metrics.get(REST)
         return policy.rule(about) if policy else None
-
-
-class _Top(msgspec.Struct, forbid_unknown_fields=True):
-    cannot_tell: Literal["pass", "fail"] = "pass"
-    strategies: tuple[str, ...] = ()
-    metrics: dict[str, Any] | None = None
 
 
 def read_policy(file: Path, measured: Collection[str], strategies: Collection[str]) -> GatePolicy:
@@ -165,17 +159,17 @@ def read_policy(file: Path, measured: Collection[str], strategies: Collection[st
     """
     toml = Toml.read(file)
     place = _place(toml, _SETTINGS[file.name]) if file.name in _SETTINGS else ()
-    top = toml.convert(place, _Top)
-    for name in top.strategies:
+    policy = toml.convert(place, GatePolicy)
+    for name in policy.strategies:
         if name not in strategies:
             what = f"{name!r} was not run{suggestion(name, dict.fromkeys(strategies))}"
             raise toml.wrong((*place, "strategies"), what)
-    if top.metrics is None:
-        return GatePolicy(cannot_tell=top.cannot_tell, strategies=top.strategies)
-    metrics = {name: toml.convert((*place, "metrics", name), MetricPolicy) for name in top.metrics}
-    for name, policy in metrics.items():
-        _check(toml, (*place, "metrics", name), policy, measured)
-    return GatePolicy(metrics, top.cannot_tell, top.strategies)
+    for name, table in policy.metrics.items():
+        if not isinstance(table, MetricPolicy):
+            keys = (*place, "metrics", name)
+            policy.metrics[name] = toml.convert(keys, MetricPolicy)
+            _check(toml, keys, policy.metrics[name], measured)
+    return policy
 
 
 # Files of settings, and the table in each that is ours.

@@ -30,7 +30,7 @@ from ctxbench.scenarios.secrets import has_secret, without_secrets
 from ctxbench.scenarios.source import Problems
 from ctxbench.scenarios.spec import nearest
 from ctxbench.strategies.bounds import EvidenceOnly
-from ctxbench.strategies.chain import RECIPES, Chain, packages, parse, spec, split_name
+from ctxbench.strategies.chain import RECIPES, Chain, packages, parse, spec
 
 from ..folder import store
 from ..folder.files import file_digests, joint_digest, placed
@@ -96,7 +96,7 @@ class Plan:
             if has_secret(text):
                 what = "a strategy's text stands in every table, so no secret may be in it"
                 raise SpecError(f"{without_secrets(text)}: {what}: have its code read the environment")
-        named_texts = [split_name(text) for text in self.strategies]
+        named_texts: list[tuple[str, str]] = [_NAMED.findall(text)[0] for text in self.strategies]
         parsed = [parse(text) for _, text in named_texts]
         # The ceiling is told the evidence: in a table of strategies it would win.
         stages = [stage for each in parsed for stage in (each.stages if isinstance(each, Chain) else (each,))]
@@ -108,6 +108,10 @@ class Plan:
         texts = [spec(strategy) for strategy in parsed]
         object.__setattr__(self, "strategies", tuple(dict.fromkeys(texts)))
         object.__setattr__(self, "given_names", _given_names([name for name, _ in named_texts], texts))
+
+
+# The name that `mine=my.py:mine(turns=3)` gives to a strategy, empty where it gives none, and the strategy's text.
+_NAMED = re.compile(r"\A\s*(?:([A-Za-z_][\w-]*)=)?(.*)\Z", re.DOTALL)
 
 
 def _given_names(names: Sequence[str], texts: Sequence[str]) -> dict[str, str]:

@@ -23,7 +23,7 @@ from ctxbench.scenarios.spec import PositiveInt, nearest
 from ctxbench.strategies.tiers.tiered.tiers import POLICY, WORKING_TOKENS
 from ctxbench.strategies.tiers.working import policies
 from ctxbench.strategies.tiers.working.policies import parse
-from ctxbench.strategies.tiers.working.successors import Successors
+from ctxbench.strategies.tiers.working.policy import Successors
 from ctxbench.strategies.tiers.working.traces import TRACES, Trace, recorded, replay
 
 from ..folder.run import Run, read_derived, write_derived

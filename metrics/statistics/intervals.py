@@ -106,7 +106,6 @@ def of_share(value: float, ends: Ends | Missing, groups: int) -> Ends | Missing:
 
 
 ALPHA = 0.05
-POWER = 0.8
 
 
 def quantile(level: float, freedom: float) -> float:
@@ -123,16 +122,6 @@ def p_value(value: float, error: float, freedom: float) -> float:
     if not error:
         return 1.0 if not value else 0.0
     return float(2 * stdtr(freedom, -abs(value) / error))
-
-
-def detectable(error: float, freedom: float, level: float = ALPHA, power: float = POWER) -> float:
-    """Return the smallest change that a two-sided test at `level` detects with probability `power`.
-
-    `error` is the standard error. Exact, by the noncentral t distribution; detection on the wrong side is left out.
-    """
-    from scipy.special import nctdtrinc
-
-    return error * float(nctdtrinc(freedom, 1 - power, quantile(1 - level / 2, freedom)))
 
 
 def of_seeds(values: Iterable[Value]) -> Interval | Missing:

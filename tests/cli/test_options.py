@@ -15,6 +15,7 @@ from ctxbench.harness.bill import MODELS
 
 # Options whose help differs between commands although their meaning is the same, and what that is.
 SAME = {
+    "--all": "print everything; each command says in place of what",
     "--as": "a form to write; each command says of what",
     "--answerer": "who answers; `quality` has a small model of its own by default",
     "--grader": "who grades; `calibrate` compares several",

@@ -104,7 +104,22 @@ class Focus:
 
     def open(self, services: StrategyContext) -> FocusSession:
         """Open the tier for one conversation."""
-        return FocusSession(self, self._truncation(services), services)
+        language = ConversationLanguage(self.language)
+        truncation: Truncation
+        match self.truncation:
+            case "tail_cutoff":
+                truncation = Tail(services)
+            case "importance":
+                weights = ImportanceWeights(self.semantic, self.recency, self.emphasis, self.structure)
+                truncation = Importance(services, weights, self.read)
+            case "dynamic_summary":
+                summariser = Summariser(
+                    "focus", language, self.max_summary_tokens, self.summariser, temperature=self.temperature
+                )
+                truncation = DynamicSummary(services, summariser, self.keep)
+            case "conversation_merge":
+                truncation = ConversationMerge(services, self.run, self.ratio, language)
+        return FocusSession(self, truncation, services)
 
     def start(self, services: StrategyContext) -> View:
         tier = self.open(services)
@@ -117,22 +132,6 @@ class Focus:
             return context if request.messages is history else context.sending(request.messages)
 
         return view
-
-    def _truncation(self, services: StrategyContext) -> Truncation:
-        language = ConversationLanguage(self.language)
-        match self.truncation:
-            case "tail_cutoff":
-                return Tail(services)
-            case "importance":
-                weights = ImportanceWeights(self.semantic, self.recency, self.emphasis, self.structure)
-                return Importance(services, weights, self.read)
-            case "dynamic_summary":
-                summariser = Summariser(
-                    "focus", language, self.max_summary_tokens, self.summariser, temperature=self.temperature
-                )
-                return DynamicSummary(services, summariser, self.keep)
-            case "conversation_merge":
-                return ConversationMerge(services, self.run, self.ratio, language)
 
 
 TIER = "focus"

@@ -251,25 +251,22 @@ class ConversationMerge(Truncation):
 
     def cut(self, history: Messages, dialogue: Dialogue, room: int) -> Messages:
         self._language.read(history)
-        count = self._fewest(dialogue, room)
-        runs = self._runs
+        messages, starts, runs = dialogue.messages, dialogue.units.starts, self._runs
+        self._drop_split(starts)
+        # As many of the oldest spans are merged as the rest needs to fit, as far as possible.
+        over = self._services.total(messages) - room
+        while over > (runs[-1].saved if runs else 0) and self._merge_next(messages, starts):
+            pass
+        count = _first(runs, over, key=lambda run: run.saved)
         start = dialogue.place(runs[count - 1].stop if count else 0)
-        rest = self._dialogue_tokens(select_newest(self._services, history, start).tail)
+        rest = select_newest(self._services, history, start).tail
+        tokens = self._services.total(rest) - self._services.total(self._services.systems(rest))
         merged = runs[count - 1].tokens if count else 0
-        dropped = _first(runs[:count], merged + rest - room, key=lambda run: run.tokens)
+        dropped = _first(runs[:count], merged + tokens - room, key=lambda run: run.tokens)
         merged -= runs[dropped - 1].tokens if dropped else 0
         head, tail = fit_newest(self._services, history, dialogue.messages[-1], start, room - merged)
         sent = (run.merged for run in runs[dropped:count])
         return head + Messages.of(tuple(message for message in sent if message is not None)) + tail
-
-    def _fewest(self, dialogue: Dialogue, room: int) -> int:
-        """Return how many of the oldest spans must be merged for the rest to fit, as far as possible."""
-        messages, starts = dialogue.messages, dialogue.units.starts
-        self._drop_split(starts)
-        over = self._services.total(messages) - room
-        while over > (self._runs[-1].saved if self._runs else 0) and self._merge_next(messages, starts):
-            pass
-        return _first(self._runs, over, key=lambda run: run.saved)
 
     def _drop_split(self, starts: list[int]) -> None:
         """Forget spans whose end a late tool result has moved into the middle of a unit.
@@ -310,9 +307,6 @@ class ConversationMerge(Truncation):
             room -= over  # a text may have more tokens inside the form than alone
         return None
 
-    def _dialogue_tokens(self, messages: Messages) -> int:
-        return self._services.total(messages) - self._services.total(self._services.systems(messages))
-
 
 class DynamicSummary(Truncation):
     """`dynamic_summary`: all but the newest messages that fit in `keep` of the room are summarised.
@@ -327,18 +321,14 @@ class DynamicSummary(Truncation):
         self._rolling = RollingSummary(services, RunningSummary(services, summariser))
 
     def cut(self, history: Messages, dialogue: Dialogue, room: int) -> Messages:
-        rolling = self._rolling
+        rolling, services, keep = self._rolling, self._services, int(self._keep * room)
         rolling.read(history)
         budget = rolling.system_tokens + room
         for _ in range(2):  # a summary may be longer than the messages that it replaces
-            if rolling.tokens <= budget or not rolling.summarise(self._old(room)):
+            if rolling.tokens <= budget or not rolling.summarise(rolling.beyond(services.fit(rolling.rest, keep))):
                 break
         sent, last = rolling.context(Context(history), budget).messages, dialogue.messages[-1]
         if contains(sent, last):
             return sent
-        head, tail = fit_newest(self._services, history, last, dialogue.place(dialogue.units.starts[-1]), room)
+        head, tail = fit_newest(services, history, last, dialogue.place(dialogue.units.starts[-1]), room)
         return head + tail
-
-    def _old(self, room: int) -> int:
-        """Return how many of the messages without a summary are to be summarised."""
-        return self._rolling.beyond(self._services.fit(self._rolling.rest, int(self._keep * room)))

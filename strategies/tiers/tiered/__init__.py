@@ -11,7 +11,7 @@ from typing import ClassVar
 from msgspec.structs import replace
 
 from ctxbench.metrics.grounding import named
-from ctxbench.metrics.values import Spellings, occurs
+from ctxbench.metrics.values import occurs
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Message, Tool
 from ctxbench.scenarios.view import Messages, Span
@@ -124,8 +124,12 @@ class TieredSession:
         for message in new:
             if message.role == "user":
                 loans.called.update(dict.fromkeys(self.tiers.quoted(both_ends(message.text, READ))))
-        values = _values(new)
-        if values:
+        naming = (
+            replace(message, text=both_ends(message.text, READ))
+            for message in new
+            if message.role == "user" or message.calls
+        )
+        if values := list(islice(dict.fromkeys(value for message in naming for value in named(message)), VALUES)):
             now = {message.id for message in new}
             known = (message.id for message in sent if message.id in self._places and message.id not in now)
             before = {id: self._texts[self._places[id]] for id in known}
@@ -210,17 +214,6 @@ class TieredSession:
 
 def _ids(request: Focused) -> set[str]:
     return {message.id for message in request.messages}
-
-
-def _values(new: Sequence[Message]) -> list[Spellings]:
-    """Return the values in user messages and in the arguments of tool calls."""
-    naming = (
-        replace(message, text=both_ends(message.text, READ))
-        for message in new
-        if message.role == "user" or message.calls
-    )
-    values = (value for message in naming for value in named(message))
-    return list(islice(dict.fromkeys(values), VALUES))
 
 
 def insert_recalled(history: Messages, sent: Messages, places: Sequence[int]) -> Messages:

@@ -27,7 +27,7 @@ from ..archive.part import checksum
 from ..heat import Gauges
 from ..migration import MigrationState
 from ..rag import Embed, Passage
-from ..working.successors import Successors
+from ..working.policy import Successors
 from . import Tiered
 from .quotes import Prints
 from .tiers import KEPT, Event, Loans, Tiers

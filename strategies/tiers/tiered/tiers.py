@@ -41,8 +41,7 @@ from ..rag import Embed, Rag, RagRules, Retriever, passage, relative
 from ..working.hybrid import Hybrid
 from ..working.lru import Lru
 from ..working.policies import parse
-from ..working.policy import Policy
-from ..working.successors import Successors
+from ..working.policy import Policy, Successors
 from .quotes import Quotes
 
 FOCUS, WORKING, ARCHIVE, RAG = "focus", "working", "archive", "rag"

@@ -29,11 +29,6 @@ PROFILES: dict[Profile, Weights] = {
 }
 
 
-def unrelated(id: str) -> float:  # noqa: ARG001
-    """Return 0: without a context no item is similar to it."""
-    return 0.0
-
-
 @dataclass(eq=False)
 class Hybrid(Policy):
     """Weights are those of one of the document's profiles, until a tuner replaces `weights`."""
@@ -44,7 +39,7 @@ class Hybrid(Policy):
     last: dict[str, int] = field(init=False, default_factory=dict)
     """Number of the last use of each item."""
     clock: int = field(init=False, default=0)
-    similarity: Callable[[str], float] = field(init=False, default_factory=lambda: unrelated, metadata=DERIVED)
+    similarity: Callable[[str], float] | None = field(init=False, default=None, metadata=DERIVED)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -72,7 +67,7 @@ class Hybrid(Policy):
             # 0.375, 1 and frequency 1, 0.25, 0.5. By default (0.5, 0.3, 0.2, nothing similar)
             # scores are 0.3, 0.2625 and 0.65: the second goes, though the first is older.
             recency, frequency = (self.last[id] - oldest) / span, self.counts[id] / most
-            return alpha * recency + beta * frequency + (gamma * similarity(id) if gamma else 0.0)
+            return alpha * recency + beta * frequency + (gamma * similarity(id) if gamma and similarity else 0.0)
 
         self._leave(min(self.tokens, key=score))
 

@@ -28,7 +28,7 @@ from ctxbench.scenarios.model import Conversation, Message
 from .belady import Belady
 from .hybrid import Hybrid
 from .policies import PolicyRecipe
-from .successors import Successors
+from .policy import Successors
 
 Ints = NDArray[np.int64]
 

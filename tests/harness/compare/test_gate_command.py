@@ -59,7 +59,7 @@ def test_a_regression(folder: Path) -> None:
     done = ctxbench(*words, cwd=folder, code=1)
     assert "The gate FAILS" in done.stdout
     assert "The gate FAILS: window(max_tokens=400) got worse in tokens sent" in done.stdout
-    assert re.search(r"window\(max_tokens=400\)  tokens sent .*\+5.0 %.* in 6 of 6", done.stdout)
+    assert re.search(r"tokens sent +window\(max_tokens=400\) .*\+5.0 %.* in 6 of 6", done.stdout)
     assert "report.html#conversation=c" in done.stdout
     assert f"ctxbench gate one --update --baseline {words[3]}" in done.stdout
     assert 'a policy with [metrics."tokens_sent"] each = ' in done.stdout

@@ -81,7 +81,7 @@ def fails(answer: Any, name: str, metric: str) -> None:
     text = str(answer)
     assert answer.result == "fails", text
     assert re.search(rf"The gate FAILS: .*\b{name}\b", text), text
-    assert re.search(rf"^{name} +{re.escape(metric)}", text, re.MULTILINE), text
+    assert re.search(rf"^{re.escape(metric)} +{name}\b", text, re.MULTILINE), text
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_a_price_doubled(project: Project, monkeypatch: pytest.MonkeyPatch) -> N
     answer = project.gate("window")
     assert answer.result == "fails"
     assert "The gate FAILS: cost (claude-sonnet-5), " in str(answer)
-    assert re.search(r"^window +cost \(claude-sonnet-5\) .*\+[\d.]+ % +incomparable", str(answer), re.MULTILINE)
+    assert re.search(r"^cost \(claude-sonnet-5\) +window .*\+[\d.]+ % +incomparable", str(answer), re.MULTILINE)
 
 
 def test_results_without_their_calls(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from ctxbench.metrics.hit_rates import rates
 from ctxbench.scenarios.model import Conversation, Message, Probe, ToolCall
 from ctxbench.strategies.tiers.working import traces as module
 from ctxbench.strategies.tiers.working.policies import parse
-from ctxbench.strategies.tiers.working.successors import Successors
+from ctxbench.strategies.tiers.working.policy import Successors
 from ctxbench.strategies.tiers.working.traces import TRACES, Trace, recorded, replay, zipf
 
 
