@@ -26,7 +26,6 @@ from ctxbench.metrics.statistics.intervals import (
     Ends,
     Floats,
     Interval,
-    Resampled,
     by_unit,
     ends_of,
     is_noise,
@@ -37,7 +36,7 @@ from ctxbench.metrics.statistics.intervals import (
 )
 from ctxbench.metrics.value import Missing, Value, grouped
 
-from ..probes.ask import CEILING, FLOOR
+from ..probes import CEILING, FLOOR
 from .answer import UNKNOWN
 from .tally import Tally, answer_tallies
 
@@ -153,6 +152,7 @@ def figures(
     sums = _Sums(rows[rows.in_pairs & rows.answerable & is_compared], units)
     probes = rows.drop_duplicates(_KEYS)
     verdicts = grades[grades.correct.notna()]
+    by_strategy = rows.groupby("strategy", sort=False)
     return AnswerFigures(
         answerer,
         grader,
@@ -163,10 +163,7 @@ def figures(
         int((~probes.gold).sum()),
         sum(map(is_less_exact, verdicts.correct.astype(bool), verdicts.reason.astype(str))),
         int(rows.graded.sum()),
-        tuple(
-            _strategy(str(name), of_strategy, name in compared, sums)
-            for name, of_strategy in rows.groupby("strategy", sort=False)
-        ),
+        tuple(_strategy(str(name), its_rows, name in compared, sums) for name, its_rows in by_strategy),
         tuple(answer_tallies(answers, grades, answerer, grader)),
         sums.counts(),
         rows[rows.in_pairs.where(is_compared, rows.graded)][["conversation", "strategy", "category", "correct"]],
@@ -223,7 +220,13 @@ def _strategy(name: str, rows: pd.DataFrame, compared: bool, sums: _Sums) -> Str
         share = over_units(right_first := own[:, ::-1], mean_of, 0.0, 1.0)
         correct, about = share.mean, ends_of(share)
         drawn = resampled(right_first, mean_of, draws=1)  # for its error, which the jackknife makes
-        worth = drawn if isinstance(drawn, Missing) else _worth(share.mean, drawn, len(can))
+        worth = drawn
+        if not isinstance(drawn, Missing):
+            # The standard error of a share p of n independent answers is the root of p (1 - p) / n, solved for n: 50 %
+            # with an error of 5 points is worth 0.25 / 0.0025 = 100 answers, however many were given. Where no
+            # conversation differs, it is their number.
+            informative = share.mean * (1 - share.mean) / drawn.error**2 if drawn.error else float(drawn.size)
+            worth = min(float(len(can)), informative)
     bounds = alone.of(FLOOR, CEILING, name) if compared else None
     why = "the ceiling is not above the floor" if compared else "too little of it is graded to be compared"
     gain: Value = (none := Missing("undefined", why))
@@ -266,13 +269,6 @@ def _strategy(name: str, rows: pd.DataFrame, compared: bool, sums: _Sums) -> Str
 def _gain(sums: Floats) -> Floats:
     """Return the normalised gain from the numbers of probes and of right answers: floor, ceiling, strategy."""
     return _ratio(sums[..., 3] - sums[..., 1], sums[..., 2] - sums[..., 1])
-
-
-def _worth(correct: float, drawn: Resampled, answers: int) -> float:
-    """Return how many independent answers are as informative. Where no conversation differs, that is their number."""
-    # The standard error of a share p of n independent answers is the root of p (1 - p) / n, solved for n: 50 % with an
-    # error of 5 points is worth 0.25 / 0.0025 = 100 answers, however many were given.
-    return min(float(answers), correct * (1 - correct) / drawn.error**2 if drawn.error else float(drawn.size))
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:

@@ -185,8 +185,9 @@ def difference(pairs: Pairs, relative: bool = False, draws: int = DRAWS) -> Diff
         weights = (of / of.sum(axis=0)).mean(axis=1) if shares else None
         largest = 1.0 if level == EQUIVALENCE else 0.0  # two are the same only if no unseen conversation may lose all
         low, high = widest(ends, of_change(value, np.nan_to_num(moved), weights, level, largest))
-        # No share changes by more than all, and from no events there is no way down.
-        return Ends(max(low, -1.0), min(high, 1.0)) if shares else Ends(low if before else max(low, 0.0), high)
+        # From nothing there is no way down, from all none up, and no share changes by more than all.
+        least, most = (-1.0 if shares else -np.inf), (float(before < 1) if shares else np.inf)
+        return Ends(max(low, least if before else 0.0), min(high, most))
 
     levels = TWO_SIDED, EQUIVALENCE
     if still:
