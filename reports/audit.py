@@ -23,7 +23,7 @@ from ctxbench.scenarios.model import RECORDED
 
 from .render import Table, about, count, dollars, percent, shares
 from .results import Results, RunSummary
-from .verdict import FEWEST, SURE, WHOLE, RunVerdict, verdict
+from .verdict import FEWEST, WHOLE, RunVerdict, verdict
 from .verdict import as_json as verdict_json
 from .verdict_text import how_sure, less, points_of, recorded_with, too_few
 
@@ -39,7 +39,7 @@ class Spared(Results):
     def of(cls, results: Results, without: Run | None) -> Spared:
         """Return results with those of the sessions without needless calls."""
         spared = None if without is None else replace(results, run=without)
-        return cls(results.run, results.models, results.prices, results.text, spared)
+        return cls(results.run, results.models, results.prices, results.text, results.named, results.lose, spared)
 
     @cached_property
     def summary(self) -> RunSummary:
@@ -235,8 +235,8 @@ def _title(audit: Audit) -> str:
             name = "audit_few"
         elif better:
             name = "audit_whole" if better == WHOLE else "audit_better"
-        elif places.keeps[RECORDED] >= SURE and places.is_cheaper(RECORDED):
-            name = "audit_keep"
+        elif RECORDED in places.candidates and places.points[RECORDED].cost < places.points[WHOLE].cost:
+            name = "audit_keep" if places.surely_keeps(RECORDED) else name
         other = "" if better is None else dollars(places.points[better].cost)
         few = f"{count(audit.own.units, 'session')} of {audit.results.summary.compared:,}"
         title = about(name, cost=cost, whole=whole, better=better, other=other, few=few, fewest=FEWEST)

@@ -110,6 +110,11 @@ class AnswerFigures:
     unit_names: Mapping[str, str]
     """The independent units of conversations."""
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether any strategy has a share of right answers to compare."""
+        return any(of.in_pairs and not isinstance(of.correct, Missing) for of in self.strategies)
+
     @cached_property
     def by_category(self) -> dict[str, dict[str, Interval | Missing]]:
         """Share correct by strategy and category, of all probes in pairs."""

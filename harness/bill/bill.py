@@ -9,7 +9,7 @@ Nothing is run again: usage comes from the context log (`simulation.py`), money 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -33,8 +33,8 @@ from ctxbench.scenarios.errors import RunError
 from ctxbench.strategies.events import Called
 
 from ..folder.run import KEYS, Floats, Ints, Run
-from . import usual_prices
-from .requests import CountedRequests, RunRequests, TokenFactors
+from . import OWN_MODELS, usual_prices
+from .requests import CountedRequests, RunRequests, TokenFactors, own_models
 from .simulation import BOUND, Scheme, Usages, bounds, is_bounded, rule_of, shortest_cached, simulated
 
 MONEY = ("cost_read", "cost_written", "cost_fresh", "cost_output", "cost_storage")
@@ -98,6 +98,34 @@ class Billed:
     """By model: the requests with images, sounds, films, files and reasoning as its provider counts them."""
     thinking: bool = False
     """Whether recorded reasoning is part of later prompts."""
+    own: Mapping[str, str] = field(default_factory=dict)
+    """By conversation: the model that it is billed under where the scheme's is OWN_MODELS."""
+
+    def under(self, scheme: Scheme) -> list[Scheme]:
+        """Return the scheme itself, or of OWN_MODELS that of each model."""
+        return _under(scheme, self.own)
+
+    def cached(self, scheme: Scheme) -> Ints:
+        """Return the tokens that each call reads from the cache, in our counts."""
+        read: Ints = self._of_own(scheme, lambda one: {"read": self.usages[one].read})["read"]
+        return read
+
+    def _own_models(self, *, by_step: bool = True) -> NDArray[np.str_]:
+        """Return the own model of each step's conversation, or of each result's."""
+        models = np.array([self.own[name] for name, _, _ in self.requests.results])
+        return np.repeat(models, np.diff(self.requests.bounds)) if by_step else models
+
+    def _of_own(
+        self, scheme: Scheme, make: Callable[[Scheme], dict[str, Column]], *, by_step: bool = True
+    ) -> dict[str, Column]:
+        """Return the columns of a scheme; of OWN_MODELS, in each row those of its conversation's model."""
+        schemes = self.under(scheme)
+        columns = [make(one) for one in schemes]
+        if len(schemes) == 1:
+            return columns[0]
+        models = self._own_models(by_step=by_step)
+        here = [models == one.model for one in schemes]
+        return {name: np.select(here, [of[name] for of in columns]) for name in columns[0]}
 
     def against_recorded(self, scheme: Scheme) -> CostComparison | None:
         """Return the bill of the whole history beside the recorded cost of the same calls; None where there is none."""
@@ -128,7 +156,10 @@ class Billed:
     def over_window(self, scheme: Scheme) -> int:
         """Return how many requests are larger than the window of the scheme's model."""
         usage = _in_provider_tokens(self.usages[scheme], self.factors[scheme.model].prompt)
-        return int((_prompts(usage) > (self._tariff(scheme).window or np.inf)).sum())
+        is_over = _prompts(usage) > (self._tariff(scheme).window or np.inf)
+        if scheme not in self.schemes:  # one of OWN_MODELS: it has some of the conversations
+            is_over &= self._own_models() == scheme.model
+        return int(is_over.sum())
 
     def conversations(self) -> pd.DataFrame:
         """Return one row per conversation, strategy and scheme: sums over its calls, and the turn at which it breaks
@@ -156,7 +187,8 @@ class Billed:
         even = self._break_even(columns["cost"] + columns["cost_own"] - none)
         # The optimum is one sum over a conversation: there is no turn from which on it is cheaper.
         if scheme.placement == BOUND:
-            sums, even = {**sums, **self._bound(scheme, sums["cost_output"])}, np.full(len(names), np.nan)
+            bound = self._of_own(scheme, lambda one: self._bound(one, sums["cost_output"]), by_step=False)
+            sums, even = {**sums, **bound}, np.full(len(names), np.nan)
         rows = names.assign(model=scheme.model, placement=scheme.placement, calls=np.diff(self.requests.bounds))
         return rows.assign(**sums, base=by_result(none), break_even=even)
 
@@ -172,6 +204,9 @@ class Billed:
         return {**unknown, **tokens, "cost": factor * np.array([optimum.cost for optimum in optima]) + output}
 
     def _columns(self, scheme: Scheme) -> dict[str, Column]:
+        return self._of_own(scheme, self._columns_of)
+
+    def _columns_of(self, scheme: Scheme) -> dict[str, Column]:
         factors, tariff, counted = self.factors[scheme.model], self._tariff(scheme), self.counted[scheme.model]
         usage = self.usages.get(scheme)
         if usage is None:  # nothing is cached
@@ -348,15 +383,19 @@ def bill(
     left out for models whose caches take no marks.
     """
     prices = prices or Prices()
-    check_prices(schemes, prices)
     requests = run if isinstance(run, RunRequests) else RunRequests(run)
-    billed_schemes = [scheme for scheme in schemes if scheme.placement != BOUND or is_bounded(scheme)]
+    own = own_models(requests.run, prices) if any(scheme.model == OWN_MODELS for scheme in schemes) else {}
+    check_prices([one for scheme in schemes for one in _under(scheme, own)], prices)
+    billed_schemes = [
+        scheme for scheme in schemes if scheme.placement != BOUND or all(map(is_bounded, _under(scheme, own)))
+    ]
     if schemes and not billed_schemes:
         raise RunError(
             f"{BOUND} bounds where cache marks are put, and {schemes[0].model} takes none: choose another placement"
         )
-    bases = (scheme.base for scheme in billed_schemes)
-    needed = list(dict.fromkeys((*(scheme for scheme in billed_schemes if scheme.placement != BOUND), *bases)))
+    single = [one for scheme in billed_schemes for one in _under(scheme, own)]
+    bases = (scheme.base for scheme in single)
+    needed = list(dict.fromkeys((*(scheme for scheme in single if scheme.placement != BOUND), *bases)))
     models = dict.fromkeys(scheme.model for scheme in needed)
     given = None if factor is None else TokenFactors(factor, factor)
     factors = {name: given or requests.token_factors(name, thinking) for name in models}
@@ -366,7 +405,13 @@ def bill(
     for number, same in enumerate(dict.fromkeys(counted.values())):
         alike = [scheme for scheme in needed if counted[scheme.model] == same]
         usages.update(zip(alike, simulated(same, alike, None if number else done), strict=True))
-    return Billed(requests, billed_schemes, prices, usages, factors, counted, thinking)
+    return Billed(requests, billed_schemes, prices, usages, factors, counted, thinking, own)
+
+
+def _under(scheme: Scheme, own: Mapping[str, str]) -> list[Scheme]:
+    if scheme.model != OWN_MODELS:
+        return [scheme]
+    return [scheme._replace(model=model) for model in dict.fromkeys(own.values())]
 
 
 def conversation_bills(run: Run, schemes: Sequence[Scheme], prices: Prices | None = None) -> pd.DataFrame:
@@ -375,7 +420,7 @@ def conversation_bills(run: Run, schemes: Sequence[Scheme], prices: Prices | Non
     Raises RunError for a model whose price is not known.
     """
     prices = prices or usual_prices()
-    check_prices(schemes, prices)
+    check_prices([scheme for scheme in schemes if scheme.model != OWN_MODELS], prices)
     if not schemes:
         return pd.DataFrame(columns=[*KEYS, "model", "placement", "calls", *SUMS, "base", "break_even"])
     billed = [bill(piece, schemes, prices) for piece in RunRequests(run).pieces()]

@@ -6,6 +6,7 @@ another.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -40,7 +41,7 @@ from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.model import Conversation, Message
 
 from ..folder.run import Floats, Ints, Run, recorded_models, values_of
-from . import MODELS, usual_prices
+from . import MODELS, OWN_MODELS, usual_prices
 
 AT_ONCE = 50_000
 """Steps whose requests are in memory at a time: they take four times as much as figures of the steps do."""
@@ -488,13 +489,29 @@ def _numbers(step: RequestStep) -> list[int]:
 def billed_models(run: Run, named: Sequence[str] = (), prices: Prices | None = None) -> tuple[str, ...]:
     """Return the models that a run is billed under, the most important first: those named, or else MODELS.
 
-    Without any named, the recorded model with the most calls is the first, where its price is known.
+    Without any named, the recorded model is the first; where conversations were recorded with several, OWN_MODELS is,
+    and then the one with the most calls. Models whose price is not known do not count.
     """
     if named:
         return tuple(dict.fromkeys(named))
-    main = next(iter(recorded_models(run)), "")
-    recorded = (main,) if main and (prices or usual_prices()).tariff(main) is not None else ()
-    return tuple(dict.fromkeys((*recorded, *MODELS)))[: len(MODELS)]
+    own = Counter(own_models(run, prices or usual_prices()).values())
+    recorded = [model for model in recorded_models(run) if model in own][:1]
+    return tuple(dict.fromkeys((*[OWN_MODELS] * (len(own) > 1), *recorded, *MODELS)))[: len(MODELS)]
+
+
+def own_models(run: Run, prices: Prices) -> dict[str, str]:
+    """Map each conversation to the model that it was recorded with: of those whose price is known, that of most calls.
+
+    One that records none has the model of most calls in the run, or else the first of MODELS.
+    """
+    priced = [model for model in recorded_models(run) if prices.tariff(model) is not None]
+    own = dict.fromkeys(map(str, run.table("conversations").conversation), priced[0] if priced else MODELS[0])
+    keys = ["conversation", "model"]
+    calls = run.arrow("messages", keys).drop_null().group_by(keys, use_threads=False).aggregate([([], "count_all")])
+    for row in sorted(calls.to_pylist(), key=lambda row: row["count_all"]):  # the most calls come last
+        if row["model"] in priced:
+            own[str(row["conversation"])] = row["model"]
+    return own
 
 
 class TokenFactors(NamedTuple):

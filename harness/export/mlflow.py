@@ -211,12 +211,19 @@ def _write(bench: Bench, into: MlflowClient, experiment: str, measured: int, rep
     if sizes["compared"] < sizes["conversations"]:
         note += f"Figures are over the {sizes['compared']:,} conversations that every strategy finished. "
     note += "The report is the artifact `report/report.html`."
-    parent = create(bench.name, {KIND: "bench", "mlflow.note.content": note}, {}, sizes)
+    of_run = {f"ctxbench.{key}": text for key, text in bench.verdict.items() if not key.startswith("place/")}
+    parent = create(bench.name, {KIND: "bench", "mlflow.note.content": note, **of_run}, {}, sizes)
     for entry in bench.entries:
         # The page that compares runs opens on the figure that was logged first.
-        first = {name: entry.numbers[name] for name in measures(bench.metrics) if name in entry.numbers}
+        first = {
+            name: entry.numbers[name]
+            for name in measures(bench.metrics, bench.verdict.get("quality", ""))
+            if name in entry.numbers
+        }
         figures = {**first, **entry.numbers, "conversations_failed": len(entry.failed)}
         tags = {KIND: "strategy", PARENT: parent}
+        if place := bench.verdict.get(f"place/{entry.name}"):
+            tags["ctxbench.place"] = place
         if entry.missing:
             tags["ctxbench.missing"] = "; ".join(f"{name}: {why}" for name, why in entry.missing.items())
         child = create(entry.name, tags, entry.parameters, figures, entry.curves)
@@ -247,7 +254,7 @@ def _save_view(into: MlflowClient, experiment_id: str, bench: Bench, measured: i
     keys = metric_keys(bench.metrics)
     bars = [
         {**bar, "uuid": f"measure{at}", "displayName": display_name(name), "metricKey": keys[name]}
-        for at, name in enumerate(measures(bench.metrics))
+        for at, name in enumerate(measures(bench.metrics, bench.verdict.get("quality", "")))
     ]
     state["compareRunCharts"] = [*bars, line]
     state["selectedColumns"] = [f"metrics.`{chart['metricKey']}`" for chart in bars]
