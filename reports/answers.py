@@ -17,7 +17,7 @@ from ctxbench.harness.answers.tally import tallies_json
 from ctxbench.harness.folder.names import short_names
 from ctxbench.harness.folder.run import Run
 from ctxbench.harness.graders.profiles import Profiles, unversioned
-from ctxbench.harness.probes.ask import CEILING
+from ctxbench.harness.probes import CEILING
 from ctxbench.metrics.figures import METRICS
 from ctxbench.metrics.statistics.comparison import OrderAgreement, OrderSums, alike
 from ctxbench.metrics.statistics.intervals import Ends, by_unit

@@ -17,13 +17,14 @@ from ctxbench.harness.folder.run import KEYS, Run
 from ctxbench.metrics.aftermath import Aftermath
 from ctxbench.metrics.language import sentences
 from ctxbench.metrics.statistics.comparison import Difference
+from ctxbench.metrics.statistics.intervals import FEWEST
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing, grouped
 from ctxbench.scenarios.model import RECORDED
 
 from .render import Table, about, count, dollars, percent, shares
 from .results import Results, RunSummary
-from .verdict import FEWEST, WHOLE, RunVerdict, verdict
+from .verdict import WHOLE, RunVerdict, verdict
 from .verdict import as_json as verdict_json
 from .verdict_text import how_sure, less, points_of, recorded_with, too_few
 

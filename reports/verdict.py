@@ -33,7 +33,7 @@ from ctxbench.harness.answers.figures import BOUNDS, AnswerFigures
 from ctxbench.harness.answers.store import USUAL
 from ctxbench.harness.bill import OWN_MODELS
 from ctxbench.harness.folder.run import KEYS
-from ctxbench.harness.probes.ask import CEILING
+from ctxbench.harness.probes import CEILING
 from ctxbench.metrics.figures import METRICS, difference_unless_fixed, units_of
 from ctxbench.metrics.frontier import Point, dominators, frontier
 from ctxbench.metrics.statistics.comparison import Difference, Pairs, difference

@@ -35,27 +35,14 @@ from ctxbench.strategies.events import Called
 from ..folder.run import KEYS, Floats, Ints, Run
 from . import OWN_MODELS, usual_prices
 from .requests import CountedRequests, RunRequests, TokenFactors, own_models
-from .simulation import BOUND, Scheme, Usages, bounds, is_bounded, rule_of, shortest_cached, simulated
+from .simulation import BOUND, Scheme, Usages, bounds, is_bounded, rule_of, simulated
 
 MONEY = ("cost_read", "cost_written", "cost_fresh", "cost_output", "cost_storage")
 """The parts of a bill, in US dollars. Content that the caller creates to be stored counts as written."""
 USED = ("read", "written", "written_1h", "fresh")
 TOKENS = ("tokens", *USED, "created", "output")
-SUMS = (
-    *TOKENS,
-    "found",
-    "token_hours",
-    *MONEY,
-    "cost",
-    "cost_missed",
-    "cost_own",
-    "cost_refetch",
-    "uncached",
-    "hits",
-    "eligible",
-    "over_window",
-)
-
+_COSTS = ("cost", "cost_missed", "cost_own", "cost_refetch", "uncached")
+SUMS = (*TOKENS, "found", "token_hours", *MONEY, *_COSTS, "hits", "eligible", "over_window")
 
 REFETCH_OUTPUT = 23
 """Tokens of the tool call that reads something again: the median of 2,405 recorded ones of three agents."""
@@ -156,7 +143,7 @@ class Billed:
     def over_window(self, scheme: Scheme) -> int:
         """Return how many requests are larger than the window of the scheme's model."""
         usage = _in_provider_tokens(self.usages[scheme], self.factors[scheme.model].prompt)
-        is_over = _prompts(usage) > (self._tariff(scheme).window or np.inf)
+        is_over = usage.prompts > (self._tariff(scheme).window or np.inf)
         if scheme not in self.schemes:  # one of OWN_MODELS: it has some of the conversations
             is_over &= self._own_models() == scheme.model
         return int(is_over.sum())
@@ -197,11 +184,11 @@ class Billed:
         factor, tariff, counted = self.factors[scheme.model].prompt, self._tariff(scheme), self.counted[scheme.model]
         pieces = (replace(counted, requests=piece) for piece in self.requests.pieces())
         optima = [each for piece in pieces for each in bounds(piece, scheme, tariff, _priced_as(scheme), factor)]
+        columns = {name: np.array([getattr(optimum, name) for optimum in optima]) for name in (*USED, "cost")}
         lacking = ("cost_read", "cost_written", "cost_fresh", "cost_refetch", "hits")
         unknown = dict.fromkeys(lacking, np.full(len(optima), np.nan))
-        tokens = {name: _scaled(np.array([getattr(optimum, name) for optimum in optima]), factor) for name in USED}
-        tokens["found"] = tokens["read"]
-        return {**unknown, **tokens, "cost": factor * np.array([optimum.cost for optimum in optima]) + output}
+        tokens = {name: _scaled(columns[name], factor) for name in USED}
+        return {**unknown, **tokens, "found": tokens["read"], "cost": factor * columns["cost"] + output}
 
     def _columns(self, scheme: Scheme) -> dict[str, Column]:
         return self._of_own(scheme, self._columns_of)
@@ -213,7 +200,7 @@ class Billed:
             none = np.zeros(len(counted.tokens), np.int64)
             usage = Usages(none, none, none, counted.tokens, none, none.astype(float), none.astype(float))
         usage, output = _in_provider_tokens(usage, factors.prompt), _scaled(self.requests.output, factors.answer)
-        tokens = _prompts(usage)
+        tokens = usage.prompts
         sent = SentPrompts(tokens, output, tokens - usage.fresh)
         price = _prices(scheme, tariff, tokens, self.requests.started)
         hours = usage.token_seconds / 3600
@@ -245,9 +232,11 @@ class Billed:
         """Return which calls come after another one of their conversation and are long enough to be cached."""
         may_hit = self.requests.steps.step.to_numpy() > 0
         for first, last in pairwise(self.requests.bounds):
-            began = self.requests.started[first]
-            least = shortest_cached(scheme, None if np.isnan(began) else day_of(began))
-            may_hit[first:last] &= least is not None and self.counted[scheme.model].tokens[first:last] >= least
+            rule = rule_of(scheme, _day(self.requests.started[first]))
+            if rule is None or rule.rules is None:
+                may_hit[first:last] = False
+            elif not isinstance(rule.rules, UnitRules):
+                may_hit[first:last] &= self.counted[scheme.model].tokens[first:last] >= rule.rules.least
         return may_hit
 
     def _own(self, scheme: Scheme, tariff: Tariff, sent: SentPrompts) -> Floats:
@@ -432,10 +421,6 @@ def conversation_bills(run: Run, schemes: Sequence[Scheme], prices: Prices | Non
     return rows.astype({key: pd.CategoricalDtype(list(dict.fromkeys(rows[key]))) for key in KEYS})
 
 
-def _prompts(usage: Usages) -> Ints:
-    return usage.read + usage.written + usage.written_1h + usage.fresh
-
-
 def _scaled(tokens: Ints, factor: float) -> Ints:
     """Return our counts as the provider's, in whole tokens."""
     return tokens if factor == 1 else np.rint(tokens * factor).astype(np.int64)
@@ -463,6 +448,10 @@ FREE = "offline"
 """The extractive summariser: it is no model and costs nothing in the run, but is billed as if it were one."""
 
 
+def _day(started: float) -> str | None:
+    return None if np.isnan(started) else day_of(started)
+
+
 class SentPrompts(NamedTuple):
     """Tokens of every row of the table `steps`, in the provider's counts."""
 
@@ -477,7 +466,7 @@ def still_cached(scheme: Scheme, started: float, tokens: int, marked: int, pause
 
     NaN = the time is not known.
     """
-    rule = rule_of(scheme, None if np.isnan(started) else day_of(started))
+    rule = rule_of(scheme, _day(started))
     match rule and rule.rules:
         case ExplicitRules():
             return marked if pause < (HOUR if scheme.placement == "hour" else FIVE_MINUTES) else 0

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -208,14 +209,10 @@ def parameters(strategy: str) -> dict[str, str]:
 
     Parameters at their defaults are not in the text, so they are not here either: another version may have others.
     """
-    logged = {"strategy": without_secrets(strategy)}
-    times: Counter[str] = Counter()
-    try:
-        stages = calls(quote_files(strategy), "strategy")
-    except SpecError:
-        stages = []
-    for stage in stages:
-        times[stage.name] += 1
-        place = stage.name if times[stage.name] == 1 else f"{stage.name}.{times[stage.name]}"
-        logged |= {f"{place}.{name}": without_secrets(str(value)) for name, value in stage.parameters.items()}
+    logged, times = {"strategy": without_secrets(strategy)}, Counter[str]()
+    with suppress(SpecError):  # a text that this version does not read has no parameters
+        for stage in calls(quote_files(strategy), "strategy"):
+            times[stage.name] += 1
+            place = stage.name if times[stage.name] == 1 else f"{stage.name}.{times[stage.name]}"
+            logged |= {f"{place}.{name}": without_secrets(str(value)) for name, value in stage.parameters.items()}
     return logged

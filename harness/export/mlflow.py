@@ -7,7 +7,7 @@ import os
 import shlex
 import zlib
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.resources import files
@@ -22,7 +22,7 @@ from ctxbench.scenarios.errors import MissingExtra, NotLogged
 from ctxbench.scenarios.secrets import MASK, hide, without_secrets
 
 from ..models.provider import shown
-from .bench import Bench, MetricPoint, exact, measures, metric_keys, name_of
+from .bench import Bench, exact, measures, metric_keys, name_of
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -142,8 +142,10 @@ def write(
 
     Raises NotLogged if MLflow cannot be written to.
     """
-    content = _content(bench, report)
-    into = client(where)
+    digest = hashlib.sha256(msgspec.json.encode(bench))  # of everything that is logged
+    for path in sorted(path for path in report.rglob("*") if path.is_file()):
+        digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
+    content, into = digest.hexdigest(), client(where)
     with trouble(where):
         experiment_id = _experiment(into, experiment, where)
         same = f"tags.`{RUN}` = '{bench.identity}' and tags.`{KIND}` ="
@@ -168,8 +170,8 @@ def write(
                     into.delete_run(child.info.run_id)
             into.delete_run(run.info.run_id)
     # Without its content tag a parent was cut short: it is replaced, which is no update.
-    word: Literal["updated", "logged"] = "updated" if any(CONTENT in run.data.tags for run in logged) else "logged"
-    return LogResult(word, where.name, experiment, text, how_to_see)
+    is_update = any(CONTENT in run.data.tags for run in logged)
+    return LogResult("updated" if is_update else "logged", where.name, experiment, text, how_to_see)
 
 
 def _write(bench: Bench, into: MlflowClient, experiment: str, measured: int, report: Path) -> str:
@@ -184,13 +186,9 @@ def _write(bench: Bench, into: MlflowClient, experiment: str, measured: int, rep
     every = {RUN: bench.identity, "mlflow.source.name": "ctxbench", "mlflow.source.type": "LOCAL", **versions}
 
     def create(
-        name: str,
-        tags: Mapping[str, str],
-        parameters: Mapping[str, str],
-        figures: Mapping[str, float],
-        curves: Sequence[MetricPoint] = (),
+        name: str, tags: dict[str, str], parameters: Mapping[str, str], figures: Mapping[str, float], curves: Any = ()
     ) -> str:
-        """Create a run with everything but its files; return its id."""
+        """Create a run with everything but its files; return its id. `curves` are MetricPoints."""
         bounded = {key: _short(text, LONGEST_TAG) for key, text in {**tags, **every}.items()}
         run_id = str(into.create_run(experiment, measured, bounded, _short(name, LONGEST_TAG)).info.run_id)
         params = [
@@ -233,15 +231,6 @@ def _write(bench: Bench, into: MlflowClient, experiment: str, measured: int, rep
     into.log_text(parent, bench.manifest, "manifest.json")
     into.log_artifacts(parent, str(report), "report")
     return parent
-
-
-def _content(bench: Bench, report: Path) -> str:
-    """Return the SHA-256 of everything that is logged."""
-    digest = hashlib.sha256(msgspec.json.encode(bench))
-    for path in sorted(report.rglob("*")):
-        if path.is_file():
-            digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
 
 
 def _save_view(into: MlflowClient, experiment_id: str, bench: Bench, measured: int) -> str:

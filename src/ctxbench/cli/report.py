@@ -128,7 +128,7 @@ def show(
     from ctxbench.harness.diff import probe_diff, step_diff
     from ctxbench.harness.export.requests import BODIES
     from ctxbench.harness.folder.run import load
-    from ctxbench.harness.probes.ask import CEILING, FLOOR
+    from ctxbench.harness.probes import CEILING, FLOOR
     from ctxbench.reports.diff import show_step
 
     from .output import console, print_json
