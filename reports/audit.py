@@ -157,7 +157,7 @@ class Audit:
             rounds=tuple(_rounds(list(texts.values()), TokenCounter(results.run.manifest.plan.encoding))),
             again=dict.fromkeys(_WHY, 0) | Counter(made.why for of in after.values() for made in of.again),
             spared=len(spared),
-            spared_cost=sum(of.cost for of in costs.itertuples() if (str(of.conversation), of.at) in spared),
+            spared_cost=sum((of.cost for of in costs.itertuples() if (str(of.conversation), of.at) in spared), 0.0),
             lost={rule: source for of in after.values() for rule, source in of.lost.items()},
             forgetful=sum(bool(of.lost) for of in after.values()),
             stale=sum(of.stale for of in after.values()),
