@@ -109,11 +109,11 @@ class OwnCompaction(NamedTuple):
     spared: int
     """Model calls that would not have been made without it."""
     spared_cost: float
-    """What they cost, in US dollars."""
+    """Cost of these calls in US dollars."""
     rules: int
     """Rules of system messages and files such as CLAUDE.md, of all sessions."""
     lost: Mapping[str, str]
-    """Those that reached no call after it, with the source."""
+    """The rules that reached no call after it, with the source."""
     stale: int
     """Answers whose reasoning a provider may reject or ignore, as it was sent behind a summary."""
 
@@ -124,7 +124,7 @@ class Audit:
 
     results: Results
     after: Mapping[str, Aftermath]
-    """What became of each session that was compacted."""
+    """Consequences for each session that was compacted."""
 
     @cached_property
     def against_whole(self) -> RunVerdict:
