@@ -57,7 +57,7 @@ class Again(NamedTuple):
 
 
 class Aftermath(NamedTuple):
-    """What became of a conversation from the first call on whose context lacks something."""
+    """Consequences for a conversation from the first call on whose context lacks something."""
 
     again: tuple[Again, ...]
     lost: dict[str, str]
@@ -77,7 +77,7 @@ class Aftermath(NamedTuple):
 
 
 def aftermath(conversation: Conversation, contexts: Iterable[Messages]) -> Aftermath:
-    """Return what became of a conversation; `contexts` are those of its calls, in order."""
+    """Follow a conversation after its context was cut; `contexts` are those of its calls, in order."""
     messages = conversation.messages
     results: dict[str, list[int]] = {}
     for at, message in enumerate(messages):

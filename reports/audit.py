@@ -26,7 +26,7 @@ from ctxbench.scenarios.model import RECORDED
 
 from .render import Table, about, count, dollars, percent, shares
 from .results import Results, RunSummary
-from .verdict import SURE, WHOLE, RunVerdict, verdict
+from .verdict import WHOLE, RunVerdict, verdict
 from .verdict import as_json as verdict_json
 from .verdict_text import how_sure, less, points_of, recorded_with, too_few
 
@@ -42,7 +42,7 @@ class Spared(Results):
     def of(cls, results: Results, without: Run | None) -> Spared:
         """Return results with those of the sessions without needless calls."""
         spared = None if without is None else replace(results, run=without)
-        return cls(results.run, results.models, results.prices, results.text, spared)
+        return cls(results.run, results.models, results.prices, results.text, results.named, results.lose, spared)
 
     @cached_property
     def summary(self) -> RunSummary:
@@ -109,7 +109,7 @@ class OwnCompaction(NamedTuple):
     spared: int
     """Model calls that would not have been made without it."""
     spared_cost: float
-    """What they cost, in US dollars."""
+    """Cost of these calls in US dollars."""
     lost: Mapping[str, str]
     """Rules of system messages and of files such as CLAUDE.md that reached no call after it, with the source."""
     forgetful: int
@@ -124,7 +124,7 @@ class Audit:
 
     results: Results
     after: Mapping[str, Aftermath]
-    """What became of each session that was compacted."""
+    """Consequences for each session that was compacted."""
 
     @cached_property
     def against_whole(self) -> RunVerdict:
@@ -241,8 +241,8 @@ def _title(audit: Audit) -> str:
         name = "audit_unsure"
         if better:
             name = "audit_whole" if better == WHOLE else "audit_better"
-        elif places.keeps[RECORDED] >= SURE and places.is_cheaper(RECORDED):
-            name = "audit_keep"
+        elif RECORDED in places.candidates and places.points[RECORDED].cost < places.points[WHOLE].cost:
+            name = "audit_keep" if places.surely_keeps(RECORDED) else name
         cost, whole, other = (dollars(places.points[name].cost) for name in (RECORDED, WHOLE, better or WHOLE))
         title = about(name, cost=cost, whole=whole, better=better, other=other)
     if own.lost:

@@ -194,8 +194,9 @@ class _Body(msgspec.Struct):
 def decoded_body(raw: bytes, place: Place) -> dict[str, Any]:
     """Decode a message, a request, a response or what holds one. Arguments of tool calls stay as they were written."""
     record = decode(raw, OBJECT, place)
-    with suppress(msgspec.ValidationError):  # parts of another form
-        msgspec.json.decode(raw, type=_Body).put_inputs(record)
+    if b'"tool_use"' in raw or b'"toolCall"' in raw:
+        with suppress(msgspec.ValidationError):  # parts of another form
+            msgspec.json.decode(raw, type=_Body).put_inputs(record)
     return record
 
 
