@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from math import isnan, nan
+from typing import Any
 
 from ctxbench.harness.answers.store import USUAL
 from ctxbench.harness.bill import OWN_MODELS
@@ -132,9 +133,8 @@ def _gain(verdict: RunVerdict, name: str) -> float:
 
 def _without(verdict: RunVerdict, name: str, unit: str) -> str:
     """Return what a strategy costs and loses without an independent unit, in words."""
-    left = verdict.without_each(name).loc[unit]
-    lost = "" if isnan(left.loss) else f", {_signed(-left.loss)} points"
-    return f"{_expected(Ends(left.change, left.change))}{lost}"
+    change, loss = verdict.without_each(name).loc[unit].to_numpy(float).tolist()
+    return f"{_expected(Ends(change, change))}" + ("" if isnan(loss) else f", {_signed(-loss)} points")
 
 
 def unit_words(verdict: RunVerdict, unit: str) -> str:
@@ -327,7 +327,7 @@ def five_measures(verdict: RunVerdict) -> Table:
         shown = [name for name in shown if name in sound or measured(name) - common]
     names = short_names(shown, _NAME)
     bills = {str(row.strategy): row for row in results.totals.itertuples() if row.model == model}
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             **summary.strategies[name],
             "strategy": name,

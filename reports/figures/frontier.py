@@ -84,9 +84,11 @@ def frontier(rows: pd.DataFrame, up: str, along: str, bounds: Mapping[str, float
         axes.set_ylabel(up)
         axes.xaxis.set_major_formatter(lambda value, _: f"\\${value:g}")
         axes.yaxis.set_major_formatter(share)
-        for name, look in _BOUNDS.items():
+        for name, dashes in _BOUNDS.items():
             if name in bounds:
-                axes.axhline(bounds[name], color=INK, linestyle=look, linewidth=0.8, label=f"bound: {name}", zorder=0.6)
+                axes.axhline(
+                    bounds[name], color=INK, linestyle=dashes, linewidth=0.8, label=f"bound: {name}", zorder=0.6
+                )
         axes.margins(0.06)
         axes.set_xlim(left=0)
         low, high = axes.get_ylim()

@@ -123,6 +123,9 @@ def logged_request(
     """
     if answered.at("content") is not None:
         answered.record.setdefault("role", "assistant")
+    for at, said in enumerate(asked.at("messages") or ()):
+        if "role" not in as_object(said):  # it would count as the user's
+            Fields(said, asked.below(f"messages.{at}")).needed("role", str)
     (above, name), (answered_above, answer_name) = map(_split, (asked.place, answered.place))
     response = answered.record if any(answered.at(name) is not None for name in _ANSWERS.values()) else None
     if answered.at("choices") is not None:

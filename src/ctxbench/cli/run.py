@@ -117,8 +117,9 @@ def run(
     report_manifest(manifest, folder, remote)
     from ctxbench.harness.answers.tally import answer_tallies, run_tallies
     from ctxbench.harness.folder.run import load
+    from ctxbench.reports.results import LOSE
 
-    from .output import LOSE, put, results_of, run_json, under_first, verdict_tables
+    from .output import put, results_of, run_json, under_first, verdict_tables
 
     report_model_calls(folder)
     reader = load(folder)
