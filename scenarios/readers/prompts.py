@@ -15,7 +15,7 @@ the prompt keeps its length.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, NamedTuple, NoReturn
 
@@ -199,20 +199,19 @@ def _stop(answer: Any) -> str:
     return next((_stop(answer[key]) for key in ("choices", "candidates", "generations") if answer.get(key)), "")
 
 
-@dataclass(slots=True)
-class _Turn:
+class _Turn(msgspec.Struct):
     """A message that is being read."""
 
     role: Role
     name: str = ""
     answers: str | None = None
     is_item: bool = False
-    texts: list[str] = field(default_factory=list)
-    thinking: list[str] = field(default_factory=list)
+    texts: list[str] = []
+    thinking: list[str] = []
     hides: bool = False
     """Whether reasoning stands in it without a text."""
-    calls: list[ToolCall] = field(default_factory=list)
-    media: list[Media] = field(default_factory=list)
+    calls: list[ToolCall] = []
+    media: list[Media] = []
     control: Any = None
     """The last `cache_control` in it."""
 
@@ -425,12 +424,14 @@ class _Messages:
         return logged, _ROLES[named]
 
     def _content(self, logged: dict[str, Any], at: str, role: Role) -> None:
-        key = next((key for key in ("content", "contents", "parts", "text") if logged.get(key) is not None), None)
-        if key is None:
+        for key in ("content", "contents", "parts", "text"):
+            if (content := logged.get(key)) is not None:
+                break
+        else:
             if not {"role", "type", "tool_calls", "function_call"} & logged.keys() and logged:
                 self._said(as_text(logged))  # an object that is no message is shown to the model as its JSON
             return
-        content, inner = logged[key], f"{at}.{key}".removeprefix(".")
+        inner = f"{at}.{key}".removeprefix(".")
         if role == "tool" and isinstance(content, dict) and content.get("type") == "function":
             self.read_tools(content)  # Langfuse logs LangChain's tools as messages
             self._turn, self._was_noted = None, True
@@ -467,11 +468,12 @@ class _Messages:
             turn.control = self._control(part, turn.control)
             if "cachePoint" in part:
                 return
+        if kind == "text" and isinstance(part.get("text"), str):
+            turn.texts.append(part["text"])
+            return
         text = next((part[key] for key in ("text", "content", "refusal") if isinstance(part.get(key), str)), None)
         self._check_text(part, at)
-        if kind == "text" and text is not None:
-            turn.texts.append(text)
-        elif kind in _RESULTS:
+        if kind in _RESULTS:
             self._result(part, at)
         elif kind in COMPACTIONS:  # Anthropic's
             if self._messages and isinstance(content := part.get("content"), (str, list)):
@@ -621,7 +623,10 @@ def _kind(logged: dict[str, Any]) -> str:
 
 def _named(logged: dict[str, Any], keys: Iterable[str] = _IDS) -> str:
     """Return the id of a tool call, under any of its names."""
-    return next((logged[key] for key in keys if isinstance(logged.get(key), str) and logged[key]), "")
+    for key in keys:
+        if isinstance(name := logged.get(key), str) and name:
+            return name
+    return ""
 
 
 def _thoughts(part: dict[str, Any]) -> list[str]:
