@@ -53,13 +53,13 @@ class Again(NamedTuple):
 
 
 class Aftermath(NamedTuple):
-    """What became of a conversation from the first call on whose context lacks something."""
+    """Consequences for a conversation from the first call on whose context lacks something."""
 
     again: tuple[Again, ...]
     rules: dict[str, str]
     """Rules of system messages and of files such as CLAUDE.md that were said before the last cut, with the source."""
     lost: dict[str, str]
-    """Those of them that no later call has word for word."""
+    """The rules that no later call has word for word."""
     stale: int
     """Answers with reasoning that were sent again behind a summary. Providers that bind reasoning to what precedes it
     reject or ignore it; what they clear themselves changes no such bond."""
@@ -74,7 +74,7 @@ class Aftermath(NamedTuple):
 
 
 def aftermath(conversation: Conversation, contexts: Iterable[Messages]) -> Aftermath:
-    """Return what became of a conversation; `contexts` are those of its calls, in order."""
+    """Follow a conversation after its context was cut; `contexts` are those of its calls, in order."""
     messages = conversation.messages
     results: dict[str, list[int]] = {}
     for at, message in enumerate(messages):

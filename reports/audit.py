@@ -17,13 +17,14 @@ from ctxbench.harness.folder.run import KEYS, Run
 from ctxbench.metrics.aftermath import Aftermath
 from ctxbench.metrics.language import sentences
 from ctxbench.metrics.statistics.comparison import Difference
+from ctxbench.metrics.statistics.intervals import FEWEST
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing, grouped
 from ctxbench.scenarios.model import RECORDED
 
 from .render import Table, about, count, dollars, percent, shares
 from .results import Results, RunSummary
-from .verdict import FEWEST, SURE, WHOLE, RunVerdict, verdict
+from .verdict import WHOLE, RunVerdict, verdict
 from .verdict import as_json as verdict_json
 from .verdict_text import how_sure, less, points_of, recorded_with, too_few
 
@@ -39,7 +40,7 @@ class Spared(Results):
     def of(cls, results: Results, without: Run | None) -> Spared:
         """Return results with those of the sessions without needless calls."""
         spared = None if without is None else replace(results, run=without)
-        return cls(results.run, results.models, results.prices, results.text, spared)
+        return cls(results.run, results.models, results.prices, results.text, results.named, results.lose, spared)
 
     @cached_property
     def summary(self) -> RunSummary:
@@ -108,11 +109,11 @@ class OwnCompaction(NamedTuple):
     spared: int
     """Model calls that would not have been made without it."""
     spared_cost: float
-    """What they cost, in US dollars."""
+    """Cost of these calls in US dollars."""
     rules: int
     """Rules of system messages and files such as CLAUDE.md, of all sessions."""
     lost: Mapping[str, str]
-    """Those that reached no call after it, with the source."""
+    """The rules that reached no call after it, with the source."""
     stale: int
     """Answers whose reasoning a provider may reject or ignore, as it was sent behind a summary."""
 
@@ -123,7 +124,7 @@ class Audit:
 
     results: Results
     after: Mapping[str, Aftermath]
-    """What became of each session that was compacted."""
+    """Consequences for each session that was compacted."""
 
     @cached_property
     def against_whole(self) -> RunVerdict:
@@ -235,8 +236,8 @@ def _title(audit: Audit) -> str:
             name = "audit_few"
         elif better:
             name = "audit_whole" if better == WHOLE else "audit_better"
-        elif places.keeps[RECORDED] >= SURE and places.is_cheaper(RECORDED):
-            name = "audit_keep"
+        elif RECORDED in places.candidates and places.points[RECORDED].cost < places.points[WHOLE].cost:
+            name = "audit_keep" if places.surely_keeps(RECORDED) else name
         other = "" if better is None else dollars(places.points[better].cost)
         few = f"{count(audit.own.units, 'session')} of {audit.results.summary.compared:,}"
         title = about(name, cost=cost, whole=whole, better=better, other=other, few=few, fewest=FEWEST)

@@ -36,7 +36,7 @@ from ctxbench.metrics.statistics.intervals import (
 )
 from ctxbench.metrics.value import Missing, Value, grouped
 
-from ..probes.ask import CEILING, FLOOR
+from ..probes import CEILING, FLOOR
 from .answer import UNKNOWN
 from .tally import Tally, answer_tallies
 
@@ -110,6 +110,11 @@ class AnswerFigures:
     unit_names: Mapping[str, str]
     """The independent units of conversations."""
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether any strategy has a share of right answers to compare."""
+        return any(of.in_pairs and not isinstance(of.correct, Missing) for of in self.strategies)
+
     @cached_property
     def by_category(self) -> dict[str, dict[str, Interval | Missing]]:
         """Share correct by strategy and category, of all probes in pairs."""
@@ -147,6 +152,7 @@ def figures(
     sums = _Sums(rows[rows.in_pairs & rows.answerable & is_compared], units)
     probes = rows.drop_duplicates(_KEYS)
     verdicts = grades[grades.correct.notna()]
+    by_strategy = rows.groupby("strategy", sort=False)
     return AnswerFigures(
         answerer,
         grader,
@@ -157,10 +163,7 @@ def figures(
         int((~probes.gold).sum()),
         sum(map(is_less_exact, verdicts.correct.astype(bool), verdicts.reason.astype(str))),
         int(rows.graded.sum()),
-        tuple(
-            _strategy(str(name), of_strategy, name in compared, sums)
-            for name, of_strategy in rows.groupby("strategy", sort=False)
-        ),
+        tuple(_strategy(str(name), its_rows, name in compared, sums) for name, its_rows in by_strategy),
         tuple(answer_tallies(answers, grades, answerer, grader)),
         sums.counts(),
         rows[rows.in_pairs.where(is_compared, rows.graded)][["conversation", "strategy", "category", "correct"]],
@@ -210,15 +213,20 @@ def _strategy(name: str, rows: pd.DataFrame, compared: bool, sums: _Sums) -> Str
     alone = sums if compared else _Sums(can.assign(strategy=name), sums.units)
     own = alone.of(name)
     correct, drawn = _figure(
-        own,
-        lambda sums: _ratio(sums[..., 1], sums[..., 0]),
-        "no probe with an answer is graded under all strategies",
+        own, lambda sums: _ratio(sums[..., 1], sums[..., 0]), "no probe with an answer is graded under all strategies"
     )
     about = drawn if isinstance(drawn, Missing) else drawn.interval()
     worth: Value = correct
     if own is not None and not isinstance(correct, Missing):
         about = of_share(correct, about, len(own))
-        worth = drawn if isinstance(drawn, Missing) else _worth(correct, drawn, len(can))
+        if isinstance(drawn, Missing):
+            worth = drawn
+        else:
+            # The standard error of a share p of n independent answers is the root of p (1 - p) / n, solved for n: 50 %
+            # with an error of 5 points is worth 0.25 / 0.0025 = 100 answers, however many were given. Where no
+            # conversation differs, it is their number.
+            informative = correct * (1 - correct) / drawn.error**2 if drawn.error else float(drawn.size)
+            worth = min(float(len(can)), informative)
     gain, gain_drawn = _figure(
         alone.of(FLOOR, CEILING, name) if compared else None,
         lambda sums: _ratio(sums[..., 3] - sums[..., 1], sums[..., 2] - sums[..., 1]),
@@ -263,13 +271,6 @@ def _figure(sums: Floats | None, figure: Statistic, why: str) -> tuple[Value, Re
     if sums is None or math.isnan(value):
         return (none := Missing("undefined", why)), none
     return value, resampled(sums, figure)
-
-
-def _worth(correct: float, drawn: Resampled, answers: int) -> float:
-    """Return how many independent answers are as informative. Where no conversation differs, that is their number."""
-    # The standard error of a share p of n independent answers is the root of p (1 - p) / n, solved for n: 50 % with an
-    # error of 5 points is worth 0.25 / 0.0025 = 100 answers, however many were given.
-    return min(float(answers), correct * (1 - correct) / drawn.error**2 if drawn.error else float(drawn.size))
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:

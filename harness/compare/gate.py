@@ -137,7 +137,7 @@ class GatePolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     metrics: dict[str, Any] = msgspec.field(default_factory=lambda: {REST: MetricPolicy()})
     """Their `MetricPolicy` by name."""
     cannot_tell: Literal["pass", "fail"] = "pass"
-    """What becomes of a figure of live models of which nothing is sure."""
+    """Result for a figure of live models of which nothing is sure."""
     strategies: tuple[str, ...] = ()
     """The strategies that are guarded; empty = all."""
 

@@ -74,7 +74,7 @@ def enough(weights: Floats, across: Ends | Missing | None = None) -> Missing | N
         why = f"one conversation is {heaviest:.0%} of the whole: too much for an interval"
     else:
         return None
-    return Missing("few", why, *([tuple(across)] if isinstance(across, Ends) else []))
+    return Missing("few", why, *([(across.low, across.high)] if isinstance(across, Ends) else []))
 
 
 _NORMAL = NormalDist()

@@ -51,15 +51,20 @@ class _Progress(msgspec.Struct, rename="camel"):
     message: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
+_NEEDED = {"tool_use": ("id", "name"), "tool_result": ("tool_use_id",)}
+
+
 class _Block(msgspec.Struct):
     type: str
     text: str | None = None
     id: str | None = None
     name: str | None = None
+    tool_use_id: str | None = None
 
     def __post_init__(self) -> None:
-        if self.type == "tool_use" and not (self.id and self.name):
-            raise ValueError("a tool_use block needs an id and a name")
+        for name in _NEEDED.get(self.type, ()):
+            if not getattr(self, name):
+                raise ValueError(f"object missing required field {name}")
 
 
 class _Said(msgspec.Struct):

@@ -133,7 +133,7 @@ def test_nothing_was_compacted(tmp_path: Path) -> None:
     sessions(tmp_path / "mine", 2, summary="")
     lines = verdict(ctxbench("audit", "mine", "-j", 1, cwd=tmp_path).stdout)
     assert lines[0].startswith("Your agent compacted nothing")
-    assert "2 conversations can make nothing sure" in lines[1]
+    assert "2 conversations are too few" in lines[1]
 
 
 def test_summaries_that_are_not_recorded(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from ctxbench.harness.bill.bill import conversation_bills
 from ctxbench.harness.bill.requests import RunRequests
 from ctxbench.harness.bill.simulation import Scheme, Usages, simulate
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder import derived
+from ctxbench.harness.folder import run as run_module
 from ctxbench.harness.folder.run import Run, load
 from ctxbench.metrics.prices import Prices
 from ctxbench.scenarios.model import Call, Conversation, Usage
@@ -81,7 +81,7 @@ def test_other_prices_need_no_simulation(run: Run, simulated: list[Scheme]) -> N
 def test_code_that_changed_is_asked_again(run: Run, simulated: list[Scheme], monkeypatch: pytest.MonkeyPatch) -> None:
     """What another version of ctxbench has simulated does not count."""
     billed(run)
-    monkeypatch.setattr(derived, "_code", lambda: b"another")
+    monkeypatch.setattr(run_module, "_code", lambda: b"another")
     billed(run)
     assert simulated == [*SCHEMES, *SCHEMES]
 
