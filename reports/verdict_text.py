@@ -133,7 +133,7 @@ def _gain(verdict: RunVerdict, name: str) -> float:
 
 def _without(verdict: RunVerdict, name: str, unit: str) -> str:
     """Return what a strategy costs and loses without an independent unit, in words."""
-    change, loss = verdict.without_each(name).loc[unit].to_numpy(float).tolist()
+    change, loss = map(float, verdict.without_each(name).loc[unit])
     return f"{_expected(Ends(change, change))}" + ("" if isnan(loss) else f", {_signed(-loss)} points")
 
 
@@ -401,16 +401,16 @@ def less(change: Difference) -> str:
     """Return a relative change as what is saved, with its interval: 76.7 % (65.0 to 83.4 %)."""
     if isinstance(change.value, Missing):
         return f"({change.value.why})"
-    ends = "" if isinstance(change.shown, Missing) else f" ({shares(-change.shown.high, -change.shown.low)})"
-    return f"{percent(-change.value)}{ends}"
+    low, high = (0.0, 0.0) if isinstance(change.shown, Missing) else (-change.shown.high, -change.shown.low)
+    return percent(-change.value) + f" ({shares(low, high)})" * (percent(low) != percent(high))
 
 
 def points_of(change: Difference) -> str:
     """Return a difference of shares in points, with its interval."""
     if isinstance(change.value, Missing):
         return f"({change.value.why})"
-    ends = "" if isinstance(change.shown, Missing) else f" ({_points(change.shown)})"
-    return f"{_signed(change.value)} points{ends}"
+    low, high = (0.0, 0.0) if isinstance(change.shown, Missing) else change.shown
+    return f"{_signed(change.value)} points" + f" ({_signed(low)} to {_signed(high)})" * (_signed(low) != _signed(high))
 
 
 def _points(ends: Ends | Missing) -> str:
