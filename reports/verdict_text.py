@@ -133,7 +133,7 @@ def _gain(verdict: RunVerdict, name: str) -> float:
 
 def _without(verdict: RunVerdict, name: str, unit: str) -> str:
     """Return what a strategy costs and loses without an independent unit, in words."""
-    change, loss = verdict.without_each(name).loc[unit].to_numpy(float).tolist()
+    change, loss = map(float, verdict.without_each(name).loc[unit])
     return f"{_expected(Ends(change, change))}" + ("" if isnan(loss) else f", {_signed(-loss)} points")
 
 
