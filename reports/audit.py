@@ -24,11 +24,11 @@ from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing, grouped
 from ctxbench.scenarios.model import RECORDED
 
-from .render import Table, about, count, dollars, percent, shares
+from .render import Table, about, count, dollars, percent
 from .results import Results, RunSummary
 from .verdict import WHOLE, RunVerdict, verdict
 from .verdict import as_json as verdict_json
-from .verdict_text import how_sure, less, points_of, recorded_with, too_few
+from .verdict_text import how_sure, points_of, recorded_with, too_few
 
 
 @dataclass(frozen=True)
@@ -277,7 +277,7 @@ def _of_agent(audit: Audit) -> Iterator[tuple[str, str]]:
         yield "summaries", "; ".join(rounds)
     if own.stale:
         yield "reasoning", about("audit_stale", answers=count(own.stale, "answer"))
-    yield "saved", about("audit_saved", share=less(places.token_change(RECORDED)))
+    yield "tokens", about("audit_tokens", change=_in_words(places.token_change(RECORDED)))
     cost, whole = (dollars(places.points[name].cost) for name in (RECORDED, WHOLE))
     yield "cost", f"{cost} under {places.model} instead of {whole}: {_in_words(places.cost_change(RECORDED))}"
     if own.summaries:
@@ -304,15 +304,14 @@ def _of_others(audit: Audit) -> Iterator[tuple[str, str]]:
     gain = f"{places.quality.name} {points_of(places.gain(name, places.base))}"
     yield "better" if better else "nearest", f"{name}: {change}; {gain}"
     if places.units >= FEWEST and not audit.undecided:
-        yield "how sure", how_sure(places, name)
+        yield "elsewhere", how_sure(places, name)
 
 
 def _in_words(change: Difference) -> str:
-    """Return a relative change of a bill with its interval: 12.2 % (6.8 to 17.3 %) less, 3.1 % more."""
-    if isinstance(change.value, Missing) or change.value <= 0:
-        return f"{less(change)} less"
-    low, high = (0.0, 0.0) if isinstance(change.shown, Missing) else change.shown
-    return percent(change.value) + f" ({shares(low, high)})" * (percent(low) != percent(high)) + " more"
+    """Return a relative change as it was here: 12.2 % less, 3.1 % more."""
+    if isinstance(change.value, Missing):
+        return f"({change.value.why})"
+    return f"{percent(abs(change.value))} {'more' if change.value > 0 else 'less'}"
 
 
 def _rest(audit: Audit) -> Iterator[tuple[str, str]]:
