@@ -16,7 +16,7 @@ from ctxbench.strategies.events import Event, Summarised
 
 from .export.requests import Request, asked_model, offered
 from .folder.run import Run
-from .probes.probe_run import StoredProbe, asked_probes
+from .probes import StoredProbe, asked_probes
 
 _TOKENS = ("tokens_full", "tokens_sent", "tokens_kept")
 # Fields of a probe that its diff has beside those of a step.
@@ -104,8 +104,7 @@ def step_diff(run: Run, name: str, strategy: str, step: int) -> StepDiff:
     conversation = run.conversation(name)
     contexts = list(run.contexts(conversation, strategy))
     if not contexts:
-        why = run.failure(name, strategy)
-        raise RunError(f"{name!r}: " + (f"{strategy} failed: {why}" if why else "no model was called: it has no steps"))
+        raise RunError(f"{name!r}: {_failed(run, name, strategy) or 'no model was called: it has no steps'}")
     last = len(contexts) - 1
     if not -last - 1 <= step <= last:
         known = f"0 to {last}, or -1 to {-last - 1} from the end" if last else "0"
@@ -138,8 +137,7 @@ def probe_diff(run: Run, name: str, strategy: str, probe: int) -> StepDiff:
         (stored for stored in asked_probes(run, conversation, strategy) if stored.row["number"] == probe), None
     )
     if probed is None:
-        why = run.failure(name, strategy)
-        raise RunError(f"{name!r}: " + (f"{strategy} failed: {why}" if why else f"{strategy} was asked no probes"))
+        raise RunError(f"{name!r}: {_failed(run, name, strategy) or f'{strategy} was asked no probes'}")
     sent, question = probed.context, probed.question
     if sent is None:
         raise RunError(f"{name!r}: nothing was sent for probe {probed.probe.id}: {probed.row['failed']}")
@@ -167,6 +165,11 @@ def probe_diff(run: Run, name: str, strategy: str, probe: int) -> StepDiff:
         probed.events,
         probed,
     )
+
+
+def _failed(run: Run, conversation: str, strategy: str) -> str:
+    why = run.failure(conversation, strategy)
+    return f"{strategy} failed: {why}" if why else ""
 
 
 def _tokens(run: Run, conversation: Conversation, strategy: str) -> dict[Message, int]:

@@ -23,12 +23,12 @@ from ctxbench.metrics.probes import PlacedProbe
 from ctxbench.metrics.structure import calls_and_results
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.model import Compaction, Conversation, Message, Probe, Role, ToolCall
-from ctxbench.strategies.base import Context, Strategy, StrategyContext, View, budget_of, is_copyable
+from ctxbench.strategies.base import Context, Strategy, budget_of, is_copyable
 from ctxbench.strategies.events import OverBudget
 
 from .models import OFFLINE
-from .probes.ask import RememberedModels, ask_copies, ask_replays
-from .replay import ConversationIndex, RecordedContext, Step, replay, replay_view, start_view
+from .probes import RememberedModels, ask_copies, ask_replays
+from .replay import ConversationIndex, RecordedContext, Step, replay_view, start_view
 
 COUNTER = TokenCounter()
 
@@ -61,7 +61,7 @@ def check(strategy: Strategy, conversation: Conversation) -> None:
 
 def order_is_kept(replayed: Replayed) -> None:
     """Assert that recorded messages are sent in their order, each at most once, and none from the future."""
-    place = _places(replayed.conversation)
+    place = {message.id: at for at, message in enumerate(replayed.conversation.messages)}
     for step in replayed.steps:
         places = [place[message.id] for message in step.context.messages if message.id in place]
         assert places == sorted(set(places)), f"{_at(step)}: recorded messages are sent out of order or twice: {places}"
@@ -209,35 +209,20 @@ INVARIANTS: tuple[Invariant, ...] = (
 def steps(strategy: Strategy, conversation: Conversation, asked_twice: bool = False) -> Sequence[Step]:
     """Return every step of a replay. `asked_twice` shows the strategy each history twice; the second context counts."""
     services = RecordedContext(ConversationIndex(conversation, COUNTER))
-    return list(replay(conversation, _Twice(strategy) if asked_twice else strategy, services))
+    view = start_view(strategy, services)
 
+    def twice(context: Context) -> Context:
+        # The events of the first call count; asked again with the same history, a strategy may well report nothing.
+        first = view(context)
+        events, _ = services.drain()
+        second = view(context)
+        services.drain()
+        for event in events:
+            services.record(event)
+        assert first == second, "asked twice with one history, the strategy answers differently"
+        return second
 
-class _Twice:
-    """A strategy that is called twice at every point; the events of the second call are dropped."""
-
-    def __init__(self, strategy: Strategy) -> None:
-        self.strategy = strategy
-
-    def start(self, services: StrategyContext) -> View:
-        assert isinstance(services, RecordedContext)
-        view = self.strategy.start(services)
-
-        def twice(context: Context) -> Context:
-            # The events of the first call count; asked again with the same history, a strategy may well report nothing.
-            first = view(context)
-            events, _ = services.drain()
-            second = view(context)
-            services.drain()
-            for event in events:
-                services.record(event)
-            assert first == second, "asked twice with one history, the strategy answers differently"
-            return second
-
-        return twice
-
-
-def _places(conversation: Conversation) -> dict[str, int]:
-    return {message.id: at for at, message in enumerate(conversation.messages)}
+    return list(replay_view(conversation, twice if asked_twice else view, services))
 
 
 def _identity(message: Message) -> tuple[object, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter_ns
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 import numpy as np
@@ -21,9 +21,8 @@ from ctxbench.metrics.probes import PlacedProbe, placed_probes
 from ctxbench.metrics.structure import Structure
 from ctxbench.metrics.survival import FollowedFact, facts_in, shown
 from ctxbench.metrics.tokens import Ledger, TokenCounter
-from ctxbench.scenarios.errors import UserError
+from ctxbench.scenarios.errors import Stopped, UserError
 from ctxbench.scenarios.model import (
-    Call,
     Compaction,
     ContextEdit,
     Conversation,
@@ -40,6 +39,8 @@ from ctxbench.strategies.base import Context, Prompt, Strategy, StrategyTypeErro
 from ctxbench.strategies.events import Called, Event
 
 from .models import OFFLINE, Embedded, Reply, Unusable
+
+T = TypeVar("T")
 
 
 class Step(NamedTuple):
@@ -110,27 +111,25 @@ def check_well_formed(value: object, kind: Any) -> None:
 def check_context(value: object, conversation: Conversation) -> Context:
     """Return what a view returned. Raises StrategyTypeError if it cannot be measured. The recording is not checked."""
     context = require_context(value)
-    if not isinstance(context.messages, Messages):
-        raise StrategyTypeError(
-            f"the messages of the Context are {describe_type(context.messages)}: "
-            "context.sending(messages) takes any list"
-        )
-    for store, start, stop in context.messages.spans:
+    messages, marks = context.messages, context.marks
+    if not isinstance(messages, Messages):
+        what = f"the messages of the Context are {describe_type(messages)}"
+        raise StrategyTypeError(f"{what}: context.sending(messages) takes any list")
+    for store, start, stop in messages.spans:
         if not 0 <= start < stop <= len(store):
-            raise StrategyTypeError(
-                f"the messages of the Context have a span {start}:{stop} of {len(store)}: slice and add them"
-            )
+            what = f"the messages of the Context have a span {start}:{stop} of {len(store)}"
+            raise StrategyTypeError(f"{what}: slice and add them")
         # The recording's own spans are not looked at: a check of each
         # message at each step would cost the square of its length.
-        if store is not conversation.messages and not all(
-            isinstance(message, Message) for message in store[start:stop]
-        ):
-            other = next(message for message in store[start:stop] if not isinstance(message, Message))
-            raise StrategyTypeError(f"{describe_type(other)} is among the messages of the Context, a Message is wanted")
-    marks = context.marks
+        for message in () if store is conversation.messages else store[start:stop]:
+            if not isinstance(message, Message):
+                what = f"{describe_type(message)} is among the messages of the Context"
+                raise StrategyTypeError(f"{what}, a Message is wanted")
     # Not isinstance: a bool is an int, too.
     if not isinstance(marks, tuple) or not all(type(mark) is int for mark in marks):
         raise StrategyTypeError(f"the marks of the Context are {repr(marks)[:80]}, a tuple of places (int) is wanted")
+    if marks and not 0 <= min(marks) <= max(marks) < len(messages):
+        raise StrategyTypeError(f"the marks of the Context are {marks}, and it has {len(messages)} messages, from 0")
     if context.tools is not conversation.tools:
         if not isinstance(context.tools, tuple):
             raise StrategyTypeError(
@@ -198,13 +197,9 @@ class ConversationIndex:
         """Values that the recorded model used of what had been said, at each of its calls."""
         return demands(self.conversation)
 
-    def last_call(self, at: int) -> Call | None:
-        """Return what is recorded of the last call before message `at`; None if nothing is of any."""
-        before = bisect_left(self._recorded_calls, at)
-        return self.conversation.messages[self._recorded_calls[before - 1]].call if before else None
-
     @cached_property
-    def _recorded_calls(self) -> list[int]:
+    def calls(self) -> list[int]:
+        """The places of the messages of which a call is recorded."""
         return [at for at, message in enumerate(self.conversation.messages) if message.call is not None]
 
     def facts_in(self, name: str) -> tuple[FollowedFact, ...]:
@@ -256,8 +251,8 @@ class RecordedContext:
 
     def move_to_question(self, at: int, time: float | None) -> None:
         """Go to a question that is asked after `at` messages; without a time, when the last of them was there."""
-        messages = self.index.conversation.messages
-        last_call = self.index.last_call(at)
+        messages, before = self.index.conversation.messages, bisect_left(self.index.calls, at)
+        last_call = messages[self.index.calls[before - 1]].call if before else None
         self._at, self._edits = at, () if last_call is None else last_call.edits
         self.now = messages[at - 1].time if time is None else time
 
@@ -333,18 +328,17 @@ class ContextLog:
         """The strategy's events, each with the number of its step."""
         self.written: list[Message] = []
         """The messages that the strategy wrote, in the order they were first sent."""
+        self.numbers: dict[Message, int] = {}
+        """Their places in that order."""
         self._recording = recording
-        self._numbers: dict[Message, int] = {}
         self._places: dict[int, int] | None = None
         self.sent = Messages()
         """The context of the newest step."""
 
     def add(self, step: Step) -> None:
-        """Append a step. Raises StrategyTypeError for a message that JSON cannot hold, and for marks on no message."""
+        """Append a step. Raises StrategyTypeError for a message that JSON cannot hold."""
         recording, runs = self._recording, self.runs
-        sent, marks, tools = step.context.messages, step.context.marks, step.context.tools
-        if marks and not 0 <= min(marks) <= max(marks) < len(sent):
-            raise StrategyTypeError(f"the marks of the Context are {marks}, and it has {len(sent)} messages, from 0")
+        sent, tools = step.context.messages, step.context.tools
         # Only contexts with a foreign span are gone through message by message.
         for span in sent.spans:
             if span.store is not recording:
@@ -358,7 +352,7 @@ class ContextLog:
                 continue
             for message in store[start:stop]:
                 # By value: a message that is made anew at each step, and says the same, is one message of the log.
-                number = self._numbers.setdefault(message, len(self.written))
+                number = self.numbers.setdefault(message, len(self.written))
                 if number == len(self.written):
                     check_well_formed(message, Message)
                     self.written.append(message)
@@ -370,7 +364,7 @@ class ContextLog:
         runs.same_tools.append(same_tools)
         # Providers put the tools first, so with other tools not even the first message follows the same prefix.
         runs.kept.append(shared_prefix(self.sent, sent) if same_tools else 0)
-        self.marks.append(marks)
+        self.marks.append(step.context.marks)
         self.tools.append(tools)
         self.events += [(len(self.latency_ns), event) for event in step.events]
         self.latency_ns.append(step.latency_ns)
@@ -380,10 +374,6 @@ class ContextLog:
     def sends_as(self, other: ContextLog) -> bool:
         """Return whether both logs have the same contexts, marks and tools at each step."""
         return all(getattr(self, name) == getattr(other, name) for name in ("runs", "written", "marks", "tools"))
-
-    def number(self, message: Message) -> int | None:
-        """Return the number of a message among those that the strategy wrote, or None if no step has sent it."""
-        return self._numbers.get(message)
 
     def as_recorded(self, messages: Messages, count: int) -> Messages:
         """Return the same messages as spans of the recording wherever they are its own, however they were passed on.
@@ -407,8 +397,18 @@ class ContextLog:
 
 
 _HARNESS = Path(__file__).parent
-OURS = {_HARNESS, _HARNESS / "engine", _HARNESS / "probes", Path(base.__file__).parent}
+OURS = {_HARNESS, _HARNESS / "engine", Path(base.__file__).parent}
 """Folders where errors about a strategy are raised: a traceback that ends here does not name the place to mend."""
+
+
+def attempted(action: Callable[[], T]) -> T | str:
+    """Return what an action of a strategy returns, or, if it raises, why."""
+    try:
+        return action()
+    except Stopped:
+        raise
+    except (Exception, SystemExit) as error:  # a plug-in may raise, or exit, as it likes
+        return failure_reason(error)
 
 
 def failure_reason(error: Exception | SystemExit) -> str:

@@ -17,7 +17,7 @@ from ctxbench.harness.answers.tally import tallies_json
 from ctxbench.harness.folder.names import short_names
 from ctxbench.harness.folder.run import Run
 from ctxbench.harness.graders.profiles import Profiles, unversioned
-from ctxbench.harness.probes.ask import CEILING
+from ctxbench.harness.probes import CEILING
 from ctxbench.metrics.figures import METRICS
 from ctxbench.metrics.statistics.comparison import OrderAgreement, OrderSums, alike
 from ctxbench.metrics.statistics.intervals import Ends, by_unit
@@ -127,7 +127,7 @@ def by_graders(answers: Answers, *, brief: bool = False) -> list[Table]:
 
     They are of the most capable answer model. In brief, the agreement is a note.
     """
-    first = answers.figures[0]
+    first = answers.best
     own = [figures for figures in answers.figures if figures.answerer == first.answerer]
     known, shares, without = _side_by_side({unversioned(of.grader).partition("(")[0]: of for of in own})
     of_first = {of.strategy: of for of in first.strategies}
@@ -162,7 +162,7 @@ def _ceiling(name: str, graded: AnswerFigures) -> str:
 def run_tables(answers: Answers, by_kind: bool = False) -> Iterator[Table]:
     """Yield the tables of a run: in full for the most capable answer model, and the share correct under each."""
     if answers.figures:
-        first = answers.figures[0]
+        first = answers.best
         yield from tables(first, answers.notes[first.answerer, first.grader], by_kind)
     if len(answers.figures) > 1:
         known, columns, without = _side_by_side({f"{of.answerer} / {of.grader}": of for of in answers.figures})
@@ -211,6 +211,11 @@ class Answers:
     """Reliability of each pair of answer model and grader, in sentences."""
     left: tuple[str, ...]
     """Answers that are left out, and why."""
+
+    @property
+    def best(self) -> AnswerFigures:
+        """The figures of the most capable answer model that has any right or wrong answers."""
+        return next((of for of in self.figures if of.is_answered), self.figures[0])
 
 
 def answers_of(run: Run, uneven: frozenset[str] = frozenset()) -> Answers | None:

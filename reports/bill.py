@@ -205,7 +205,7 @@ def assumptions(billed: Billed, schemes: Sequence[Scheme]) -> list[str]:
         notes.append(about("bill_untimed", conversations=which, seconds=f"{PAUSE:g}"))
     if number := requests.overmarked:
         notes.append(about("bill_overmarked", calls=count(number, "call has", "calls have")))
-    for scheme in billed.schemes:
+    for scheme in dict.fromkeys(one for of in billed.schemes for one in billed.under(of)):
         notes += [text for of in (_recorded, _media, _thinking, _caching) for text in of(billed, scheme)]
     dropped = dict.fromkeys(scheme.model for scheme in schemes if scheme not in billed.schemes)
     notes += [about("bill_no_marks", model=model) for model in dropped]

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from ctxbench.harness.diff import StepDiff, kind_of
-from ctxbench.harness.probes.probe_run import StoredProbe
+from ctxbench.harness.probes import StoredProbe
 from ctxbench.scenarios.errors import printable
 
 from .render import WIDE, count, percent

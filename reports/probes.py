@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ctxbench.harness.folder.run import KEYS, Run
-from ctxbench.harness.probes.ask import CEILING, FLOOR
+from ctxbench.harness.probes import CEILING, FLOOR
 from ctxbench.metrics.figures import METRICS, OF_PROBES, bounds_are_alike, recall_interval, units_of
 from ctxbench.metrics.probes import MEASURES, ranked
 from ctxbench.metrics.statistics.intervals import WITHIN_NOISE, Interval

@@ -1,30 +1,43 @@
-"""The verdict on a run: which strategy to ship, what it saves and loses, what it breaks, and how sure that is.
+"""The verdict on a run: which strategy to use, what it saved and lost here, what it breaks, and what to expect of it.
 
-The rule: of the strategies that break nothing that the whole history does not break, the cheapest one which in at least
-95 % of the resamples of independent units (mostly conversations) costs less than the whole history and loses little
-quality: at most 5 points, and at most a tenth of what the whole history has, so that a weak answer model does not hide
-a loss. Cost is the bill of all calls under one model with the strategy's own model calls; quality is the best measure
-that the run has. Both are over the same conversations, for all strategies.
+One rule judges, and every surface shows it: headline, tables, picture, page, Python, MLflow. `RunVerdict.places` gives
+each strategy exactly one place:
+
+    chosen     the cheapest strategy that is sound, costs less than the whole history, and loses no more than accepted
+    frontier   no sound strategy is both as cheap and as good
+    beaten     one of these costs no more and is no worse
+    doubtful   it is cheaper here, but not whichever unit is left out, or its interval includes no saving; or it loses
+               too much once a unit is left out
+    broken     it breaks what the whole history does not break
+    bound      a bound of what is possible, no strategy: it is never judged
+    unknown    its bill or its quality is not known
+
+Cost is the bill of all calls under one model with the strategy's own model calls; quality is the best measure that the
+run has. Both are what happened here, over the same conversations for all strategies. With fewer than FEWEST independent
+units nothing is chosen.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import isnan, nan
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from ctxbench.harness.answers.figures import BOUNDS, AnswerFigures
 from ctxbench.harness.answers.store import USUAL
+from ctxbench.harness.bill import OWN_MODELS
 from ctxbench.harness.folder.run import KEYS
+from ctxbench.harness.probes import CEILING
 from ctxbench.metrics.figures import METRICS, difference_unless_fixed, units_of
-from ctxbench.metrics.frontier import FrontierSums, Point, Resamples, beyond_noise, how_often, resampled
+from ctxbench.metrics.frontier import Point, dominators, frontier
 from ctxbench.metrics.statistics.comparison import Difference, Pairs, difference
-from ctxbench.metrics.statistics.intervals import by_unit
+from ctxbench.metrics.statistics.intervals import FEWEST
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.model import RECORDED
 
@@ -34,23 +47,25 @@ from .results import Results, RunSummary
 
 WHOLE = "none"
 """The strategy that sends the whole history: what the others are measured against."""
-BOUNDS = ("evidence_only",)
-"""Strategies that read what no real one can: they are shown, dominate nothing, and are never recommended."""
-ACCEPTED = 0.05
-"""The loss of quality that is accepted at most, as a share of the questions."""
-ACCEPTED_PART = 0.1
-"""The same, as a part of the whole history's quality; the smaller loss of the two counts."""
-SURE = 0.95
-"""The share of resamples in which a strategy has to cost less and lose no more than that."""
-FEWEST = 8
-"""Independent units below which nothing is recommended: resamples of fewer are too alike."""
+LOSSES = (0.0, 1.0, 5.0, 10.0)
+"""Points of quality for which the first screen has a choice, besides the loss that the reader accepts."""
 
-_ROUNDING = 1e-12
+Place = Literal["chosen", "frontier", "beaten", "doubtful", "broken", "bound", "unknown"]
+
+_ROUNDING = 1e-9
+
+
+class Doubt(NamedTuple):
+    """Why a strategy that is cheaper here, and good enough, is not chosen."""
+
+    words: str
+    unit: str = ""
+    """The independent unit that carries it; empty where no single one does."""
 
 
 @dataclass(frozen=True)
 class RunVerdict:
-    """Place of every strategy on the frontier of cost and quality, and which of them to ship."""
+    """Place of every strategy by cost and quality, and which of them to use."""
 
     results: Results
     quality: MeasuredQuality
@@ -58,6 +73,11 @@ class RunVerdict:
     """Model whose bill counts."""
     base: str = WHOLE
     """Strategy that the others are measured against."""
+
+    @property
+    def accepted(self) -> float:
+        """Accepted loss of quality, as a share: the reader's `--lose`, which is in points."""
+        return self.results.lose / 100
 
     @cached_property
     def costs(self) -> Mapping[str, Mapping[str, float]]:
@@ -89,42 +109,141 @@ class RunVerdict:
         Against another base the whole history is broken as well where it overflows the window and the base does not.
         """
         summary = self.results.summary
-        every = {name: breakage(summary, name, self.model, self.base) for name in self.results.strategies}
+        model = " ".join(summary.recorded) if self.model == OWN_MODELS else self.model
+        every = {name: breakage(summary, name, model, self.base) for name in self.results.strategies}
         return {name: breaks for name, breaks in every.items() if breaks and name != self.base}
 
     @cached_property
     def points(self) -> dict[str, Point]:
-        """Cost and quality of each strategy that has both."""
+        """Cost and quality of each strategy that has both; bounds are none."""
         return {
             name: Point(cost, value)
             for name, value in self.values.items()
             if name not in BOUNDS and not isinstance(value, Missing) and not isnan(cost := self.cost(name))
         }
 
-    @property
+    @cached_property
+    def doubts(self) -> Mapping[str, Doubt]:
+        """Map each sound strategy that is cheaper than the base here, and cannot be counted on, to the reason."""
+        sound = [name for name in self.points if name not in self.broken and name != self.base]
+        return {name: doubt for name in sound if self.base in self.points and (doubt := self._doubt(name))}
+
+    def _doubt(self, name: str) -> Doubt | None:
+        point, base = self.points[name], self.points[self.base]
+        is_cheaper = point.cost < base.cost
+        if self.units < 2 or not (is_cheaper or point.dominates(base)):
+            return None
+        # The heaviest unit first: it is the one that a reader can look at.
+        for unit, change, loss in self.without_each(name).itertuples():
+            if not change < (-_ROUNDING if is_cheaper else _ROUNDING):
+                return Doubt(about("doubt_cost"), str(unit))
+            if base.quality - point.quality <= self.accepted + _ROUNDING and not loss <= self.accepted + _ROUNDING:
+                return Doubt(about("doubt_quality"), str(unit))
+        shown = self.cost_change(name).shown
+        is_sure = not is_cheaper or isinstance(shown, Missing) or shown.high < 0
+        return None if is_sure else Doubt(about("doubt_interval"))
+
+    def without_each(self, name: str) -> pd.DataFrame:
+        """Return what a strategy costs and loses without each independent unit, the heaviest of the base's bill first.
+
+        `change` is the relative change of the base's bill, `loss` that of its quality, as a share of the questions.
+        """
+        cost, got, wanted = (part.sum() - part for part in self._by_unit)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            quality = got / wanted.where(wanted > 0)
+            change = cost[name] / cost[self.base] - 1
+        frame = pd.DataFrame({"change": change, "loss": quality[self.base] - quality[name]})
+        return frame.loc[cost[self.base].sort_values(kind="stable").index]
+
+    @cached_property
     def candidates(self) -> dict[str, Point]:
-        """Points of the strategies that break no more than the whole history."""
-        return {name: point for name, point in self.points.items() if name not in self.broken}
+        """Points of the strategies that are judged: those that break nothing and are not in doubt."""
+        out = {*self.broken, *self.doubts}
+        return {name: point for name, point in self.points.items() if name not in out}
 
     @cached_property
     def best(self) -> list[str]:
-        """The strategies worth choosing, the most expensive first: a gain within its interval is none."""
-        points = self.candidates
-
-        def is_better(name: str, other: str) -> bool:
-            shown = self.gain(name, other).shown
-            # One conversation has no interval.
-            return points[name].quality > points[other].quality if isinstance(shown, Missing) else shown.low > 0
-
-        return beyond_noise(points, is_better)
+        """The frontier of the candidates, the most expensive first."""
+        return frontier(self.candidates)
 
     @cached_property
     def beaten_by(self) -> Mapping[str, str]:
-        """Map from each candidate that is not worth choosing to the best one that costs no more."""
-        points, best = self.candidates, self.best
-        cheaper = {name: [other for other in best if points[other].cost <= points[name].cost] for name in points}
-        quality = {name: point.quality for name, point in points.items()}
-        return {name: max(others, key=quality.__getitem__) for name, others in cheaper.items() if name not in best}
+        """Map from each candidate that another one beats to the best of those."""
+        return {
+            name: max(others, key=lambda other: self.points[other].quality)
+            for name, others in dominators(self.candidates).items()
+        }
+
+    def choice(self, points: float) -> str:
+        """Return the cheapest of the frontier that lost at most so many points of quality here; else the base."""
+        base = self.points[self.base]
+        gains = (name for name in self.best if self.points[name].cost < base.cost or self.points[name].dominates(base))
+        good = [name for name in gains if self.points[name].quality >= base.quality - points / 100 - _ROUNDING]
+        return min(good, key=lambda name: self.points[name].cost, default=self.base)
+
+    @property
+    def losses(self) -> list[float]:
+        """Points of quality that the table of choices has rows for: LOSSES, and what the reader accepts."""
+        return sorted({*LOSSES, self.results.lose})
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether the base and another strategy have a place."""
+        return self.base in self.points and len(self.points) > 1
+
+    @property
+    def shipped(self) -> str | None:
+        """The strategy to use; None where that is the base, and where there are too few units to choose."""
+        if not self.is_comparable or self.units < FEWEST:
+            return None
+        chosen = self.choice(self.results.lose)
+        return None if chosen == self.base else chosen
+
+    @cached_property
+    def places(self) -> Mapping[str, Place]:
+        """The one place of each strategy: everything that is shown follows it."""
+        chosen = [self.shipped or self.base] if self.is_comparable and self.units >= FEWEST else []
+        names_of: dict[Place, Collection[str]] = {
+            "chosen": chosen,
+            "bound": BOUNDS,
+            "broken": self.broken,
+            "doubtful": self.doubts,
+            "frontier": self.best,
+            "beaten": self.candidates,
+            "unknown": self.results.strategies,
+        }
+        return {name: next(of for of in names_of if name in names_of[of]) for name in self.results.strategies}
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the strategy to use surely loses no more than accepted elsewhere: at 95 %, one-sided."""
+        return self.shipped is not None and self.surely_keeps(self.shipped)
+
+    def surely_keeps(self, name: str) -> bool:
+        """Return whether a strategy's loss of quality surely is within what is accepted: at 95 %, one-sided."""
+        gain = self.gain(name, self.base)
+        # What cannot differ by construction has no interval, and loses nothing.
+        if isinstance(gain.tested, Missing):
+            return gain.tested.why == "fixed"
+        return gain.tested.low >= -self.accepted - _ROUNDING
+
+    @property
+    def nearest(self) -> str | None:
+        """The sound strategy that loses least beyond what is accepted, of those that cost less here; None for none."""
+        base = self.points[self.base]
+        cheaper = {name: of for name, of in self.points.items() if name not in self.broken and of.cost < base.cost}
+        beyond = {name: max(base.quality - of.quality - self.accepted, 0) for name, of in cheaper.items()}
+        return min(cheaper, key=lambda name: (beyond[name], cheaper[name].cost), default=None)
+
+    def but_for(self, names: Collection[str]) -> list[str]:
+        """Return those of some strategies that would be chosen but for what they break, or for doubts: cheapest first.
+
+        They cost less here than what is chosen, and lost no more than accepted.
+        """
+        most, least = self.points[self.shipped or self.base].cost, self.points[self.base].quality - self.accepted
+        points = {name: self.points[name] for name in names if name in self.points}
+        good = [name for name, of in points.items() if of.cost < most and of.quality >= least - _ROUNDING]
+        return sorted(good, key=lambda name: points[name].cost)
 
     def gain(self, name: str, other: str) -> Difference:
         """Return how much better the quality of a strategy is than another's, in pairs of conversations."""
@@ -147,62 +266,20 @@ class RunVerdict:
         units = units_of(after.reset_index(), self.results.run.units)
         return difference_unless_fixed("net_saving", (name, self.base), _change(before, after.used, units))
 
-    @cached_property
-    def sure(self) -> Mapping[str, float]:
-        """Share of resamples in which each candidate is on the frontier of the candidates; NaN if not known."""
-        names = list(self.candidates)
-        return dict(zip(names, how_often(self._resamples(names)).tolist(), strict=True))
-
-    @cached_property
-    def keeps(self) -> Mapping[str, float]:
-        """Share of resamples in which each strategy costs less than the base and loses no more than accepted.
-
-        Empty where the base has no place; NaN with one conversation.
-        """
-        names = list(self.points)
-        if self.base not in names:
-            return {}
-        cost, quality = self._resamples(names)
-        base_cost, base_quality = (part[:, [names.index(self.base)]] for part in (cost, quality))
-        accepted = np.minimum(ACCEPTED, ACCEPTED_PART * base_quality)
-        is_kept = (cost < base_cost) & (quality >= base_quality - accepted - _ROUNDING)
-        shares = is_kept.mean(axis=0) if len(cost) else np.full(len(names), nan)
-        return {name: share for name, share in zip(names, shares.tolist(), strict=True) if name != self.base}
+    def cheaper_in(self, name: str) -> int:
+        """Return in how many conversations a strategy costs less than the base."""
+        return int((self._sums.cost[name] < self._sums.cost[self.base]).sum())
 
     @property
-    def accepted(self) -> float:
-        """Accepted loss of quality, as a share of the questions; ACCEPTED where the base has no place."""
-        base = self.points.get(self.base)
-        return ACCEPTED if base is None else min(ACCEPTED, ACCEPTED_PART * base.quality)
+    def heaviest(self) -> tuple[str, float]:
+        """The independent unit with the largest share of the base's bill, and that share."""
+        cost = self._by_unit.cost[self.base]
+        shares = cost / (cost.sum() or 1.0)
+        return str(shares.idxmax()), float(shares.max())
 
-    @property
-    def crossed(self) -> list[str]:
-        """The strategies that would be shipped but for what they break."""
-        return [name for name in self._fit() if name in self.broken]
-
-    @property
-    def shipped(self) -> str | None:
-        """The strategy to ship; None where no strategy is sure to keep the quality for less."""
-        if self.units < FEWEST:
-            return None
-        points = self.candidates
-        return min((name for name in self._fit() if name in points), key=lambda name: points[name].cost, default=None)
-
-    def _fit(self) -> list[str]:
-        """Return the strategies that are sure to cost less than the base and to keep its quality."""
-        return [name for name, share in self.keeps.items() if share >= SURE and self.is_cheaper(name)]
-
-    @property
-    def nearest(self) -> str | None:
-        """The strategy that comes nearest to being shipped, of those that break nothing; None if none ever is good."""
-        keeps = {name: share for name, share in self.keeps.items() if name not in self.broken and share > 0}
-        return max(keeps, key=keeps.__getitem__, default=None)
-
-    def is_cheaper(self, name: str) -> bool:
-        """Return whether the interval of the bill's change is below zero."""
-        # Where few conversations make up the bill, resamples agree too much: the interval knows how few they are.
-        shown = self.cost_change(name).shown
-        return not isinstance(shown, Missing) and shown.high < 0
+    def conversations_of(self, unit: str) -> list[str]:
+        """Return the conversations of an independent unit."""
+        return [name for name, of in zip(self._sums.cost.index, self._units, strict=True) if of == unit]
 
     @property
     def conversations(self) -> int:
@@ -214,13 +291,13 @@ class RunVerdict:
         """Number of independent units among them."""
         return len(set(self._units))
 
-    @property
+    @cached_property
     def _units(self) -> list[str]:
         return units_of(self._sums.cost.reset_index(), self.results.run.units)
 
-    def _resamples(self, names: Sequence[str]) -> Resamples:
-        tables = (by_unit(part[list(names)].to_numpy(float), self._units) for part in self._sums)
-        return resampled(FrontierSums(*tables))
+    @cached_property
+    def _by_unit(self) -> _Sums:
+        return _Sums(*(part.groupby(self._units, sort=False).sum() for part in self._sums))
 
     @cached_property
     def _sums(self) -> _Sums:
@@ -237,7 +314,7 @@ class RunVerdict:
 
 
 class _Sums(NamedTuple):
-    """A row for each conversation and a column for each strategy."""
+    """A row for each conversation or unit, and a column for each strategy."""
 
     cost: pd.DataFrame
     got: pd.DataFrame
@@ -314,6 +391,12 @@ class MeasuredQuality:
     """By strategy, over the conversations that all of them finished."""
     sums: pd.DataFrame
     """Parts of the shares: conversation, strategy, got, wanted."""
+    bounds: Mapping[str, Value] = field(default_factory=dict)
+    """Of last_turn, which has no memory, and evidence_only, which has the evidence alone: no strategies."""
+    failed: tuple[str, ...] = ()
+    """Answer models none of whose answers counts."""
+    graded: AnswerFigures | None = None
+    """The answers that it is the share of right ones of."""
 
     @property
     def name(self) -> str:
@@ -324,56 +407,78 @@ class MeasuredQuality:
 def quality(results: Results) -> MeasuredQuality:
     """Return the best measure of quality that the run has: the nearest to a right answer.
 
-    That is the share of right answers, else context recall, else grounding recall, which every run has.
+    That is the share of right answers, else context recall, else grounding recall, which every run has. Answers that
+    are fewer from the evidence alone than from the whole history say nothing of what a strategy leaves out: not used.
     """
     summary, names = results.summary, results.strategies
-    if (answers := summary.answers) is not None and answers.figures:
-        best = answers.figures[0]
+    stored = () if summary.answers is None else summary.answers.figures
+    failed = tuple(dict.fromkeys(of.answerer for of in stored if not of.is_answered and of.answerer != USUAL[0]))
+    for of in (of for of in stored if of.is_answered):
+        shares = {each.strategy: each.correct for each in of.strategies if each.in_pairs}
+        bounds = {name: shares[name] for name in BOUNDS if name in shares}
+        whole, ceiling = (shares.get(name, Missing("undefined")) for name in (WHOLE, CEILING))
+        if not isinstance(whole, Missing) and not isinstance(ceiling, Missing) and ceiling < whole:
+            continue
         apart = Missing("undefined", "too little of it is graded to be compared")
-        shares = {of.strategy: of.correct if of.in_pairs else apart for of in best.strategies}
-        values = {name: shares.get(name, Missing("undefined", "nothing was answered")) for name in names}
-        if not all(isinstance(value, Missing) for value in values.values()):
-            who = best.answerer + " (the extractive baseline)" * (best.answerer == USUAL[0])
-            text = about("quality_answers", answerer=who, grader=best.grader)
-            return MeasuredQuality("answer_quality", text, values, best.counts[best.counts.strategy.isin(names)])
+        values = {name: shares.get(name, apart) for name in names}
+        who = of.answerer + " (the extractive baseline)" * (of.answerer == USUAL[0])
+        text = about("quality_answers", answerer=who, grader=of.grader)
+        sums = of.counts[of.counts.strategy.isin(names)]
+        return MeasuredQuality("answer_quality", text, values, sums, bounds, failed, of)
     if (probes := summary.probes) is not None and probes.compared:
         known = {name: figures["context_recall"] for name, figures in probes.strategies.items()}
         values = {name: known.get(name, Missing("undefined", "nothing was sent for any probe")) for name in names}
         sums = sums_of("context_recall", evidence_rows(results.run, summary.uneven, probes.strategies))
-        return MeasuredQuality("context_recall", about("quality_recall"), values, sums)
+        bounds = {name: figures["context_recall"] for name, figures in probes.bounds.items()}
+        return MeasuredQuality("context_recall", about("quality_recall"), values, sums, bounds, failed)
     values = {name: figures["grounding"] for name, figures in summary.strategies.items()}
-    return MeasuredQuality("grounding", about("quality_grounding"), values, sums_of("grounding", results.common))
+    sums = sums_of("grounding", results.common)
+    return MeasuredQuality("grounding", about("quality_grounding"), values, sums, failed=failed)
+
+
+_ORDER: tuple[Place, ...] = ("chosen", "frontier", "beaten", "doubtful", "unknown", "bound", "broken")
 
 
 def in_order(verdict: RunVerdict) -> list[str]:
-    """Return the strategy to ship, then the others from cheap to dear, and last what breaks."""
+    """Return the strategies as tables have them: the chosen one, the other sound ones by cost, bounds, what breaks."""
+    costs = {name: np.nan_to_num(verdict.cost(name), nan=np.inf) for name in verdict.places}
+    sound = ("frontier", "beaten", "doubtful")
 
-    costs = {name: np.nan_to_num(verdict.cost(name), nan=np.inf) for name in verdict.results.strategies}
-    return sorted(costs, key=lambda name: (name != verdict.shipped, name in verdict.broken, costs[name]))
+    def rank(name: str) -> tuple[int, float]:
+        place = verdict.places[name]
+        return _ORDER.index("frontier" if place in sound else place), costs[name]
+
+    return sorted(costs, key=rank)
 
 
 def as_json(verdict: RunVerdict) -> dict[str, Any]:
     """Return the exact figures of the verdict."""
+    others = [name for name in verdict.points if name != verdict.base] if verdict.base in verdict.points else []
     strategies = {
         name: {
             **verdict.points[name]._asdict(),
-            "keeps": share,
+            "cheaper_in": verdict.cheaper_in(name),
             "cost_change": verdict.cost_change(name),
             "token_change": verdict.token_change(name),
             "quality_gain": verdict.gain(name, verdict.base),
         }
-        for name, share in verdict.keeps.items()
+        for name in others
     }
+    heaviest = verdict.heaviest if others else None
     figures: dict[str, Any] = exact(
         {
             "ship": verdict.shipped,
+            "sure": verdict.is_sure,
             "model": verdict.model,
             "quality": verdict.quality.name,
             "conversations": verdict.conversations,
             "independent_units": verdict.units,
+            "heaviest": heaviest and {"unit": heaviest[0], "share": heaviest[1]},
             "accepted_loss": verdict.accepted,
-            "sure_enough": SURE,
+            "choices": {f"{points:g}": verdict.choice(points) for points in verdict.losses} if others else {},
+            "places": verdict.places,
             "frontier": verdict.best,
+            "doubts": verdict.doubts,
             "breaks": verdict.broken,
             "strategies": strategies,
         }

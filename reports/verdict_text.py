@@ -1,4 +1,4 @@
-"""Say in words and in one table what the verdict on a run is: what to ship, how sure that is, the five measures.
+"""Say in words and in tables what the verdict on a run is: the decision, what happened here, what to expect elsewhere.
 
 A run of the embedded traps has another table in its place. A trap is a small conversation that breaks context libraries
 for one reason: what a strategy saves on it means nothing.
@@ -7,16 +7,22 @@ for one reason: what a strategy saves on it means nothing.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib import resources
 from math import isnan, nan
+from typing import Any
 
 from ctxbench.harness.answers.store import USUAL
+from ctxbench.harness.bill import OWN_MODELS
 from ctxbench.harness.folder.names import short_names
 from ctxbench.harness.graders.profiles import Profiles
-from ctxbench.metrics.frontier import DRAWS
 from ctxbench.metrics.statistics.comparison import Difference
-from ctxbench.metrics.statistics.intervals import Ends
+from ctxbench.metrics.statistics.intervals import FEWEST, HEAVIEST, Ends
 from ctxbench.metrics.value import Missing
+from ctxbench.scenarios.errors import SpecError
+from ctxbench.scenarios.spec import calls as stages_of
 
 from .calibration import interval
 from .render import (
@@ -35,7 +41,7 @@ from .render import (
     table_of,
 )
 from .results import Results, by_conversation
-from .verdict import FEWEST, SURE, WHOLE, RunVerdict, faults, in_order
+from .verdict import WHOLE, RunVerdict, faults, in_order
 
 MOST_ROWS = 12
 """Strategies of a table up to which those that break something have a row of figures as well."""
@@ -46,43 +52,154 @@ _NAME = 32
 _OF_SOME = ("compression_ratio", "lru_k_hit_rate")
 
 
+def first_screen(verdict: RunVerdict, more: str = "") -> list[Table]:
+    """Return the verdict on a run: the decision, the choice for each loss, and the five measures of each strategy."""
+    choices = [choices_table(verdict)] if verdict.is_comparable else []
+    return [answer(verdict, more), *choices, five_measures(verdict)]
+
+
 def answer(verdict: RunVerdict, more: str = "") -> Table:
-    """Return in at most 12 lines which strategy to ship, what it saves, loses and breaks, and how sure that is.
+    """Return the decision with what happened here, in at most 12 lines: its price, who dominates, what to expect.
 
     The last line says how to see `more`: by default the command.
     """
-    shipped, is_comparable = verdict.shipped, WHOLE in verdict.points and len(verdict.points) > 1
-    title = f"Ship {shipped}" if shipped else "Keep the whole history" if is_comparable else "No verdict"
     more = more or f"ctxbench report {shlex.quote(verdict.results.run.name)} --all"
-    lines = _answer(verdict) if is_comparable else [("why", _why_no_verdict(verdict))]
-    recorded = recorded_with(verdict)
-    of_recording = [("recorded", recorded)] * bool(recorded)
+    lines = _answer(verdict) if verdict.is_comparable else [("why", _why_no_verdict(verdict))]
+    recorded = [("recorded", text)] if (text := recorded_with(verdict)) else []
     last = ("next", f"everything else: {more}")
-    return Table(title, ("", ""), (*lines, *_measured_by(verdict), *of_recording, last), prose=True)
+    return Table(headline(verdict), ("", ""), (*lines, *_measured_by(verdict), *recorded, last), prose=True)
+
+
+def headline(verdict: RunVerdict) -> str:
+    """Return the decision in one sentence, with what it saved here."""
+    if not verdict.is_comparable:
+        return "No verdict"
+    billed = f"; billed under {verdict.model}{guess(verdict)}" if guess(verdict) else ""
+    if verdict.units < FEWEST:
+        return f"No recommendation: {too_few(verdict)}{billed}"
+    if (name := verdict.shipped) is not None:
+        return f"{'Use' if verdict.is_sure else 'Try'} {name}: {here(verdict, name)}{billed}"
+    why = about("verdict_keep", points=points_in_words(verdict.results.lose))
+    if doubtful := verdict.but_for(verdict.doubts):
+        unit = verdict.doubts[doubtful[0]].unit
+        rests = f"rests on {unit_words(verdict, unit)}" if unit else "may be nothing elsewhere"
+        why = f"what {doubtful[0]} saves here {rests}"
+    return f"Keep {'the whole history' if verdict.base == WHOLE else verdict.base}: {why}{billed}"
+
+
+def here(verdict: RunVerdict, name: str) -> str:
+    """Return what a strategy cost here and in how many conversations it got cheaper: what happened, exactly."""
+    cost, base = verdict.points[name].cost, verdict.points[verdict.base].cost
+    change = f" ({'+' * (cost > base)}{percent(cost / base - 1)})" if base else ""
+    cheaper, whole = verdict.cheaper_in(name), count(verdict.conversations, "conversation")
+    return f"{dollars(cost)} instead of {dollars(base)} here{change}, cheaper in {cheaper:,} of {whole}"
 
 
 def _answer(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
     """Yield lines of a label and a text."""
-    if (name := verdict.shipped) is not None:
-        yield from _figures(verdict, name)
-        yield "breaks", "nothing that the whole history does not break"
-        yield "how sure", how_sure(verdict, name)
-    else:
-        nothing = about("verdict_nothing", sure=100 * SURE, accepted=accepted_points(verdict))
-        yield "why", too_few(verdict) if verdict.units < FEWEST else nothing
-        if (nearest := verdict.nearest) is not None:
-            yield "nearest", f"{nearest}: {how_sure(verdict, nearest)}"
-            yield from _figures(verdict, nearest)
-            yield "do", about("verdict_do")
-        if idle := _idle(verdict):
-            yield "short", idle
-    if crossed := verdict.crossed:
-        yield "not", f"{', '.join(crossed)}: would do but for what {'it breaks' if len(crossed) == 1 else 'they break'}"
+    doubtful = verdict.but_for(verdict.doubts) if verdict.units >= FEWEST else []
+    name = verdict.shipped or verdict.nearest
+    if name is not None and name != verdict.shipped and name not in doubtful:
+        yield "nearest", f"{name}: {here(verdict, name)}"
+    for other in doubtful[:2]:
+        yield "doubtful", f"{other}: {_doubt(verdict, other)}"
+    if name is not None:
+        before, after = (percent(verdict.points[of].quality) for of in (verdict.base, name))
+        gain = f"{_signed(_gain(verdict, name))} points"
+        yield "quality", f"{verdict.quality.name} {after} instead of {before}: {gain}"
+    unit, share = verdict.heaviest
+    if share > HEAVIEST:
+        is_told = name is None or verdict.units < 2 or (name in doubtful and verdict.doubts[name].unit == unit)
+        left = "" if is_told else f"; without it {name} costs {_without(verdict, str(name), unit)}"
+        yield "largest", f"{unit_words(verdict, unit)}: {percent(share)} of the bill{left}"
+    # At the smallest loss for which there is another choice.
+    choices = (verdict.choice(points) for points in verdict.losses if points < verdict.results.lose)
+    careful = next((other for other in choices if other not in (verdict.base, name)), None)
+    if verdict.shipped is not None and careful is not None:
+        yield "more careful", f"{careful}: {here(verdict, careful)}; {_signed(_gain(verdict, careful))} points"
+    if name is not None:
+        yield "elsewhere", how_sure(verdict, name)
+    if crossed := verdict.but_for(verdict.broken):
+        yield "broken", f"{', '.join(crossed)}: would do but for what breaks"
+    if idle := _idle(verdict):
+        yield "short", idle
+    if verdict.shipped is not None and (have := how_to_have(verdict.shipped)):
+        yield "what it is", have
+
+
+def _gain(verdict: RunVerdict, name: str) -> float:
+    return verdict.points[name].quality - verdict.points[verdict.base].quality
+
+
+def _without(verdict: RunVerdict, name: str, unit: str) -> str:
+    """Return what a strategy costs and loses without an independent unit, in words."""
+    change, loss = map(float, verdict.without_each(name).loc[unit])
+    return f"{_expected(Ends(change, change))}" + ("" if isnan(loss) else f", {_signed(-loss)} points")
+
+
+def unit_words(verdict: RunVerdict, unit: str) -> str:
+    """Return an independent unit in words: one conversation, or several that are one."""
+    first, *others = verdict.conversations_of(unit)
+    return f"{len(others) + 1:,} conversations that are one unit, {first} …" if others else f"one conversation, {first}"
+
+
+def _doubt(verdict: RunVerdict, name: str) -> str:
+    """Return why a strategy that was cheaper here is not chosen."""
+    doubt = verdict.doubts[name]
+    if not doubt.unit:
+        return f"{here(verdict, name)}; {doubt.words}"
+    unit = unit_words(verdict, doubt.unit)
+    return f"{here(verdict, name)}; {doubt.words} {unit}: without it {_without(verdict, name, doubt.unit)}"
+
+
+def why_placed(verdict: RunVerdict, name: str) -> str:
+    """Return why a strategy has its place: what it breaks, why it is doubted, or what beats it; else empty."""
+    match verdict.places[name]:
+        case "broken":
+            return "; ".join(verdict.broken[name])
+        case "doubtful":
+            return _doubt(verdict, name)
+        case "beaten":
+            return f"{verdict.beaten_by[name]} costs no more and is no worse"
+    return ""
+
+
+def how_to_have(name: str) -> str:
+    """Return what each stage of a strategy does, and what to call in LangChain or at the provider to have it."""
+    try:
+        stages = dict.fromkeys(call.name for call in stages_of(name, "strategy"))
+    except SpecError:  # a strategy of the user's own file
+        return ""
+    have = _have()
+    return ". ".join(f"{stage}: {have.get(stage, f'see ctxbench list strategies {stage}')}" for stage in stages)
+
+
+@cache
+def _have() -> Mapping[str, str]:
+    return tomllib.loads(resources.files(__package__).joinpath("have.toml").read_text("utf-8"))
+
+
+def choices_table(verdict: RunVerdict) -> Table:
+    """Return the strategy to choose for each loss of quality that a reader may accept, and what it saved here."""
+    base = verdict.points[verdict.base]
+    short = short_names([verdict.choice(points) for points in verdict.losses], _NAME)
+
+    def row(points: float) -> tuple[str, ...]:
+        name = verdict.choice(points)
+        cost, mark = verdict.points[name].cost, " (--lose)" * (points == verdict.results.lose)
+        saved = percent(1 - cost / base.cost) if base.cost else "–"
+        label = f"{points_in_words(points)}{mark}"
+        return label, short[name], dollars(cost), saved, _signed(_gain(verdict, name))
+
+    heads = ("if you accept to lose", "choose", "cost", "saves", "points")
+    return Table("What to choose, and what it saves", heads, tuple(map(row, verdict.losses)), names=2, page=True)
 
 
 def _idle(verdict: RunVerdict) -> str:
     """Return how many strategies had nothing to do, if those are more than half; more of the same would not help."""
     strategies = verdict.results.summary.strategies
+    if WHOLE not in strategies:
+        return ""
     whole = strategies[WHOLE]["tokens_sent"]
     others = [name for name in strategies if name != WHOLE]
     idle = [name for name in others if strategies[name]["tokens_sent"] == whole]
@@ -91,37 +208,41 @@ def _idle(verdict: RunVerdict) -> str:
     return about("verdict_idle", idle=len(idle), others=count(len(others), "other strategy", "other strategies"))
 
 
-def accepted_points(verdict: RunVerdict) -> str:
-    """Return the accepted loss in words: 5 points, or 2.1 points."""
-    return f"{100 * verdict.accepted:.1f}".removesuffix(".0") + " points"
-
-
-def _figures(verdict: RunVerdict, name: str) -> Iterator[tuple[str, str]]:
-    """Yield what a strategy saves, and what it loses."""
-    points = verdict.points
-    costs = f"{dollars(points[name].cost)} instead of {dollars(points[WHOLE].cost)}"
-    yield "saves", f"{less(verdict.cost_change(name))} of the bill under {verdict.model}: {costs}"
-    yield "", f"{less(verdict.token_change(name))} of the tokens, its own model calls included"
-    of = f"{percent(points[name].quality)}, of the whole history {percent(points[WHOLE].quality)}"
-    yield "quality", f"{verdict.quality.name}: {of}: {points_of(verdict.gain(name, WHOLE))}"
+def points_in_words(points: float) -> str:
+    """Return a number of points of quality: 1 point, 2.5 points."""
+    return f"{points:g} {'point' if points == 1 else 'points'}"
 
 
 def how_sure(verdict: RunVerdict, name: str) -> str:
-    """Return in how many resamples a strategy costs less than the base and loses no more than accepted."""
-    share, drawn = verdict.keeps[name], sample(verdict.conversations, verdict.units)
-    # With a digit more where it would read as enough and is not.
-    kept = f"{100 * share:.2f} %" if share < SURE and percent(share) == percent(SURE) else percent(share)
-    words = f"cheaper, and at most {accepted_points(verdict)} worse, in {kept} of {DRAWS:,} resamples of {drawn}"
-    if share < SURE or verdict.is_cheaper(name):
-        return words
-    return f"{words}, but few of these decide that: it saves {less(verdict.cost_change(name))}"
+    """Return what to expect of other conversations: intervals, or where they cannot be had the range over units."""
+    change, gain = verdict.cost_change(name), verdict.gain(name, verdict.base)
+    drawn = sample(verdict.conversations, verdict.units)
+    if isinstance(change.shown, Missing):
+        cost = f"{_expected(change.across)} cost" if isinstance(change.across, Ends) else "any cost"
+        quality = f" and {_points(gain.across)} points" if isinstance(gain.across, Ends) else ""
+        return about("verdict_range", why=change.shown.detail, cost=cost, quality=quality)
+    shown = gain.shown if isinstance(gain.shown, Ends) else gain.across
+    points = "" if isinstance(shown, Missing) else f" and {_points(shown)} points of quality"
+    more = "" if verdict.surely_keeps(name) else f"; more than {points_in_words(verdict.results.lose)} may be lost"
+    return about("verdict_expect", cost=_expected(change.shown), points=points, drawn=drawn, more=more)
+
+
+def _expected(ends: Ends) -> str:
+    """Return a range of relative changes as more or less: 46.0 to 68.0 % less, 5.0 % less to 31.0 % more."""
+    low, high = ends
+    if low < 0 < high:
+        return f"{percent(-low)} less to {percent(high)} more"
+    near, far = sorted(map(abs, ends))
+    size = percent(far) if near == far else shares(near, far)
+    return f"{size} {'less' if low < 0 else 'more'}"
 
 
 def too_few(verdict: RunVerdict) -> str:
-    """Return why so few conversations can make nothing sure."""
+    """Return why so few conversations say too little of others."""
     conversations, units = verdict.conversations, verdict.units
-    of = "" if units == conversations else f"they are {count(units, 'independent unit')}, and "
-    return f"{count(conversations, 'conversation')} can make nothing sure: {of}it takes {FEWEST} or more"
+    of = "" if units == conversations else f" ({count(units, 'independent unit')})"
+    are = "is" if conversations == 1 else "are"
+    return f"{count(conversations, 'conversation')}{of} {are} too few to say what others would cost; it takes {FEWEST}"
 
 
 def _why_no_verdict(verdict: RunVerdict) -> str:
@@ -130,7 +251,7 @@ def _why_no_verdict(verdict: RunVerdict) -> str:
         return f"the whole history was not run: add --strategy {WHOLE}"
     if len(results.strategies) < 2:
         return "there is one strategy: add others with --strategy"
-    if list(verdict.points) == [WHOLE]:
+    if list(verdict.points) == [verdict.base]:
         return "no other strategy can be compared with the whole history: see the tables below"
     if why := reasons(value for value in verdict.values.values() if isinstance(value, Missing)):
         return f"{verdict.quality.name} is not known. {why}"
@@ -138,33 +259,52 @@ def _why_no_verdict(verdict: RunVerdict) -> str:
 
 
 def recorded_with(verdict: RunVerdict) -> str:
-    """Return which models were recorded, and how many tokens they count for ours; empty where that is not known."""
-    calls, model = verdict.results.summary.recorded, verdict.model
+    """Return which models were recorded, with their shares of all calls, and which one is billed; empty without any."""
+    summary, model = verdict.results.summary, verdict.model
+    calls, whole = summary.recorded, summary.calls
     if not calls:
         return ""
-    shares = {name: f" ({percent(number / sum(calls.values()))})" for name, number in calls.items()}
-    named = [name + share * (len(calls) > 1) for name, share in shares.items()][:_MODELS_NAMED]
-    shown = "with " + ", ".join(named + [f"{len(calls) - _MODELS_NAMED} more"] * (len(calls) > _MODELS_NAMED))
+    rest = list(calls.values())[_MODELS_NAMED:]
+    shown = [*list(calls.items())[:_MODELS_NAMED], (f"{len(rest)} more", sum(rest))]
+    shown = [row for row in (*shown, ("without a model's name", whole - sum(calls.values()))) if row[1]]
+    named = ", ".join(name + f" ({percent(number / whole)})" * (len(shown) > 1) for name, number in shown)
+    if model == OWN_MODELS:
+        unpriced = [name for name in calls if verdict.results.prices.tariff(name) is None]
+        but = f"; no price is known of {', '.join(unpriced)}: under the first that has one" if unpriced else ""
+        return f"recorded with {named}; each billed under its own{but}"
     if model not in calls:
-        return f"{shown}; billed under {model}"
+        return f"recorded with {named}; billed under {model}{guess(verdict)}"
+    also = "and" if len(shown) == 1 else f"{named}; all"
     factors = verdict.results.billed.factors[model]
     is_ours = factors.family is not None or factors.prompt == 1
-    return shown if is_ours else f"{shown}; {model} counted {factors.prompt:.2f} tokens for each of ours"
+    text = f"recorded with {also} billed under {model}"
+    return text if is_ours else f"{text}, which counted {factors.prompt:.2f} tokens for each of ours"
+
+
+def guess(verdict: RunVerdict) -> str:
+    """Return the words that the billed model is a guess, where nobody named it; empty elsewhere."""
+    summary, model = verdict.results.summary, verdict.model
+    if verdict.results.named or model == OWN_MODELS or model in summary.recorded:
+        return ""
+    why = "no price of it is known" if summary.recorded else "no recording names its model"
+    return f", a guess: {why} (-m MODEL)"
 
 
 def _measured_by(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
-    """Yield who answered and who graded, and how far that agrees with people."""
-    answers = verdict.results.summary.answers
-    if verdict.quality.metric != "answer_quality" or answers is None:
-        yield "measured by", f"{verdict.quality.name}: {verdict.quality.about}"
-        return
-    graded = answers.figures[0]
-    is_baseline = graded.answerer == USUAL[0]
-    who = "the extractive baseline, which is no language model" if is_baseline else graded.answerer
-    profiles = (quote.profile for quote in Profiles().of(graded.grader)[:2])
-    kappas = ", ".join(f"{interval(profile.quoted.kappa)} on {profile.set}" for profile in profiles)
-    agreement = f"kappa with people {kappas}" if kappas else "its agreement with people is not known"
-    yield "answered by", f"{who}; graded by {graded.grader}: {agreement}"
+    """Yield what quality is, who answered and who graded, and how far that agrees with people."""
+    quality = verdict.quality
+    if quality.graded is None:
+        yield "measured by", f"{quality.name}: {quality.about}"
+    else:
+        graded = quality.graded
+        is_baseline = graded.answerer == USUAL[0]
+        who = "the extractive baseline, which is no language model" if is_baseline else graded.answerer
+        profiles = (quote.profile for quote in Profiles().of(graded.grader)[:2])
+        kappas = ", ".join(f"{interval(profile.quoted.kappa)} on {profile.set}" for profile in profiles)
+        agreement = f"kappa with people {kappas}" if kappas else "its agreement with people is not known"
+        yield "answered by", f"{who}; graded by {graded.grader}: {agreement}"
+    if quality.failed:
+        yield "", f"{', '.join(quality.failed)}: none of its answers counts (--all shows why)"
 
 
 def five_measures(verdict: RunVerdict) -> Table:
@@ -181,19 +321,20 @@ def five_measures(verdict: RunVerdict) -> Table:
 
     shown = in_order(verdict)
     if len(shown) > MOST_ROWS:
-        sound = [name for name in shown if name not in verdict.broken or name in verdict.crossed]
+        crossed = verdict.but_for(verdict.broken) if verdict.is_comparable else []
+        sound = [name for name in shown if name not in verdict.broken or name in crossed]
         common = set().union(*map(measured, sound))
         shown = [name for name in shown if name in sound or measured(name) - common]
     names = short_names(shown, _NAME)
     bills = {str(row.strategy): row for row in results.totals.itertuples() if row.model == model}
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             **summary.strategies[name],
             "strategy": name,
             "cost_saved": bills[name].saved_against_none if name in bills else nan,
             "hit_rate": bills[name].hit_rate if name in bills else nan,
             "quality": verdict.values[name],
-            "gain": verdict.gain(name, WHOLE).shown if {name, WHOLE} <= points.keys() and name != WHOLE else None,
+            "gain": verdict.gain(name, WHOLE) if {name, WHOLE} <= points.keys() and name != WHOLE else None,
         }
         for name in shown
     ]
@@ -202,14 +343,14 @@ def five_measures(verdict: RunVerdict) -> Table:
         return "–" if isnan(value) else percent(value)
 
     columns = (
-        Column("strategy", "strategy", lambda name: f"{CROSS} " * (name in verdict.broken) + names[name]),
+        Column("strategy", "strategy", lambda name: _marked(verdict, name, names[name])),
         *library_column(summary.manifest.libraries(), shown),
         metric_column("net_saving"),
         Column("cost saved", "cost_saved", share),
         Column("cache hit rate", "hit_rate", share),
         *map(metric_column, _OF_SOME),
         Column(verdict.quality.name, "quality", percent),
-        Column("points more, 95 %", "gain", lambda ends: "–" if ends is None else _points(ends)),
+        Column("points more, 95 %", "gain", lambda gain: "–" if gain is None else gain_range(gain)),
     )
     subagents = f"{summary.subagents:,} of them of subagents, " if summary.subagents else ""
     title = (
@@ -217,6 +358,8 @@ def five_measures(verdict: RunVerdict) -> Table:
         f"{count(summary.calls, 'model call')}, billed under {model}"
     )
     notes = [about("verdict_measures")]
+    if any(row["gain"] is not None and isinstance(row["gain"].shown, Missing) for row in rows):
+        notes.append(about("verdict_across"))
     if verdict.broken:
         # The names of the broken strategies by what they break, and in how many calls.
         short, by_reason = short_names(verdict.broken, _NAME), dict[str, list[str]]()
@@ -228,20 +371,46 @@ def five_measures(verdict: RunVerdict) -> Table:
     return table_of(title, columns, rows, [*notes, *results.sampling_notes], page=True)
 
 
+def _marked(verdict: RunVerdict, name: str, short: str) -> str:
+    """Return a strategy's name with a cross where it breaks something, and with its place where it is no strategy."""
+    place = verdict.places[name]
+    return f"{CROSS} " * (place == "broken") + short + " (bound)" * (place == "bound")
+
+
+def gain_range(gain: Difference) -> str:
+    """Return the interval of a gain in points; where it has none, the range over units in brackets."""
+    if isinstance(gain.shown, Missing) and isinstance(gain.across, Ends):
+        return f"[{_points(gain.across)}]"
+    return _points(gain.shown)
+
+
+def tags(verdict: RunVerdict) -> dict[str, str]:
+    """Return the verdict as the tags of a tracker: those of the run, and under `place/STRATEGY` each one's place.
+
+    There is none on a run of traps.
+    """
+    if is_traps(verdict.results):
+        return {}
+    chosen = {"choice": verdict.shipped} if verdict.shipped else {}
+    of_run = {"verdict": headline(verdict), "accepted_loss": points_in_words(verdict.results.lose), **chosen}
+    of_run["quality"] = verdict.quality.metric
+    return of_run | {f"place/{name}": place for name, place in verdict.places.items()}
+
+
 def less(change: Difference) -> str:
     """Return a relative change as what is saved, with its interval: 76.7 % (65.0 to 83.4 %)."""
     if isinstance(change.value, Missing):
         return f"({change.value.why})"
-    ends = "" if isinstance(change.shown, Missing) else f" ({shares(-change.shown.high, -change.shown.low)})"
-    return f"{percent(-change.value)}{ends}"
+    low, high = (0.0, 0.0) if isinstance(change.shown, Missing) else (-change.shown.high, -change.shown.low)
+    return percent(-change.value) + f" ({shares(low, high)})" * (percent(low) != percent(high))
 
 
 def points_of(change: Difference) -> str:
     """Return a difference of shares in points, with its interval."""
     if isinstance(change.value, Missing):
         return f"({change.value.why})"
-    ends = "" if isinstance(change.shown, Missing) else f" ({_points(change.shown)})"
-    return f"{_signed(change.value)} points{ends}"
+    low, high = (0.0, 0.0) if isinstance(change.shown, Missing) else change.shown
+    return f"{_signed(change.value)} points" + f" ({_signed(low)} to {_signed(high)})" * (_signed(low) != _signed(high))
 
 
 def _points(ends: Ends | Missing) -> str:

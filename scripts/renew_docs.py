@@ -121,9 +121,14 @@ def verdict(measured: Printed) -> Iterator[str]:
     yield from ("```text", *cut(measured.bench), "```")
 
 
+HEADLINES = ("Use ", "Try ", "Keep ", "No recommendation", "Ship ")
+"""How the first line of a verdict begins."""
+
+
 def cut(lines: Sequence[str]) -> Sequence[str]:
-    """Return the last but one of the blocks that empty lines part, and the next one as far as its first rows."""
-    *_, first, last = (at for at, line in enumerate(lines) if not line)
+    """Return what follows the last empty line before a headline, as far as the first rows of the last table."""
+    empty = [at for at, line in enumerate(lines) if not line]
+    first, last = next(at for at in reversed(empty) if "".join(lines[at + 1 : at + 2]).startswith(HEADLINES)), empty[-1]
     head = next(at for at in range(last, len(lines)) if lines[at].startswith("strategy"))
     return lines[first + 1 : head + 1 + ROWS]
 

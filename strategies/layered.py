@@ -155,6 +155,7 @@ class Layered(RecallSettings):
     ) -> tuple[list[LayerHit], bool]:
         """Return the best items of both parts, best first, equal ones the later first, and if the embedder answered."""
         weights = {"working": self.working, "short": self.short, "long": self.long}
+        by_meaning, by_words = searches
         items = [*parts[0].items, *parts[1].items]
         columns = np.concatenate([part.columns.all for part in parts])
         tiers, vectors, words = columns.T
@@ -169,9 +170,9 @@ class Layered(RecallSettings):
 
         cosines: Scores | None = None
         try:
-            by_vectors = [places for tier, places in inside.items() if tier != "working"]
-            take(searches[0], vectors, np.concatenate([nowhere, *by_vectors]))
-            cosines = searches[0].scores(query)
+            below = [places for tier, places in inside.items() if tier != "working"]
+            take(by_meaning, vectors, np.concatenate([nowhere, *below]))
+            cosines = by_meaning.scores(query)
         except ModelError as error:
             services.record(Failed("embedding", str(error), "ranked by words in common"))
         hits: list[tuple[int, LayerHit]] = []
@@ -182,8 +183,8 @@ class Layered(RecallSettings):
             elif tier == "working" and self.search == "document":
                 scores = np.array([float(query.lower() in items[at].memory.text.lower()) for at in places])
             else:
-                take(searches[1], words, places)
-                scores = searches[1].scores(query)[words[places]]
+                take(by_words, words, places)
+                scores = by_words.scores(query)[words[places]]
             weighted = scores * weights[tier]
             for number in best(scores, self.limit):
                 if scores[number] > 0 or tier != "working":

@@ -28,21 +28,9 @@ from ctxbench.strategies.events import Event
 from ..folder.run import Run
 from ..folder.store import read_conversations
 from ..models import Models
-from ..probes.ask import CEILING, FLOOR, questions, replayed
-from ..probes.probe_run import StoredProbe, asked_probes
+from ..probes import CEILING, FLOOR, asked_probes, questions, replayed
 from ..replay import ConversationIndex
-from .store import (
-    Answered,
-    answered_by,
-    answers_of,
-    contexts_of,
-    grades_of,
-    part_paths,
-    read,
-    shards,
-    was_asked,
-    write,
-)
+from .store import Answered, answered_by, answers_of, contexts_of, grades_of, part_paths, read, shards, write
 
 UNKNOWN = "UNKNOWN"
 """Answer of an answerer where the context does not say."""
@@ -96,7 +84,6 @@ class Answerer(Protocol):
 
     def answers(self, questions: Sequence[Question]) -> list[Answer]:
         """Return an answer to each question, in order; all questions are of one conversation."""
-        ...
 
 
 class RunProbes:
@@ -111,27 +98,28 @@ class RunProbes:
         Missing says why a probe has no context.
         """
         for strategy in dict.fromkeys((*self._plan.strategies, FLOOR, CEILING)):
-            probes = asked_probes(self._run, conversation, strategy)
-            yield strategy, {probe.row["number"]: self._question(conversation, strategy, probe) for probe in probes}
-
-    def _question(self, conversation: Conversation, strategy: str, probe: StoredProbe) -> Question | Missing:
-        context = probe.context
-        if context is None:
-            return Missing("undefined", probe.row["failed"])
-        sent = context.messages
-        # From the end, where the question mostly stands. The form puts it last itself, so it is taken out.
-        at = next((at for at in range(len(sent) - 1, -1, -1) if sent[at].id == probe.question.id), len(sent))
-        # Not started yet: only a model that calls a tool of the strategy needs it, and most call none (decision 24).
-        live = partial(Live, conversation, strategy, probe.row["number"], self._models, self._plan.encoding)
-        return Question(
-            conversation.id,
-            probe.probe.question,
-            sent[:at] + sent[at + 1 :] if at < len(sent) else Messages.of(sent),
-            context.tools,
-            probe.row["tokens_sent"],
-            None if context.tools == conversation.tools else live,
-            tuple(tool for tool in context.tools if tool not in conversation.tools),
-        )
+            by_number: dict[int, Question | Missing] = {}
+            for probe in asked_probes(self._run, conversation, strategy):
+                number, context = probe.row["number"], probe.context
+                if context is None:
+                    by_number[number] = Missing("undefined", probe.row["failed"])
+                    continue
+                sent = context.messages
+                # From the end, where the question mostly stands. The form puts it last itself, so it is taken out.
+                at = next((at for at in range(len(sent) - 1, -1, -1) if sent[at].id == probe.question.id), len(sent))
+                # Not started yet: only a model that calls a tool of the strategy needs it, and most call none
+                # (decision 24).
+                live = partial(Live, conversation, strategy, number, self._models, self._plan.encoding)
+                by_number[number] = Question(
+                    conversation.id,
+                    probe.probe.question,
+                    sent[:at] + sent[at + 1 :] if at < len(sent) else Messages.of(sent),
+                    context.tools,
+                    probe.row["tokens_sent"],
+                    None if context.tools == conversation.tools else live,
+                    tuple(tool for tool in context.tools if tool not in conversation.tools),
+                )
+            yield strategy, by_number
 
 
 class Live:
@@ -185,7 +173,7 @@ def answer(
 def answer_offline(folder: Path, shard: int, counter: TokenCounter, models: Models) -> None:
     """Answer a shard extractively and grade it by rules. The other parts must be there; existing answers stay."""
     run, name = Run(folder, shards=(shard,)), f"{shard:05d}"
-    if was_asked(folder, name):
+    if shards(folder, name):
         Part(run, name, Offline(counter), RulesGrader()).make(RunProbes(run, models))
 
 
@@ -198,8 +186,9 @@ class Part:
         self._answers, self._grades = part_paths(run.folder, answerer.name, grader.name, shard)
         self._metadata = answers_of(answerer.name, answerer.identity, contexts_of(run.folder, shard))
         # Read before answers are written: the grades of those that stay are not asked for again.
-        self._stored = [] if again else _rows(self._answers, "answers", self._metadata)
-        self._graded = self._stored and _rows(self._grades, "grades", grades_of(grader.name, self._answers))
+        answers = None if again else read(self._answers, "answers", self._metadata)
+        grades = answers and read(self._grades, "grades", grades_of(grader.name, self._answers))
+        self._stored, self._graded = (Rows() if table is None else table.to_pylist() for table in (answers, grades))
         self.known_answers = _known(self._stored)
         """The probes that are not asked again, with their rows."""
         self.known_grades = {key: row for key, row in _known(self._graded).items() if key in self.known_answers}
@@ -234,16 +223,15 @@ class Part:
             return stored
         rows = Rows()
         for strategy, asked in probes.of(conversation):
-            keys = {number: (conversation.id, strategy, number) for number in asked}
-            new = {number: question for number, question in asked.items() if keys[number] not in known}
-            put = [question for question in new.values() if not isinstance(question, Missing)]
-            answers = iter(self._answerer.answers(put))  # in the order of `new`, which takes them in step
-            made = {
-                number: Answer(question) if isinstance(question, Missing) else next(answers)
-                for number, question in new.items()
-            }
-            for number, key in keys.items():
-                rows.append(_row(conversation, key, made[number]) if number in made else known[key])
+            by_key: dict[Key, Question | Missing] = {(conversation.id, strategy, at): asked[at] for at in asked}
+            new = [question for key, question in by_key.items() if key not in known]
+            answers = iter(self._answerer.answers([each for each in new if not isinstance(each, Missing)]))
+            for key, question in by_key.items():
+                if key in known:
+                    rows.append(known[key])
+                else:  # in the order in which they were asked
+                    made = Answer(question) if isinstance(question, Missing) else next(answers)
+                    rows.append(_row(conversation, key, made))
         return rows
 
     def _grade(self, answers: Rows) -> Rows:
@@ -279,21 +267,16 @@ class Part:
                 continue
             why = "there is no answer to be graded" if row["answer"] is None else _NO_GOLD
             grade = grades.get(key, Missing("undefined", why))
-            if isinstance(grade, Missing):
-                verdict: Row = dict.fromkeys(Grade.__struct_fields__) | {"missing": grade.detail}
-            else:
-                verdict = msgspec.structs.asdict(grade) | {"missing": None}
-            verdict["reply"] = _reply(grade) if key in items and key not in by_rules else None
-            rows.append(dict(zip(("conversation", "strategy", "number"), key, strict=True)) | verdict)
+            row = dict(zip(_KEY, key, strict=True)) | {name: getattr(grade, name, None) for name in _GRADE}
+            row["missing"] = grade.detail if isinstance(grade, Missing) else None
+            row["reply"] = _reply(grade) if key in items and key not in by_rules else None
+            rows.append(row)
         return rows
 
 
 _NO_GOLD = "the recording has no answer to compare with"
-
-
-def _rows(path: Path, table: str, metadata: Mapping[str, str]) -> Rows:
-    stored = read(path, table, metadata)
-    return [] if stored is None else stored.to_pylist()
+_KEY, _GRADE = ("conversation", "strategy", "number"), Grade.__struct_fields__
+_OF_ANSWER = ("support", "rounds", "input_tokens", "output_tokens", "cost")
 
 
 def _known(rows: Rows) -> dict[Key, Row]:
@@ -314,17 +297,16 @@ def _reply(value: object) -> str | None:
 
 def _row(conversation: Conversation, key: Key, answer: Answer) -> Row:
     probe = conversation.probes[key[2]]
-    is_missing = isinstance(answer.text, Missing)
     return {
-        **dict(zip(("conversation", "strategy", "number"), key, strict=True)),
+        **dict(zip(_KEY, key, strict=True)),
         "probe": probe.id,
         "category": probe.category,
         "answerable": probe.answerable,
         "gold": has_gold(probe),
         "reply": _reply(answer.text),
-        "answer": None if is_missing else answer.text,
+        "answer": None if isinstance(answer.text, Missing) else answer.text,
         "missing": answer.text.detail if isinstance(answer.text, Missing) else None,
-        **{name: getattr(answer, name) for name in ("support", "rounds", "input_tokens", "output_tokens", "cost")},
+        **{name: getattr(answer, name) for name in _OF_ANSWER},
         "called": list(answer.called),
         "events": [msgspec.json.encode(event).decode() for event in answer.events],
     }

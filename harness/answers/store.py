@@ -46,15 +46,10 @@ def digest_of(*parts: str | bytes) -> str:
     return digest.hexdigest()
 
 
-def shards(run: Path) -> list[str]:
-    """Return the names of the shards of a run in which probes were asked."""
-    names = sorted(path.stem for path in (run / "probes").glob("*.parquet") if path.stem.isdecimal())
-    return [name for name in names if was_asked(run, name)]
-
-
-def was_asked(run: Path, shard: str) -> bool:
-    """Return whether a shard has probes."""
-    return bool(pq.read_metadata(run / "probes" / f"{shard}.parquet").num_rows)
+def shards(run: Path, shard: str = "*") -> list[str]:
+    """Return the names of the shards of a run, or of the one shard, in which probes were asked."""
+    paths = sorted(path for path in (run / "probes").glob(f"{shard}.parquet") if path.stem.isdecimal())
+    return [path.stem for path in paths if pq.read_metadata(path).num_rows]
 
 
 def contexts_of(run: Path, shard: str) -> str:
@@ -96,11 +91,9 @@ def made_by(path: Path) -> dict[str, str]:
 
 def write(path: Path, table: str, rows: Sequence[Mapping[str, Any]], metadata: Mapping[str, str]) -> None:
     """Write a part, whole or not at all. `metadata` says by whom it is made, and from what."""
-    schema = SCHEMAS[table].with_metadata(dict(metadata))
-    columns = [pa.array([row[field.name] for row in rows], field.type) for field in schema]
+    written = pa.Table.from_pylist(rows, SCHEMAS[table].with_metadata(dict(metadata)))
     with placed(path) as draft:
-        table_of_rows = pa.Table.from_arrays(columns, schema=schema)
-        pq.write_table(table_of_rows, draft, compression="zstd", write_statistics=False, write_page_checksum=True)
+        pq.write_table(written, draft, compression="zstd", write_statistics=False, write_page_checksum=True)
 
 
 def read(path: Path, table: str, metadata: Mapping[str, str]) -> pa.Table | None:

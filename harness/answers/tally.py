@@ -85,13 +85,12 @@ def model_in(grader: str) -> str:
 
 def profile_tally(profile: Profile) -> Tally | None:
     """Return the replies of a grader's model for a set of labelled answers; None for a grader that needs none."""
-    model, missing = model_in(profile.grader), Counter[str]()
-    whys = [why for why in profile.missing if why.startswith(("failed", "unusable"))]
-    for why in whys:
-        missing["failed" if why.startswith("failed") else "unusable"] += profile.missing[why]
-    asked = profile.graded + missing.total()
-    why = whys[0].partition(": ")[2] if whys else ""
-    return Tally("grader", model, asked, profile.graded, missing["failed"], why) if model and asked else None
+    model = model_in(profile.grader)
+    replied = {why: times for why, times in profile.missing.items() if why.startswith(("failed", "unusable"))}
+    failed = sum(times for why, times in replied.items() if why.startswith("failed"))
+    asked = profile.graded + sum(replied.values())
+    why = next(iter(replied), "").partition(": ")[2]
+    return Tally("grader", model, asked, profile.graded, failed, why) if model and asked else None
 
 
 ASKED: dict[str, Role] = {"summary": "summariser", "facts": "summariser", "embedding": "embedder"}

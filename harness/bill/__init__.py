@@ -16,6 +16,10 @@ MODELS = ("claude-sonnet-5", "gpt-5.6", "gemini-2.5-pro")
 """Models that a run is billed under besides the recorded one: three providers that cache by different rules."""
 
 
+OWN_MODELS = "recorded models"
+"""Stands for a model where recordings of several are billed each under its own."""
+
+
 def usual_prices(batch: bool = False) -> Prices:
     """Return the prices that bills have unless others are given: those of the user's file over the bundled ones.
 
@@ -29,5 +33,5 @@ def check_priced(models: Sequence[str]) -> None:
     """Raise SpecError for a model without a usual price, before anything is measured."""
     prices = usual_prices()
     for name in models:
-        if prices.tariff(name) is None:
+        if name != OWN_MODELS and prices.tariff(name) is None:
             raise SpecError(prices.unknown(name))

@@ -9,7 +9,7 @@ Nothing is run again: usage comes from the context log (`simulation.py`), money 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -33,29 +33,16 @@ from ctxbench.scenarios.errors import RunError
 from ctxbench.strategies.events import Called
 
 from ..folder.run import KEYS, Floats, Ints, Run
-from . import usual_prices
-from .requests import CountedRequests, RunRequests, TokenFactors
-from .simulation import BOUND, Scheme, Usages, bounds, is_bounded, rule_of, shortest_cached, simulated
+from . import OWN_MODELS, usual_prices
+from .requests import CountedRequests, RunRequests, TokenFactors, own_models
+from .simulation import BOUND, Scheme, Usages, bounds, is_bounded, rule_of, simulated
 
 MONEY = ("cost_read", "cost_written", "cost_fresh", "cost_output", "cost_storage")
 """The parts of a bill, in US dollars. Content that the caller creates to be stored counts as written."""
 USED = ("read", "written", "written_1h", "fresh")
 TOKENS = ("tokens", *USED, "created", "output")
-SUMS = (
-    *TOKENS,
-    "found",
-    "token_hours",
-    *MONEY,
-    "cost",
-    "cost_missed",
-    "cost_own",
-    "cost_refetch",
-    "uncached",
-    "hits",
-    "eligible",
-    "over_window",
-)
-
+_COSTS = ("cost", "cost_missed", "cost_own", "cost_refetch", "uncached")
+SUMS = (*TOKENS, "found", "token_hours", *MONEY, *_COSTS, "hits", "eligible", "over_window")
 
 REFETCH_OUTPUT = 23
 """Tokens of the tool call that reads something again: the median of 2,405 recorded ones of three agents."""
@@ -98,6 +85,34 @@ class Billed:
     """By model: the requests with images, sounds, films, files and reasoning as its provider counts them."""
     thinking: bool = False
     """Whether recorded reasoning is part of later prompts."""
+    own: Mapping[str, str] = field(default_factory=dict)
+    """By conversation: the model that it is billed under where the scheme's is OWN_MODELS."""
+
+    def under(self, scheme: Scheme) -> list[Scheme]:
+        """Return the scheme itself, or of OWN_MODELS that of each model."""
+        return _under(scheme, self.own)
+
+    def cached(self, scheme: Scheme) -> Ints:
+        """Return the tokens that each call reads from the cache, in our counts."""
+        read: Ints = self._of_own(scheme, lambda one: {"read": self.usages[one].read})["read"]
+        return read
+
+    def _own_models(self, *, by_step: bool = True) -> NDArray[np.str_]:
+        """Return the own model of each step's conversation, or of each result's."""
+        models = np.array([self.own[name] for name, _, _ in self.requests.results])
+        return np.repeat(models, np.diff(self.requests.bounds)) if by_step else models
+
+    def _of_own(
+        self, scheme: Scheme, make: Callable[[Scheme], dict[str, Column]], *, by_step: bool = True
+    ) -> dict[str, Column]:
+        """Return the columns of a scheme; of OWN_MODELS, in each row those of its conversation's model."""
+        schemes = self.under(scheme)
+        columns = [make(one) for one in schemes]
+        if len(schemes) == 1:
+            return columns[0]
+        models = self._own_models(by_step=by_step)
+        here = [models == one.model for one in schemes]
+        return {name: np.select(here, [of[name] for of in columns]) for name in columns[0]}
 
     def against_recorded(self, scheme: Scheme) -> CostComparison | None:
         """Return the bill of the whole history beside the recorded cost of the same calls; None where there is none."""
@@ -128,7 +143,10 @@ class Billed:
     def over_window(self, scheme: Scheme) -> int:
         """Return how many requests are larger than the window of the scheme's model."""
         usage = _in_provider_tokens(self.usages[scheme], self.factors[scheme.model].prompt)
-        return int((_prompts(usage) > (self._tariff(scheme).window or np.inf)).sum())
+        is_over = usage.prompts > (self._tariff(scheme).window or np.inf)
+        if scheme not in self.schemes:  # one of OWN_MODELS: it has some of the conversations
+            is_over &= self._own_models() == scheme.model
+        return int(is_over.sum())
 
     def conversations(self) -> pd.DataFrame:
         """Return one row per conversation, strategy and scheme: sums over its calls, and the turn at which it breaks
@@ -156,7 +174,8 @@ class Billed:
         even = self._break_even(columns["cost"] + columns["cost_own"] - none)
         # The optimum is one sum over a conversation: there is no turn from which on it is cheaper.
         if scheme.placement == BOUND:
-            sums, even = {**sums, **self._bound(scheme, sums["cost_output"])}, np.full(len(names), np.nan)
+            bound = self._of_own(scheme, lambda one: self._bound(one, sums["cost_output"]), by_step=False)
+            sums, even = {**sums, **bound}, np.full(len(names), np.nan)
         rows = names.assign(model=scheme.model, placement=scheme.placement, calls=np.diff(self.requests.bounds))
         return rows.assign(**sums, base=by_result(none), break_even=even)
 
@@ -165,20 +184,23 @@ class Billed:
         factor, tariff, counted = self.factors[scheme.model].prompt, self._tariff(scheme), self.counted[scheme.model]
         pieces = (replace(counted, requests=piece) for piece in self.requests.pieces())
         optima = [each for piece in pieces for each in bounds(piece, scheme, tariff, _priced_as(scheme), factor)]
+        columns = {name: np.array([getattr(optimum, name) for optimum in optima]) for name in (*USED, "cost")}
         lacking = ("cost_read", "cost_written", "cost_fresh", "cost_refetch", "hits")
         unknown = dict.fromkeys(lacking, np.full(len(optima), np.nan))
-        tokens = {name: _scaled(np.array([getattr(optimum, name) for optimum in optima]), factor) for name in USED}
-        tokens["found"] = tokens["read"]
-        return {**unknown, **tokens, "cost": factor * np.array([optimum.cost for optimum in optima]) + output}
+        tokens = {name: _scaled(columns[name], factor) for name in USED}
+        return {**unknown, **tokens, "found": tokens["read"], "cost": factor * columns["cost"] + output}
 
     def _columns(self, scheme: Scheme) -> dict[str, Column]:
+        return self._of_own(scheme, self._columns_of)
+
+    def _columns_of(self, scheme: Scheme) -> dict[str, Column]:
         factors, tariff, counted = self.factors[scheme.model], self._tariff(scheme), self.counted[scheme.model]
         usage = self.usages.get(scheme)
         if usage is None:  # nothing is cached
             none = np.zeros(len(counted.tokens), np.int64)
             usage = Usages(none, none, none, counted.tokens, none, none.astype(float), none.astype(float))
         usage, output = _in_provider_tokens(usage, factors.prompt), _scaled(self.requests.output, factors.answer)
-        tokens = _prompts(usage)
+        tokens = usage.prompts
         sent = SentPrompts(tokens, output, tokens - usage.fresh)
         price = _prices(scheme, tariff, tokens, self.requests.started)
         hours = usage.token_seconds / 3600
@@ -210,9 +232,11 @@ class Billed:
         """Return which calls come after another one of their conversation and are long enough to be cached."""
         may_hit = self.requests.steps.step.to_numpy() > 0
         for first, last in pairwise(self.requests.bounds):
-            began = self.requests.started[first]
-            least = shortest_cached(scheme, None if np.isnan(began) else day_of(began))
-            may_hit[first:last] &= least is not None and self.counted[scheme.model].tokens[first:last] >= least
+            rule = rule_of(scheme, _day(self.requests.started[first]))
+            if rule is None or rule.rules is None:
+                may_hit[first:last] = False
+            elif not isinstance(rule.rules, UnitRules):
+                may_hit[first:last] &= self.counted[scheme.model].tokens[first:last] >= rule.rules.least
         return may_hit
 
     def _own(self, scheme: Scheme, tariff: Tariff, sent: SentPrompts) -> Floats:
@@ -348,15 +372,20 @@ def bill(
     left out for models whose caches take no marks.
     """
     prices = prices or Prices()
-    check_prices(schemes, prices)
     requests = run if isinstance(run, RunRequests) else RunRequests(run)
-    billed_schemes = [scheme for scheme in schemes if scheme.placement != BOUND or is_bounded(scheme)]
+    is_own = any(scheme.model == OWN_MODELS for scheme in schemes)
+    own = own_models(requests.run, prices, requests.recorded) if is_own else {}
+    check_prices([one for scheme in schemes for one in _under(scheme, own)], prices)
+    billed_schemes = [
+        scheme for scheme in schemes if scheme.placement != BOUND or all(map(is_bounded, _under(scheme, own)))
+    ]
     if schemes and not billed_schemes:
         raise RunError(
             f"{BOUND} bounds where cache marks are put, and {schemes[0].model} takes none: choose another placement"
         )
-    bases = (scheme.base for scheme in billed_schemes)
-    needed = list(dict.fromkeys((*(scheme for scheme in billed_schemes if scheme.placement != BOUND), *bases)))
+    single = [one for scheme in billed_schemes for one in _under(scheme, own)]
+    bases = (scheme.base for scheme in single)
+    needed = list(dict.fromkeys((*(scheme for scheme in single if scheme.placement != BOUND), *bases)))
     models = dict.fromkeys(scheme.model for scheme in needed)
     given = None if factor is None else TokenFactors(factor, factor)
     factors = {name: given or requests.token_factors(name, thinking) for name in models}
@@ -366,7 +395,13 @@ def bill(
     for number, same in enumerate(dict.fromkeys(counted.values())):
         alike = [scheme for scheme in needed if counted[scheme.model] == same]
         usages.update(zip(alike, simulated(same, alike, None if number else done), strict=True))
-    return Billed(requests, billed_schemes, prices, usages, factors, counted, thinking)
+    return Billed(requests, billed_schemes, prices, usages, factors, counted, thinking, own)
+
+
+def _under(scheme: Scheme, own: Mapping[str, str]) -> list[Scheme]:
+    if scheme.model != OWN_MODELS:
+        return [scheme]
+    return [scheme._replace(model=model) for model in dict.fromkeys(own.values())]
 
 
 def conversation_bills(run: Run, schemes: Sequence[Scheme], prices: Prices | None = None) -> pd.DataFrame:
@@ -375,7 +410,7 @@ def conversation_bills(run: Run, schemes: Sequence[Scheme], prices: Prices | Non
     Raises RunError for a model whose price is not known.
     """
     prices = prices or usual_prices()
-    check_prices(schemes, prices)
+    check_prices([scheme for scheme in schemes if scheme.model != OWN_MODELS], prices)
     if not schemes:
         return pd.DataFrame(columns=[*KEYS, "model", "placement", "calls", *SUMS, "base", "break_even"])
     billed = [bill(piece, schemes, prices) for piece in RunRequests(run).pieces()]
@@ -385,10 +420,6 @@ def conversation_bills(run: Run, schemes: Sequence[Scheme], prices: Prices | Non
     rows = pd.concat(frames, ignore_index=True)
     # Names are categories in the order in which they come, as in a whole table.
     return rows.astype({key: pd.CategoricalDtype(list(dict.fromkeys(rows[key]))) for key in KEYS})
-
-
-def _prompts(usage: Usages) -> Ints:
-    return usage.read + usage.written + usage.written_1h + usage.fresh
 
 
 def _scaled(tokens: Ints, factor: float) -> Ints:
@@ -418,6 +449,10 @@ FREE = "offline"
 """The extractive summariser: it is no model and costs nothing in the run, but is billed as if it were one."""
 
 
+def _day(started: float) -> str | None:
+    return None if np.isnan(started) else day_of(started)
+
+
 class SentPrompts(NamedTuple):
     """Tokens of every row of the table `steps`, in the provider's counts."""
 
@@ -432,7 +467,7 @@ def still_cached(scheme: Scheme, started: float, tokens: int, marked: int, pause
 
     NaN = the time is not known.
     """
-    rule = rule_of(scheme, None if np.isnan(started) else day_of(started))
+    rule = rule_of(scheme, _day(started))
     match rule and rule.rules:
         case ExplicitRules():
             return marked if pause < (HOUR if scheme.placement == "hour" else FIVE_MINUTES) else 0

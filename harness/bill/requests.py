@@ -6,6 +6,7 @@ another.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -40,7 +41,7 @@ from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.model import Conversation, Message
 
 from ..folder.run import Floats, Ints, Run, recorded_models, values_of
-from . import MODELS, usual_prices
+from . import MODELS, OWN_MODELS, usual_prices
 
 AT_ONCE = 50_000
 """Steps whose requests are in memory at a time: they take four times as much as figures of the steps do."""
@@ -82,6 +83,11 @@ class RunRequests:
         if (model, thinking) not in known:
             known[model, thinking] = token_factors(self._whole.run, model, thinking)
         return known[model, thinking]
+
+    @cached_property
+    def recorded(self) -> dict[str, int]:
+        """How many calls of each model were recorded in the whole run, the most first."""
+        return recorded_models(self.run) if self._whole is self else self._whole.recorded
 
     @cached_property
     def hidden(self) -> dict[str, int]:
@@ -184,12 +190,12 @@ class RunRequests:
         places = {name: self.at[rows].tolist() for name, _, rows in self.results}
         return {name: self.recordings[name].times(calls) for name, calls in places.items()}
 
-    @cached_property
+    @property
     def overmarked(self) -> int:
         """Number of calls with more marks than a provider takes."""
         return int((np.diff(self._table.column("marks").combine_chunks().offsets.to_numpy()) > MOST_MARKS).sum())
 
-    @cached_property
+    @property
     def untimed(self) -> int:
         """Number of conversations without any recorded time; their calls are taken to be `PAUSE` seconds apart."""
         return sum(not recording.timed for recording in self.recordings.values())
@@ -343,19 +349,17 @@ class CountedRequests:
     @cached_property
     def _beyond(self) -> dict[str, list[int]]:
         """Tokens of each recorded message's media and reasoning, by conversation."""
-        return {
-            name: [self._beyond_text(name, message) for message in said.messages]
-            for name, said in self.requests.conversations.items()
-        }
+        said = {name: conversation.messages for name, conversation in self.requests.conversations.items()}
+        return {name: [self._beyond_text(name, message) for message in said[name]] for name in said}
 
     @cached_property
     def _kept(self) -> dict[str, frozenset[str]]:
         """The ids of the recorded answers whose reasoning stays in later prompts, by conversation."""
-        kept = {name: KeptThinking(self._keeps, said.messages) for name, said in self.requests.conversations.items()}
-        return {
-            name: frozenset(message.id for at, message in enumerate(said.messages) if kept[name].of(at))
-            for name, said in self.requests.conversations.items()
-        }
+        answers = dict[str, frozenset[str]]()
+        for name, conversation in self.requests.conversations.items():
+            kept = KeptThinking(self._keeps, conversation.messages)
+            answers[name] = frozenset(said.id for at, said in enumerate(conversation.messages) if kept.of(at))
+        return answers
 
     @cached_property
     def _counter(self) -> TokenCounter:
@@ -488,13 +492,31 @@ def _numbers(step: RequestStep) -> list[int]:
 def billed_models(run: Run, named: Sequence[str] = (), prices: Prices | None = None) -> tuple[str, ...]:
     """Return the models that a run is billed under, the most important first: those named, or else MODELS.
 
-    Without any named, the recorded model with the most calls is the first, where its price is known.
+    Without any named, the recorded model is the first; where conversations were recorded with several, OWN_MODELS is,
+    and then the one with the most calls. Models whose price is not known do not count.
     """
     if named:
         return tuple(dict.fromkeys(named))
-    main = next(iter(recorded_models(run)), "")
-    recorded = (main,) if main and (prices or usual_prices()).tariff(main) is not None else ()
-    return tuple(dict.fromkeys((*recorded, *MODELS)))[: len(MODELS)]
+    own = Counter(own_models(run, prices or usual_prices()).values())
+    recorded = [model for model in recorded_models(run) if model in own][:1]
+    return tuple(dict.fromkeys((*[OWN_MODELS] * (len(own) > 1), *recorded, *MODELS)))[: len(MODELS)]
+
+
+def own_models(run: Run, prices: Prices, recorded: Iterable[str] | None = None) -> dict[str, str]:
+    """Map each conversation to the model that it was recorded with: of those whose price is known, that of most calls.
+
+    One that records none has the model of most calls in the run, or else the first of MODELS. `recorded` are the
+    models of the whole run, the one with the most calls first, where `run` is a piece of it.
+    """
+    models = recorded_models(run) if recorded is None else recorded
+    priced = [model for model in models if prices.tariff(model) is not None]
+    own = dict.fromkeys(map(str, run.table("conversations").conversation), priced[0] if priced else MODELS[0])
+    keys = ["conversation", "model"]
+    calls = run.arrow("messages", keys).drop_null().group_by(keys, use_threads=False).aggregate([([], "count_all")])
+    for row in sorted(calls.to_pylist(), key=lambda row: row["count_all"]):  # the most calls come last
+        if row["model"] in priced:
+            own[str(row["conversation"])] = row["model"]
+    return own
 
 
 class TokenFactors(NamedTuple):
@@ -525,8 +547,7 @@ def token_factors(run: Run, model: str, thinking: bool = False) -> TokenFactors:
     if not len(calls):
         return TokenFactors(family.factor, family.factor, family) if family else TokenFactors()
     calls = calls.assign(media=_media_before(run, calls))
-    rule = thinking_rule(model) if thinking else None
-    if rule is not None:
+    if thinking and (rule := thinking_rule(model)) is not None:
         counted, reported = _reasoning_before(run, calls, rule)
         calls = calls.assign(whole=calls.whole + counted, usage_input=calls.usage_input - reported)
     grown = calls.groupby("conversation", observed=True)[["usage_input", "whole", "media"]].diff()
@@ -577,21 +598,22 @@ def _reasoning_before(run: Run, calls: pd.DataFrame, rule: ThinkingRule) -> tupl
     """Return the tokens of the reasoning in each call's prompt: by our count, and as its provider reports it."""
     counter = TokenCounter(run.manifest.plan.encoding)
     sums = dict[tuple[str, int], tuple[int, int]]()
-    recordings = {conversation.id: conversation.messages for conversation in run.conversations()}
-    for name, places in calls["at"].groupby(calls.conversation.astype(str)):
-        messages = recordings[str(name)]
-        kept = KeptThinking(rule.keeps, messages)
+    places = calls["at"].groupby(calls.conversation.astype(str)).agg(list)
+    for conversation in run.conversations():
+        if conversation.id not in places:
+            continue
+        kept = KeptThinking(rule.keeps, conversation.messages)
         # A sum up to each message, of both counts: a prompt has the difference of two of them.
         ours, theirs = [0], [0]
-        for at, message in enumerate(messages):
+        for at, message in enumerate(conversation.messages):
             tokens = thinking_tokens(message, counter.text) if kept.of(at) else 0
             known = 0 if isinstance(tokens, Missing) else tokens
             said = bool(reported_thinking(message))
             ours.append(ours[-1] + known * (not said))
             theirs.append(theirs[-1] + known * said)
-        for at in places:
+        for at in places[conversation.id]:
             start = kept.stripped(at)
-            sums[str(name), at] = ours[at] - ours[start], theirs[at] - theirs[start]
+            sums[conversation.id, at] = ours[at] - ours[start], theirs[at] - theirs[start]
     frame = pd.DataFrame(
         [sums[key] for key in zip(calls.conversation.astype(str), calls["at"], strict=True)], calls.index
     )

@@ -33,8 +33,7 @@ from ctxbench.metrics.prices import Price, Tariff
 from ctxbench.metrics.thinking import thinking_rule
 from ctxbench.metrics.tokens import FRAME, ROLE, text_encoder
 
-from ..folder.derived import read_derived, write_derived
-from ..folder.run import Floats, Ints
+from ..folder.run import Floats, Ints, read_derived, write_derived
 from . import CacheRules
 from .requests import ConversationRequests, CountedRequests
 
@@ -69,14 +68,6 @@ def rule_of(scheme: Scheme, day: str | None) -> CacheRule | None:
     return rule
 
 
-def shortest_cached(scheme: Scheme, day: str | None) -> int | None:
-    """Return the tokens of the shortest prefix that is cached on a day; None where nothing is."""
-    rule = rule_of(scheme, day)
-    if rule is None or rule.rules is None:
-        return None
-    return 0 if isinstance(rule.rules, UnitRules) else rule.rules.least
-
-
 class Usages(NamedTuple):
     """Tokens of every row of the table `steps`. Read, written and fresh add up to the prompt."""
 
@@ -91,6 +82,11 @@ class Usages(NamedTuple):
     missed: Floats
     """Mean of the tokens of `read` that are not found, where not every call finds what is cached."""
 
+    @property
+    def prompts(self) -> Ints:
+        """Tokens of each prompt."""
+        return self.read + self.written + self.written_1h + self.fresh
+
 
 def simulate(
     counted: CountedRequests, schemes: Sequence[Scheme], done: Callable[[], object] | None = None
@@ -100,7 +96,7 @@ def simulate(
     Schemes with the same rules share the work, and so do strategies that make the same requests. Each conversation and
     strategy has its own caches, which begin empty.
     """
-    by_log: dict[tuple[object, ...], list[_CachedResult]] = {}
+    by_log: dict[tuple[object, ...], list[tuple[Table, int]]] = {}
     results = []
     for conversation in counted:
         # A strategy with nothing to do sends what `none` sends: equal logs are simulated once.
@@ -112,30 +108,23 @@ def simulate(
     return [_usages([under[at] for under in results]) for at in range(len(schemes))]
 
 
-class _CachedResult(NamedTuple):
-    """The usage of one cache for the requests of one conversation and strategy."""
-
-    used: Table
-    """A row per request, a column per field of `CacheUsage`."""
-    least: int
-    """Tokens of the shortest prefix that is cached: anything shorter is neither read nor written."""
-
-
 def _under(
     counted: CountedRequests, schemes: Sequence[Scheme], conversation: ConversationRequests
-) -> list[_CachedResult]:
-    """Return what of a conversation's requests is read and written under each scheme."""
+) -> list[tuple[Table, int]]:
+    """Return what of a conversation's requests is read and written under each scheme: a row per request, and a column
+    per field of `CacheUsage`. The number is the least size: a shorter prefix is neither read nor written.
+    """
     # `smart` sends a system message among the others in three quarters of its calls: where the provider moves those to
     # the front, that order is what is cached (decision 18).
     as_sent = is_system_first(conversation.steps, conversation.messages)
     rules = [rule_of(scheme, conversation.day) for scheme in schemes]
     lines = [_Line.of(rule, scheme.placement, as_sent) for scheme, rule in zip(schemes, rules, strict=True)]
     through = _through(counted, conversation, set(lines))
-    return [_CachedResult(through[line], _least(rule)) for line, rule in zip(lines, rules, strict=True)]
-
-
-def _least(rule: CacheRule | None) -> int:
-    return rule.rules.least if rule is not None and isinstance(rule.rules, (ExplicitRules, AutomaticRules)) else 0
+    # A line is without the least size, so that rules which differ in that alone share one.
+    least = [
+        rule.rules.least if rule and isinstance(rule.rules, (ExplicitRules, AutomaticRules)) else 0 for rule in rules
+    ]
+    return [(through[line], size) for line, size in zip(lines, least, strict=True)]
 
 
 class _Line(NamedTuple):
@@ -218,10 +207,10 @@ def _alike(counted: CountedRequests, conversation: ConversationRequests) -> Shar
     return None if encoding == "chars4" else SharedStarts(text, text_encoder(encoding), FRAME + ROLE)
 
 
-def _usages(results: Sequence[_CachedResult]) -> Usages:
+def _usages(results: Sequence[tuple[Table, int]]) -> Usages:
     """Return all usages, one after the other, without what is too short to be cached."""
-    used = np.concatenate([result.used for result in results]) if results else np.empty((0, len(CacheUsage._fields)))
-    least = np.repeat([result.least for result in results], [len(result.used) for result in results])
+    used = np.concatenate([np.empty((0, len(CacheUsage._fields))), *(table for table, _ in results)])
+    least = np.repeat([size for _, size in results], [len(table) for table, _ in results])
     read, written, written_1h, fresh, _, created = used[:, :6].T.astype(np.int64)
     tokens = read + written + written_1h + fresh
     ends = np.array([read, read + written_1h, read + written_1h + written])  # of what is read, of each lifetime
@@ -281,20 +270,15 @@ def bounds(
     Prices are those of prompts of as many tokens as the provider counts: `factor` for each of ours.
     """
     for conversation in counted:
-        rule = rule_of(scheme, conversation.day)
-        moves_system = (
-            rule is not None and rule.system_first and not is_system_first(conversation.steps, conversation.messages)
-        )
-        steps = system_first(conversation.steps, conversation.messages) if moves_system else conversation.steps
-        timed = conversation.recording.timed
+        rule, steps, timed = rule_of(scheme, conversation.day), conversation.steps, conversation.recording.timed
+        if rule is not None and rule.system_first and not is_system_first(steps, conversation.messages):
+            steps = system_first(steps, conversation.messages)
         # Not a list: requests share theirs.
         priced_requests = (
             (request, priced(tariff.at(round(request.tokens * factor), request.started if timed else None)))
             for request in requests(steps, conversation.messages)
         )
-        yield lowest(
-            priced_requests, rule.rules if rule is not None and isinstance(rule.rules, ExplicitRules) else NEVER
-        )
+        yield lowest(priced_requests, rule.rules if rule and isinstance(rule.rules, ExplicitRules) else NEVER)
 
 
 def is_bounded(scheme: Scheme) -> bool:

@@ -25,8 +25,9 @@ from ctxbench.scenarios.errors import RunError
 
 from ..answers.store import answered
 from ..answers.tally import run_tallies
-from ..bill import usual_prices
+from ..bill import OWN_MODELS, usual_prices
 from ..bill.bill import conversation_bills
+from ..bill.requests import own_models
 from ..bill.simulation import Scheme
 from ..folder.run import Columns, Floats, Run, recorded_models, step_columns, steps_of, uneven
 
@@ -205,7 +206,9 @@ def _bills(run: Run, models: Sequence[str], grid: SumGrid, prices: Prices) -> di
     bills = conversation_bills(run, [Scheme(model) for model in dict.fromkeys(models)], prices)
     tables: dict[str, tuple[Floats, About]] = {}
     for model, rows in bills.groupby("model", sort=False):
-        tariff = hashlib.sha256(repr(prices.tariff(str(model))).encode()).hexdigest()[:8]
+        billed = sorted(set(own_models(run, prices).values())) if model == OWN_MODELS else [str(model)]
+        tariffs = [prices.tariff(name) for name in billed]
+        tariff = hashlib.sha256(repr(tariffs if len(tariffs) > 1 else tariffs[0]).encode()).hexdigest()[:8]
         billed_sums = grid.sums(BILLED, rows)
         for name, metric in BILLED.items():
             assert isinstance(metric.of, get_args(Summed))

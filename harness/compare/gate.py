@@ -145,7 +145,7 @@ class GatePolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     metrics: dict[str, Any] = {}
     """Their `MetricPolicy` by name; `*` is that of all others."""
     cannot_tell: Literal["pass", "fail"] = "pass"
-    """What becomes of a figure of live models of which nothing is sure."""
+    """Result for a figure of live models of which nothing is sure."""
     strategies: tuple[str, ...] = ()
     """The strategies that are guarded; empty = all."""
 

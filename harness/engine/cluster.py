@@ -73,7 +73,16 @@ def on_ray(address: str = HERE, cores: int | None = None) -> Engine:
                     sleep(0.05)
                 for ref in ready:
                     under_way.discard(ref)
-                    yield ref, _results(ray, ref)
+                    try:
+                        yield ref, ray.get(ref)
+                    except ray.exceptions.RayTaskError as error:
+                        raise error.cause from None
+                    except ray.exceptions.RayError as error:
+                        first = str(error).strip().partition("\n")[0]
+                        raise RunError(
+                            f"Ray has lost a task {TRIES} times ({type(error).__name__}: {first}): what is finished is "
+                            "kept, run the same command again to go on"
+                        ) from None
 
             try:
                 processes = max(1, int(ray.cluster_resources().get("CPU", 1)))
@@ -113,21 +122,6 @@ def _own_folder() -> str:
     return folder
 
 
-def _results(ray: Any, ref: Any) -> list[Done]:
-    """Return the reports of a bundle. Raises what a task has raised, and RunError where Ray has given it up."""
-    try:
-        results: list[Done] = ray.get(ref)
-    except ray.exceptions.RayTaskError as error:
-        raise error.cause from None
-    except ray.exceptions.RayError as error:
-        first = str(error).strip().partition("\n")[0]
-        raise RunError(
-            f"Ray has lost a task {TRIES} times ({type(error).__name__}: {first}): what is finished is kept, run the "
-            "same command again to go on"
-        ) from None
-    return results
-
-
 @contextmanager
 def _connected(address: str, cores: int | None) -> Iterator[Any]:
     """Connect with Ray, or start one here, and leave it at the end."""
@@ -140,7 +134,12 @@ def _connected(address: str, cores: int | None) -> Iterator[Any]:
     if ray.is_initialized():  # by a notebook, or a test: not ours to end
         yield ray
         return
-    _look_for(address)
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdecimal():
+        try:  # whether anybody listens there: Ray would wait for minutes
+            socket.create_connection((host.strip("[]"), int(port)), timeout=10.0).close()
+        except (OSError, OverflowError) as error:
+            raise RunError(f"--engine: no Ray cluster can be reached at {address} ({error})") from None
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     here: dict[str, Any] = {"num_cpus": cores, "include_dashboard": False} if address == HERE else {}
     try:
@@ -156,14 +155,3 @@ def _connected(address: str, cores: int | None) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
-
-
-def _look_for(address: str) -> None:
-    """Raise RunError if an address with a host and a port has nobody who listens there: Ray waits for minutes."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if not (host and port.isdecimal()):
-        return
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=10.0).close()
-    except (OSError, OverflowError) as error:
-        raise RunError(f"--engine: no Ray cluster can be reached at {address} ({error})") from None

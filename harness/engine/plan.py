@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol
 from uuid import uuid4
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict, astuple, replace
 
 from ctxbench.metrics.models import prices_version, window_of
 from ctxbench.metrics.tokens import check_encoding
@@ -94,19 +94,15 @@ class Plan:
         check_encoding(self.encoding)
         for text in self.strategies:
             if has_secret(text):
-                raise SpecError(
-                    f"{without_secrets(text)}: a strategy's text stands in every table, so no secret may be in it: "
-                    "have its code read the environment"
-                )
+                what = "a strategy's text stands in every table, so no secret may be in it"
+                raise SpecError(f"{without_secrets(text)}: {what}: have its code read the environment")
         named_texts: list[tuple[str, str]] = [_NAMED.findall(text)[0] for text in self.strategies]
         parsed = [parse(text) for _, text in named_texts]
         # The ceiling is told the evidence: in a table of strategies it would win.
         stages = [stage for each in parsed for stage in (each.stages if isinstance(each, Chain) else (each,))]
         if any(isinstance(stage, EvidenceOnly) for stage in stages):
-            raise SpecError(
-                "evidence_only is told what each probe rests on: it is a bound, and no strategy to compare. "
-                "Every run asks it its probes: leave it out"
-            )
+            what = "evidence_only is told what each probe rests on: it is a bound, and no strategy to compare"
+            raise SpecError(f"{what}. Every run asks it its probes: leave it out")
         object.__setattr__(self, "models", self.models.checked(named(parsed, self.models.summariser)))
         _tokens(self.window)
         texts = [spec(strategy) for strategy in parsed]
@@ -186,9 +182,9 @@ def execute(
         (engine or partial(run_shards, jobs=jobs))(shards.tasks(), shards.done)
         if remote is not None and engine is not None:
             remote.pull()  # what workers of other machines have put there
-        counts = shards.counts
-        store.remove_parts(out, len(counts), len(plan.strategies))  # of a stopped run over more recordings
-        parts = (part for number in range(len(counts)) for part in store.parts_of(out, number, len(plan.strategies)))
+        counts, strategies = shards.counts, len(plan.strategies)
+        store.remove_parts(out, len(counts), strategies)  # of a stopped run over more recordings
+        parts = (part for number in range(len(counts)) for part in store.parts_of(out, number, strategies))
         if missing := next((part.name for part in parts if not part.is_whole()), None):
             raise RunError(f"{out}: parts have gone while the run went on ({missing} …): run again")
         notes = list(problems.notes)
@@ -202,8 +198,7 @@ def execute(
             shards=len(counts),
             digest=joint_digest(shard.digest for shard in counts),
             problems=tuple(
-                LeftOutRecording(error.place.file, error.place.line, error.place.field, error.what, error.remedy)
-                for error in problems.errors
+                LeftOutRecording(*astuple(error.place), error.what, error.remedy) for error in problems.errors
             ),
             ignored=tuple(problems.ignored),
             files=file_digests(out, [name for name in store.part_files(out) if not name.startswith(store.TIMES)]),
@@ -321,25 +316,23 @@ def _enter(out: Path, unfinished: Manifest, overwrite: bool) -> Manifest:
     Raises RunError if the folder holds a run of another plan, or by other versions.
     """
     try:
-        if (out / "manifest.json").exists():
-            if overwrite:
-                store.check_manifest(out)
-                with suppress(RunError):  # of another format
-                    unfinished = replace(unfinished, spent=store.read_manifest(out).spent)
-            else:
-                stored = store.read_manifest(out)
-                unfinished = replace(unfinished, spent=stored.spent)
-                # Parts of two versions in one folder would be figures of neither.
-                differ = [key for key, value in asdict(unfinished.plan).items() if getattr(stored.plan, key) != value]
-                differ += [key for key, value in unfinished.versions.items() if stored.versions.get(key) != value]
-                # A run that was stopped before its first part, or had a mistake in its plan, is in nobody's way.
-                if differ and store.part_files(out):
-                    what = ", ".join({"names": "recordings", "form": "format"}.get(key, key) for key in differ)
-                    raise RunError(
-                        f"{out}: holds another run (it differs in {what}): add --overwrite, or name another --out"
-                    )
-                if stored.complete:
-                    store.remove_damaged(out, stored)
+        if overwrite and (out / "manifest.json").exists():
+            store.check_manifest(out)
+            with suppress(RunError):  # of another format
+                unfinished = replace(unfinished, spent=store.read_manifest(out).spent)
+        elif (out / "manifest.json").exists():
+            stored = store.read_manifest(out)
+            unfinished = replace(unfinished, spent=stored.spent)
+            # Parts of two versions in one folder would be figures of neither.
+            differ = [key for key, value in asdict(unfinished.plan).items() if getattr(stored.plan, key) != value]
+            differ += [key for key, value in unfinished.versions.items() if stored.versions.get(key) != value]
+            # A run that was stopped before its first part, or had a mistake in its plan, is in nobody's way.
+            if differ and store.part_files(out):
+                what = ", ".join({"names": "recordings", "form": "format"}.get(key, key) for key in differ)
+                remedy = "add --overwrite, or name another --out"
+                raise RunError(f"{out}: holds another run (it differs in {what}): {remedy}")
+            if stored.complete:
+                store.remove_damaged(out, stored)
         # Before the manifest, under which parts of another run would count as this one's if it stopped here.
         store.remove_parts(out, 0 if overwrite else NO_END, 0 if overwrite else len(unfinished.plan.strategies))
         store.write_manifest(out, unfinished)
@@ -377,10 +370,9 @@ class RunInputs:
         """Raise RunError for a name with a secret in it, before it is stored anywhere, SpecError for a scenario's."""
         for name in self.names:
             if has_secret(name):
-                raise RunError(
-                    f"{without_secrets(name)}: the names of recordings are stored, so no password, token or signature "
-                    "may be in one: give it to fsspec by the environment or its settings, or copy the file here first"
-                )
+                what = "the names of recordings are stored, so no password, token or signature may be in one"
+                remedy = "give it to fsspec by the environment or its settings, or copy the file here first"
+                raise RunError(f"{without_secrets(name)}: {what}: {remedy}")
         self.of_scenarios()
 
     def open(self, problems: Problems) -> InputFile:

@@ -7,11 +7,10 @@ any order, by any worker. The answers to its probes come last, since they read a
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -19,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.scenarios.errors import RunError, Stopped
+from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.base import Strategy, budget_of
 from ctxbench.strategies.bounds import EvidenceOnly, LastTurn
@@ -32,13 +31,9 @@ from ..folder.remote import remote_folder
 from ..folder.schema import SCHEMAS
 from ..folder.store import ResultPart, parts_of, read_conversations, unwritable
 from ..models import Models, Settings
-from ..probes.ask import CEILING, FLOOR
-from ..probes.probe_run import ProbeRow, ask_bounds, ask_probes, write_probes
-from ..replay import ContextLog, ConversationIndex, RecordedContext, failure_reason, replay
+from ..probes import CEILING, FLOOR, ProbeRow, ask_bounds, ask_probes, write_probes
+from ..replay import ContextLog, ConversationIndex, RecordedContext, attempted, replay
 from .tables import write_cells, write_recordings
-
-ReplayOutcome = tuple[ContextLog, list[ProbeRow]]
-T = TypeVar("T")
 
 OWN, ANSWERS = -1, -2
 """Parts of a shard that are no strategy's."""
@@ -174,7 +169,7 @@ class _OpenShard:
             return None
         part.remove()
         strategy = parse(spec)
-        budget = _attempted(lambda: budget_of(strategy))
+        budget = attempted(lambda: budget_of(strategy))
         outcomes = [
             budget if isinstance(budget, str) else _replayed(index, strategy, self.models, work.probes)
             for index in self._indexes
@@ -195,15 +190,13 @@ class _OpenShard:
         sizes = {at: len(log.runs.at) for at, log in enumerate(logs) if isinstance(log, ContextLog)}
         repeats: list[bool | None] = [None] * len(logs)
         if sizes:
-            long = [at for at, size in sizes.items() if size >= _CALLS_REPLAYED_TWICE]
-            at = min(long, key=lambda at: sizes[at]) if long else max(sizes, key=lambda at: sizes[at])
+            # A replay of 20 calls is long enough for a strategy to act, and short enough to be made twice.
+            long = [at for at, size in sizes.items() if size >= 20]
+            at = min(long, key=sizes.__getitem__) if long else max(sizes, key=sizes.__getitem__)
             first, again = logs[at], _replayed(self._indexes[at], strategy, self.models, self._work.probes)
             repeats[at] = isinstance(first, ContextLog) and not isinstance(again, str) and first.sends_as(again[0])
         return repeats
 
-
-# A replay of as many calls is long enough for a strategy to act, and short enough to be made twice.
-_CALLS_REPLAYED_TWICE = 20
 
 _WRITER = PartWriter(kept=2)
 
@@ -236,9 +229,10 @@ def no_cycles() -> Iterator[None]:
 
 def _has_failed_calls(part: ResultPart, models: Settings) -> bool:
     """Return whether a call of the strategy's models had no reply. A reply that is of no use is one."""
+    paths = {name: part.path(name) for name in ("events", "probes")}
     events, probes = (
-        pq.read_table(path, schema=SCHEMAS[name]) if (path := part.path(name)).exists() else SCHEMAS[name].empty_table()
-        for name in ("events", "probes")
+        pq.read_table(path, schema=SCHEMAS[name]) if path.exists() else SCHEMAS[name].empty_table()
+        for name, path in paths.items()
     )
     probes = probes.select(EVENTS_OF_PROBES)
     texts = (events["event"], pc.list_flatten(probes["events"]))
@@ -253,20 +247,12 @@ def _has_failed_calls(part: ResultPart, models: Settings) -> bool:
 _counter, _models = cache(TokenCounter), cache(Models)
 
 
-def _attempted(action: Callable[[], T]) -> T | str:
-    """Return what an action of a strategy returns, or, if it raises, why."""
-    try:
-        return action()
-    except Stopped:
-        raise
-    except (Exception, SystemExit) as error:  # a plug-in may raise, or exit, as it likes
-        return failure_reason(error)
-
-
-def _replayed(index: ConversationIndex, strategy: Strategy, models: Models, probes: bool) -> ReplayOutcome | str:
+def _replayed(
+    index: ConversationIndex, strategy: Strategy, models: Models, probes: bool
+) -> tuple[ContextLog, list[ProbeRow]] | str:
     """Replay one conversation through one strategy. If the strategy raises, return why: it loses this result alone."""
 
-    def outcome() -> ReplayOutcome:
+    def outcome() -> tuple[ContextLog, list[ProbeRow]]:
         log = ContextLog(index.conversation.messages)
         if probes and index.conversation.probes:
             return log, ask_probes(index, strategy, models, log)
@@ -274,4 +260,4 @@ def _replayed(index: ConversationIndex, strategy: Strategy, models: Models, prob
             log.add(step)
         return log, []
 
-    return _attempted(outcome)
+    return attempted(outcome)

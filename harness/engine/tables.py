@@ -95,9 +95,7 @@ def write_cells(
     steps = [len(log.runs.at) for _, log in replayed]
     measured = measure([cell_of(index, log, budget) for index, log in replayed])
     names = {
-        "conversation": [
-            index.conversation.id for (index, _), count in zip(replayed, steps, strict=True) for _ in range(count)
-        ],
+        "conversation": [index.conversation.id for index, log in replayed for _ in log.runs.at],
         "strategy": [spec] * sum(steps),
     }
     # Times have a file of their own: all others are the same bytes for the same input (decision 3).
@@ -282,9 +280,8 @@ def cell_of(index: ConversationIndex, log: ContextLog, budget: int | None) -> Me
 def _written(index: ConversationIndex, log: ContextLog) -> Iterator[dict[str, Any]]:
     """Yield the messages that the strategy wrote."""
     for number, message in enumerate(log.written):
-        text = msgspec.json.encode(message).decode()
         tokens = index.ledger.tokens(message)
-        yield {"number": number, "tokens": tokens, "message": text}
+        yield {"number": number, "tokens": tokens, "message": msgspec.json.encode(message).decode()}
 
 
 def _events(_: ConversationIndex, log: ContextLog) -> Iterator[dict[str, Any]]:

@@ -19,12 +19,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.process import BaseProcess
 from threading import Thread
 from types import ModuleType
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -95,16 +94,6 @@ def stages(shards: Iterable[list[PartTask]], processes: int) -> Iterator[list[li
         yield [stage for stage in ([own], divided, [answers]) if stage and stage[0]]
 
 
-@dataclass(slots=True)
-class _Group(Generic[Piece]):
-    """Pieces of work that are worked on."""
-
-    stages: list[list[Piece]]
-    """Stages that are not begun."""
-    left: int = 0
-    """Pieces of the stage under way that are not done."""
-
-
 def dispatch(
     groups: Iterator[list[list[Piece]]],
     most: int,
@@ -117,24 +106,24 @@ def dispatch(
     `submit` gives a piece to the next process that is free, and `finished` waits for some of those under way. No group
     is begun while `most` pieces are under way: memory does not grow with the recordings.
     """
-    under_way: dict[Ref, _Group[Piece]] = {}
+    # By the work that is under way: the stage that it is of, as the refs that are not done, and the stages after it.
+    under_way: dict[Ref, tuple[set[Ref], list[list[Piece]]]] = {}
 
-    def begin(group: _Group[Piece]) -> None:
-        pieces = group.stages.pop(0)
-        group.left = len(pieces)
-        under_way.update((submit(piece), group) for piece in pieces)
+    def begin(stage: list[Piece], later: list[list[Piece]]) -> None:
+        refs = set(map(submit, stage))
+        under_way.update(dict.fromkeys(refs, (refs, later)))
 
     while True:
-        while len(under_way) < most and (new := next(groups, None)) is not None:
-            begin(_Group(new))
+        while len(under_way) < most and (group := next(groups, None)) is not None:
+            begin(group[0], group[1:])
         if not under_way:
             return
         for ref, result in finished(list(under_way)):
-            group = under_way.pop(ref)
+            stage, later = under_way.pop(ref)
             done(result)
-            group.left -= 1
-            if not group.left and group.stages:
-                begin(group)
+            stage.remove(ref)
+            if later and not stage:
+                begin(later[0], later[1:])
 
 
 Submit = Callable[[bytes], Future[T]]
@@ -159,23 +148,21 @@ def _pool(task: Callable[[bytes], T], jobs: int) -> Iterator[tuple[Submit[T], Fi
     def finished(futures: Sequence[Future[T]]) -> Iterator[tuple[Future[T], T]]:
         return ((future, future.result()) for future in wait(futures, return_when=FIRST_COMPLETED).done)
 
+    def processes() -> list[BaseProcess]:  # which no public name leads to
+        return list((executor._processes or {}).values())
+
     try:
         yield submit, finished
     except BrokenProcessPool:
         # The pool itself ends the others by SIGTERM.
-        codes = {process.exitcode for process in _processes(executor)} - {None, -signal.SIGTERM}
+        codes = {process.exitcode for process in processes()} - {None, -signal.SIGTERM}
         raise RunError(_why_broken(codes.pop() if codes else None)) from None
     except BaseException:
-        for process in _processes(executor):
+        for process in processes():
             process.kill()
         raise
     finally:
         executor.shutdown(wait=True, cancel_futures=True)
-
-
-def _processes(executor: ProcessPoolExecutor) -> list[BaseProcess]:
-    """Return the processes of a pool, which no public name leads to: to end them, or for their exit codes."""
-    return list((executor._processes or {}).values())
 
 
 _AGAIN = "what is finished is kept: run the same command again to go on"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -83,9 +84,13 @@ class Bench:
     entries: tuple[LoggedStrategy, ...]
     manifest: str
     """The run's manifest, as JSON."""
+    verdict: Mapping[str, str]
+    """The verdict on the run as tags; that on a strategy is under `place/STRATEGY`."""
 
 
-def bench(run: Run, models: Sequence[str] = (), *, text: bool = True) -> Bench:
+def bench(
+    run: Run, models: Sequence[str] = (), *, text: bool = True, verdict: Mapping[str, str] | None = None
+) -> Bench:
     """Return what is logged of a run, billed under `models`; without `text`, no words that may quote a recording.
 
     Raises RunError for a model without a price.
@@ -124,6 +129,7 @@ def bench(run: Run, models: Sequence[str] = (), *, text: bool = True) -> Bench:
         run_figures.metrics,
         tuple(entries),
         without_secrets(_json(manifest)),
+        verdict or {},
     )
 
 
@@ -165,16 +171,16 @@ _MEASURES = ("net_saving", "cost_saving", "cache_hit_rate", "compression_ratio",
 _QUALITIES = ("answer_quality", "context_recall", "grounding")
 
 
-def measures(metrics: Iterable[str]) -> list[str]:
-    """Return the figures that a run is judged by, in order: what is saved, how, and the best measure of quality.
+def measures(metrics: Iterable[str], quality: str = "") -> list[str]:
+    """Return the figures that a run is judged by, in order: what is saved, how, and the verdict's measure of quality.
 
-    Those of the bill are of the first model, as it is the one that counts.
+    Those of the bill are of the first model, as it is the one that counts. Without a verdict the best measure counts.
     """
     names: dict[str, str] = {}
     for name in metrics:
         names.setdefault(name.partition("(")[0], name)
-    quality = [name for name in _QUALITIES if name in names][:1]
-    return [names[key] for key in (*_MEASURES, *quality) if key in names]
+    best = [name for name in (quality, *_QUALITIES) if name in names][:1]
+    return [names[key] for key in (*_MEASURES, *best) if key in names]
 
 
 _NOT_IN_NAMES = re.compile(r"[^\w\-./ :]")
@@ -203,14 +209,10 @@ def parameters(strategy: str) -> dict[str, str]:
 
     Parameters at their defaults are not in the text, so they are not here either: another version may have others.
     """
-    logged = {"strategy": without_secrets(strategy)}
-    times: Counter[str] = Counter()
-    try:
-        stages = calls(quote_files(strategy), "strategy")
-    except SpecError:
-        stages = []
-    for stage in stages:
-        times[stage.name] += 1
-        place = stage.name if times[stage.name] == 1 else f"{stage.name}.{times[stage.name]}"
-        logged |= {f"{place}.{name}": without_secrets(str(value)) for name, value in stage.parameters.items()}
+    logged, times = {"strategy": without_secrets(strategy)}, Counter[str]()
+    with suppress(SpecError):  # a text that this version does not read has no parameters
+        for stage in calls(quote_files(strategy), "strategy"):
+            times[stage.name] += 1
+            place = stage.name if times[stage.name] == 1 else f"{stage.name}.{times[stage.name]}"
+            logged |= {f"{place}.{name}": without_secrets(str(value)) for name, value in stage.parameters.items()}
     return logged

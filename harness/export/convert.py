@@ -156,13 +156,12 @@ def _response(message: Message, call: Call) -> dict[str, Any]:
 
 def _usage(usage: Usage) -> dict[str, Any]:
     """Return token counts under Anthropic's names: `input_tokens` are those that were neither read nor written."""
+    cached, hour = (usage.cache_read or 0) + (usage.cache_write or 0), usage.cache_write_1h
     counts: dict[str, Any] = {
         "cache_read_input_tokens": usage.cache_read,
         "cache_creation_input_tokens": usage.cache_write,
         "output_tokens": usage.output,
+        "input_tokens": None if usage.input is None else usage.input - cached,
+        "cache_creation": None if hour is None else {"ephemeral_1h_input_tokens": hour},
     }
-    if usage.input is not None:
-        counts["input_tokens"] = usage.input - (usage.cache_read or 0) - (usage.cache_write or 0)
-    if usage.cache_write_1h is not None:
-        counts["cache_creation"] = {"ephemeral_1h_input_tokens": usage.cache_write_1h}
     return {name: count for name, count in counts.items() if count is not None}

@@ -142,8 +142,10 @@ def write(
 
     Raises NotLogged if MLflow cannot be written to.
     """
-    content = _content(bench, report)
-    into = client(where)
+    digest = hashlib.sha256(msgspec.json.encode(bench))  # of everything that is logged
+    for path in sorted(path for path in report.rglob("*") if path.is_file()):
+        digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
+    content, into = digest.hexdigest(), client(where)
     with trouble(where):
         experiment_id = _experiment(into, experiment, where)
         same = f"tags.`{RUN}` = '{bench.identity}' and tags.`{KIND}` ="
@@ -168,8 +170,8 @@ def write(
                     into.delete_run(child.info.run_id)
             into.delete_run(run.info.run_id)
     # Without its content tag a parent was cut short: it is replaced, which is no update.
-    word: Literal["updated", "logged"] = "updated" if any(CONTENT in run.data.tags for run in logged) else "logged"
-    return LogResult(word, where.name, experiment, text, how_to_see)
+    is_update = any(CONTENT in run.data.tags for run in logged)
+    return LogResult("updated" if is_update else "logged", where.name, experiment, text, how_to_see)
 
 
 def _write(bench: Bench, into: MlflowClient, experiment: str, measured: int, report: Path) -> str:
@@ -211,12 +213,19 @@ def _write(bench: Bench, into: MlflowClient, experiment: str, measured: int, rep
     if sizes["compared"] < sizes["conversations"]:
         note += f"Figures are over the {sizes['compared']:,} conversations that every strategy finished. "
     note += "The report is the artifact `report/report.html`."
-    parent = create(bench.name, {KIND: "bench", "mlflow.note.content": note}, {}, sizes)
+    of_run = {f"ctxbench.{key}": text for key, text in bench.verdict.items() if not key.startswith("place/")}
+    parent = create(bench.name, {KIND: "bench", "mlflow.note.content": note, **of_run}, {}, sizes)
     for entry in bench.entries:
         # The page that compares runs opens on the figure that was logged first.
-        first = {name: entry.numbers[name] for name in measures(bench.metrics) if name in entry.numbers}
+        first = {
+            name: entry.numbers[name]
+            for name in measures(bench.metrics, bench.verdict.get("quality", ""))
+            if name in entry.numbers
+        }
         figures = {**first, **entry.numbers, "conversations_failed": len(entry.failed)}
         tags = {KIND: "strategy", PARENT: parent}
+        if place := bench.verdict.get(f"place/{entry.name}"):
+            tags["ctxbench.place"] = place
         if entry.missing:
             tags["ctxbench.missing"] = "; ".join(f"{name}: {why}" for name, why in entry.missing.items())
         child = create(entry.name, tags, entry.parameters, figures, entry.curves)
@@ -226,15 +235,6 @@ def _write(bench: Bench, into: MlflowClient, experiment: str, measured: int, rep
     into.log_text(parent, bench.manifest, "manifest.json")
     into.log_artifacts(parent, str(report), "report")
     return parent
-
-
-def _content(bench: Bench, report: Path) -> str:
-    """Return the SHA-256 of everything that is logged."""
-    digest = hashlib.sha256(msgspec.json.encode(bench))
-    for path in sorted(report.rglob("*")):
-        if path.is_file():
-            digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
 
 
 def _save_view(into: MlflowClient, experiment_id: str, bench: Bench, measured: int) -> str:
@@ -247,7 +247,7 @@ def _save_view(into: MlflowClient, experiment_id: str, bench: Bench, measured: i
     keys = metric_keys(bench.metrics)
     bars = [
         {**bar, "uuid": f"measure{at}", "displayName": display_name(name), "metricKey": keys[name]}
-        for at, name in enumerate(measures(bench.metrics))
+        for at, name in enumerate(measures(bench.metrics, bench.verdict.get("quality", "")))
     ]
     state["compareRunCharts"] = [*bars, line]
     state["selectedColumns"] = [f"metrics.`{chart['metricKey']}`" for chart in bars]

@@ -75,7 +75,6 @@ def _summed(run: Run, rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         file = Path(path if colon and line.isdecimal() else source).name
         is_embedded = source.startswith(EMBEDDED)
         scenarios[str(name)] = source.removeprefix(EMBEDDED).partition("/")[0] if is_embedded else file
-    placed = rows.assign(
-        strategy=rows.strategy.astype(str), scenario=[scenarios[str(name)] for name in rows.conversation]
-    )
-    return placed.drop(columns="conversation").groupby(by, observed=True, sort=False).sum().reset_index()
+    names = [scenarios[str(name)] for name in rows.conversation]
+    placed = rows.assign(strategy=rows.strategy.astype(str), scenario=names).drop(columns="conversation")
+    return placed.groupby(by, observed=True, sort=False).sum().reset_index()

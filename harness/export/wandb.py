@@ -32,7 +32,10 @@ def write(bench: Bench, folder: Path, address: str = "", project: str = PROJECT)
     settings = wandb.Settings(silent=True, console="off", disable_git=True, x_disable_stats=True)
     settings.base_url = address or settings.base_url
     names = metric_keys(bench.metrics)
-    names |= {name: f"1 measures/{at} {display_name(name)}" for at, name in enumerate(measures(bench.metrics), 1)}
+    names |= {
+        name: f"1 measures/{at} {display_name(name)}"
+        for at, name in enumerate(measures(bench.metrics, bench.verdict.get("quality", "")), 1)
+    }
     try:
         for entry in bench.entries:
             with wandb.init(

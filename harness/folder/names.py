@@ -30,7 +30,13 @@ def short_names(strategies: Iterable[str], width: int) -> dict[str, str]:
 def _short(text: str, width: int) -> str:
     if name := _named().get(text):
         return name
-    stages = [_stage(stage) for stage in text.split(" | ")]
+    stages = []  # the name of each strategy and its parameters; a text that is no call, such as a file's, is a name
+    for stage in text.split(" | "):
+        stages.append((stage, list[str]()))
+        with suppress(SyntaxError):
+            call = ast.parse(stage, mode="eval").body
+            if isinstance(call, ast.Call):
+                stages[-1] = ast.unparse(call.func), list(map(ast.unparse, call.keywords))
     kept = [len(parameters) for _, parameters in stages]
 
     def shown(at: int) -> str:
@@ -51,12 +57,3 @@ def _named() -> dict[str, str]:
         with suppress(UserError):  # a recipe that needs an extra
             named[text_of(parse(recipe.chain))] = name
     return named
-
-
-def _stage(text: str) -> tuple[str, list[str]]:
-    """Return the name of a strategy and its parameters; a text that is no call is a name."""
-    with suppress(SyntaxError):  # a file's strategy
-        call = ast.parse(text, mode="eval").body
-        if isinstance(call, ast.Call):
-            return ast.unparse(call.func), [f"{each.arg}={ast.unparse(each.value)}" for each in call.keywords]
-    return text, []

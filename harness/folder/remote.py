@@ -118,15 +118,13 @@ class RemoteFolder:
 
     def pull_parts(self, parts: Iterable[ResultPart]) -> None:
         """Fetch the files of some parts of the copy, as far as the store has them."""
-        paths = [part.path(table) for part in parts for table in TABLES]
-        self._fetch((path.relative_to(self.copy).as_posix() for path in paths), lenient=True)
+        self._fetch((self._name(part.path(table)) for part in parts for table in TABLES), lenient=True)
 
     def push_part(self, part: ResultPart) -> None:
         """Put the files of a part that was just made into the store."""
         *others, last = part.files
-        gone = [path for path in map(part.path, TABLES) if not path.is_file()]
         # An older last one would say that the part is finished.
-        self._remove(path.relative_to(self.copy).as_posix() for path in (last, *gone))
+        self._remove(map(self._name, [last, *(path for path in map(part.path, TABLES) if not path.is_file())]))
         self._push((*others, last))
 
     def push_answers(self, shard: int | None = None) -> None:
@@ -143,6 +141,9 @@ class RemoteFolder:
 
     def _of_run(self) -> list[Path]:
         return [path for name in _ALONE if (path := self.copy / name).is_file()]
+
+    def _name(self, path: Path) -> str:
+        return path.relative_to(self.copy).as_posix()
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -205,8 +206,7 @@ class RemoteFolder:
         """Return the files of the copy that belong in the store, by their names there."""
         # Drafts begin with a dot.
         paths = [path for table in (*TABLES, *ANSWERS) for path in (self.copy / table).rglob("[!.]*")]
-        paths += [self.copy / name for name in _ALONE]
-        return {path.relative_to(self.copy).as_posix(): path for path in paths if path.is_file()}
+        return {self._name(path): path for path in [*paths, *self._of_run()] if path.is_file()}
 
     def _names(self) -> list[str]:
         """Return the names of the store's files that are of a run. Nothing else there is looked at."""
@@ -225,7 +225,7 @@ class RemoteFolder:
 
     def _push(self, paths: Iterable[Path]) -> None:
         for path in paths:
-            self._put(path.relative_to(self.copy).as_posix(), path.read_bytes())
+            self._put(self._name(path), path.read_bytes())
 
     def _put(self, name: str, data: bytes, **how: str) -> None:
         """Put an object. Raises FileExistsError with `mode="create"` if there is one."""

@@ -13,9 +13,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,6 +38,7 @@ from ctxbench.scenarios.spec import nearest
 from ctxbench.scenarios.view import Messages, Span, joined
 from ctxbench.strategies.events import Event
 
+from .files import placed
 from .remote import name_of
 from .schema import SCHEMAS, Manifest
 from .store import ResultPart, damage, is_part, read_conversations, read_manifest, shard_of, whole_shards
@@ -238,8 +240,7 @@ class Run:
 
     def failure(self, conversation: str, strategy: str) -> str | None:
         """Return why a strategy failed in a conversation, or None if it did not."""
-        rows = self.rows("results", conversation, strategy)
-        return next((row["detail"] for row in rows if row["status"] == "failed"), None)
+        return self.failures.get(strategy, {}).get(conversation)
 
     def rows(
         self, table: str, conversation: str, strategy: str | None = None, columns: list[str] | None = None
@@ -373,12 +374,8 @@ class Columns(dict[str, Any]):
 def step_columns(run: Run) -> Columns:
     """Return the steps of a run without the context log, with `latency_ns`, the model's `window` and the `policy`."""
     table = run.arrow("steps", _PLAIN)
-    columns = Columns(
-        {
-            name: table.column(name).to_pandas() if name in KEYS else table.column(name).to_numpy()
-            for name in table.column_names
-        }
-    )
+    columns = Columns({name: table.column(name).to_pandas() for name in KEYS})  # the first two
+    columns |= {name: table.column(name).to_numpy() for name in table.column_names if name not in KEYS}
     names, strategies, sizes = columns["conversation"].cat, columns["strategy"].cat, windows(run)
     policies, of_strategy = np.unique([working_policy(text) for text in strategies.categories], return_inverse=True)
     columns["latency_ns"] = run.arrow("timings", ["latency_ns"]).column("latency_ns").to_numpy()
@@ -404,8 +401,7 @@ def working_policy(strategy: str) -> str:
     The text is searched, not parsed: a strategy of a plug-in's file can be read where that file is not.
     """
     # `|` ends a stage: a policy of a later one is no policy of this tier.
-    tiered = _TIERED.search(strategy)
-    if tiered is None:
+    if (tiered := _TIERED.search(strategy)) is None:
         return ""
     policy = _POLICY.search(tiered["parameters"] or "")
     return policy["name"] if policy else DEFAULT_POLICY
@@ -461,3 +457,55 @@ def values_of(column: pa.ChunkedArray) -> list[Any]:
     is_plain = pa.types.is_integer(kind) and not column.null_count
     values: list[Any] = array.to_numpy().tolist() if is_plain else array.to_pylist()
     return values
+
+
+BILLS = "bills"
+"""Folder in a run for tables that are made from it alone: they count as long as its files and the code are the same."""
+_CODE = ("scenarios", "metrics", "strategies", "harness")
+_ORIGIN = b"made_from"
+
+
+def read_derived(run: Run, name: str, columns: Sequence[str]) -> pa.Table | None:
+    """Return a stored table, or None if there is none that was made from just this run by just this code."""
+    path = _path(run, name)
+    try:
+        if (pq.read_schema(path).metadata or {}).get(_ORIGIN) != _origin(run):
+            return None
+        return pq.read_table(path, columns=list(columns), page_checksum_verification=True).select(list(columns))
+    except (OSError, KeyError, pa.ArrowException):
+        return None
+
+
+def write_derived(run: Run, name: str, table: pa.Table) -> None:
+    """Store a table. On a disk that is read-only nothing is stored: the table is made again the next time."""
+    if not run.manifest.complete:
+        return  # the next part makes it another run
+    table = table.replace_schema_metadata({**(table.schema.metadata or {}), _ORIGIN: _origin(run)})
+    with suppress(OSError), placed(_path(run, name)) as draft:
+        pq.write_table(table, draft, compression="zstd", write_page_checksum=True)
+
+
+def _path(run: Run, name: str) -> Path:
+    """Return the file of a table. A run confined to some conversations or shards has another than the whole run."""
+    shards = run.shards if run.shards is not None and len(run.shards) < run.manifest.shards else ()
+    confined = (sorted(run.chosen or ()), shards) if run.chosen or shards else None
+    part = sha256(repr(confined).encode()).hexdigest()[:8] if confined else ""
+    return run.folder / BILLS / f"{name}{part and '-'}{part}.parquet"
+
+
+def _origin(run: Run) -> bytes:
+    """Return a digest of the run's files, by its manifest, and of the code."""
+    # Whoever opens a run has compared its files with the manifest: they need not be read again.
+    return sha256(run.manifest.blake2b.encode() + _code()).hexdigest().encode()
+
+
+@cache
+def _code() -> bytes:
+    """Return a digest of the code and of the libraries that make the arrays."""
+    # All code of four rooms: coarser than needed, but what older code made can never be read.
+    root = Path(__file__).parents[2]
+    files = (path for room in _CODE for ending in ("*.py", "*.toml") for path in (root / room).rglob(ending))
+    digest = sha256(f"numpy {np.__version__}, pyarrow {pa.__version__}".encode())
+    for path in sorted(files):
+        digest.update(f"{path.relative_to(root)}\0".encode() + sha256(path.read_bytes()).digest())
+    return digest.digest()

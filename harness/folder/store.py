@@ -76,7 +76,14 @@ class ResultPart:
 
     def write(self, table: str, rows: Rows) -> None:
         """Write a table of this part, whole or not at all."""
-        columns = [_column(rows[field.name], field.type) for field in SCHEMAS[table]]
+        columns = []
+        for field in SCHEMAS[table]:
+            values, kind = rows[field.name], field.type
+            if isinstance(values, RaggedArray):
+                offsets, items = pa.array(values.offsets, pa.int32()), pa.array(values.values, kind.value_type)
+                columns.append(pa.ListArray.from_arrays(offsets, items))
+            else:
+                columns.append(pa.array(values, type=kind))
         with placed(self.path(table)) as path:
             # Dictionaries and statistics would nearly double both size and time of these small tables (decision 3).
             pq.write_table(
@@ -100,13 +107,6 @@ class ResultPart:
         """Remove what is there of this part, first the file that says it is finished."""
         for path in reversed(self.files):
             path.unlink(missing_ok=True)
-
-
-def _column(values: Any, kind: Any) -> Any:
-    """Return values of any form that Rows may have as an Arrow array."""
-    if isinstance(values, RaggedArray):
-        return pa.ListArray.from_arrays(pa.array(values.offsets, pa.int32()), pa.array(values.values, kind.value_type))
-    return pa.array(values, type=kind)
 
 
 PER_SHARD = ("recordings", "messages", "probes", "conversations")

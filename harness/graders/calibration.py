@@ -13,18 +13,9 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from ctxbench.metrics.grading import Grade, GradedItem, Grader
-from ctxbench.metrics.grading.agreement import (
-    RESAMPLES,
-    SEED,
-    Raters,
-    Verdicts,
-    agreement,
-    of_verdicts,
-    raters,
-)
+from ctxbench.metrics.grading.agreement import RESAMPLES, SEED, Raters, Verdicts, agreement, of_verdicts, raters
 from ctxbench.metrics.grading.rules import answer_kind, is_less_exact
 from ctxbench.metrics.value import Missing, grouped
 from ctxbench.scenarios.errors import UserError
@@ -87,8 +78,18 @@ def sample_of(whole: LabelledSet, size: int, seed: int = 0, by_system: bool = Fa
         raise UserError(f"a sample of {size} answers cannot be: give 1 or more")
     if size >= len(whole.answers):
         return whole
-    # By a hash, so that a larger sample has the smaller one in it (decision 26).
-    chosen = _by_system(whole.answers, size, seed) if by_system else _spread(whole.answers, size, seed, set())
+    answers_of: dict[str, list[Labelled]] = defaultdict(list)
+    for answer in whole.answers:
+        answers_of[answer.system if by_system else ""].append(answer)
+    chosen, used = set[str](), set[str]()
+    # As many answers of each system. Those with the fewest first: what they lack of their share is given to those that
+    # follow.
+    for at, system in enumerate(sorted(answers_of, key=lambda name: (len(answers_of[name]), name))):
+        # 12 of systems with 2, 10 and 10 answers: 12 // 3 = 4, but 2 are there; 10 // 2 = 5; 5 // 1 = 5.
+        share = (size - len(chosen)) // (len(answers_of) - at)
+        sampled = _spread(answers_of[system], min(share, len(answers_of[system])), seed, used)
+        used |= {answer.group for answer in answers_of[system] if answer.id in sampled}
+        chosen |= sampled
     answers = tuple(answer for answer in whole.answers if answer.id in chosen)
     return replace(whole, answers=answers, sample=LabelSample(len(answers), len(whole.answers), seed, by_system))
 
@@ -98,27 +99,10 @@ def as_item(answer: Labelled) -> GradedItem:
     return GradedItem(**{name: getattr(answer, name) for name in GradedItem.__struct_fields__})
 
 
-def _by_system(answers: Sequence[Labelled], size: int, seed: int) -> set[str]:
-    """Return the ids of as many answers of each system; where one has too few, the others have more."""
-    answers_of: dict[str, list[Labelled]] = defaultdict(list)
-    for answer in answers:
-        answers_of[answer.system].append(answer)
-    chosen: set[str] = set()
-    used: set[str] = set()
-    # The systems with the fewest answers first: what they lack of their share is given to those that follow.
-    for at, system in enumerate(sorted(answers_of, key=lambda name: (len(answers_of[name]), name))):
-        # 12 of systems with 2, 10 and 10 answers: 12 // 3 = 4, but 2 are there; 10 // 2 = 5; 5 // 1 = 5.
-        share = (size - len(chosen)) // (len(answers_of) - at)
-        sampled = _spread(answers_of[system], min(share, len(answers_of[system])), seed, used)
-        used |= {answer.group for answer in answers_of[system] if answer.id in sampled}
-        chosen |= sampled
-    return chosen
-
-
 def _spread(answers: Sequence[Labelled], size: int, seed: int, used: set[str]) -> set[str]:
-    """Return the ids of `size` answers, one round of all questions after the other.
+    """Return the ids of `size` answers, one round of all questions after the other; those in `used` a round later.
 
-    Questions in `used` come a round later.
+    They are drawn by a hash, so that a larger sample has the smaller one in it (decision 26).
     """
 
     def draw(*names: str) -> bytes:
@@ -191,12 +175,8 @@ def graded(grader: Grader, labels: LabelledSet, done: Callable[[int], None]) -> 
         batch = grader.grade(asked)
         if len(batch) != len(asked):
             raise ValueError(f"{grader.name} gave {len(batch)} grades for {len(asked)} items")
-        grades += [
-            Missing("failed", "its score is not a number")
-            if isinstance(grade, Grade) and math.isnan(grade.score)
-            else grade
-            for grade in batch
-        ]
+        no_number = Missing("failed", "its score is not a number")
+        grades += [no_number if math.isnan(getattr(grade, "score", 0.0)) else grade for grade in batch]
         done(len(batch))
     return grades
 
@@ -226,9 +206,12 @@ def _profile(
     # A grader that was fitted on labelled answers says so: `fitted_on(set, question)`.
     is_fitted_on = getattr(grader, "fitted_on", lambda _set, _question: False)
     fitted = np.array([is_fitted_on(label.set, label.question) for label, _ in pairs], dtype=bool)
+    by_group = {name: [getattr(label, name) for label, _ in pairs] for name in GROUPS}
+    by_group["answer"] = [answer_kind(label.question, label.accepted) for label, _ in pairs]
     parts = {"all": {"": np.ones(len(pairs), bool)}} | {
-        name: {value: values == value for value in sorted(set(values))}
-        for name, values in _groups([label for label, _ in pairs]).items()
+        name: {value: np.array([other == value for other in values], bool) for value in sorted(set(values))}
+        for name, values in by_group.items()
+        if len(set(values)) > 1
     }
     people = {
         name: {
@@ -238,9 +221,8 @@ def _profile(
         }
         for name, masks in parts.items()
     }
-    missing = [
-        f"{grade.why}: {grade.detail}" if grade.detail else grade.why for grade in grades if isinstance(grade, Missing)
-    ]
+    missing = [grade for grade in grades if isinstance(grade, Missing)]
+    whys = (f"{grade.why}: {grade.detail}" if grade.detail else grade.why for grade in missing)
     return Profile(
         grader=grader.name,
         set=labels.name,
@@ -249,7 +231,7 @@ def _profile(
         only=dict(labels.only),
         sample=labels.sample,
         asked=len(labels.answers),
-        missing={why.text: why.times for _, why in grouped((None, why) for why in missing)},
+        missing={why.text: why.times for _, why in grouped((None, why) for why in whys)},
         whole=agreement(verdicts, resamples, seed),
         held_out=agreement(verdicts.where(~fitted), resamples, seed) if fitted.any() else None,
         by={
@@ -261,13 +243,6 @@ def _profile(
         less_exact=sum(is_less_exact(grade.correct, grade.reason) for _, grade in pairs),
         cost=cost,
     )
-
-
-def _groups(labels: Sequence[Labelled]) -> dict[str, NDArray[np.object_]]:
-    """Return the values of GROUPS, and the kinds of answer, where there are several."""
-    values = {name: [getattr(label, name) for label in labels] for name in GROUPS}
-    values["answer"] = [answer_kind(label.question, label.accepted) for label in labels]
-    return {name: np.array(of, dtype=object) for name, of in values.items() if len(set(of)) > 1}
 
 
 def _beside_people(pairs: Pairs, resamples: int, seed: int) -> BesidePeople | None:

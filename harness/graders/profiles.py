@@ -154,10 +154,22 @@ class Profiles:
             for profile in self._profiles
             if unversioned(profile.grader) == unversioned(grader)
         ]
+
+        def rank(quote: QuotedProfile) -> tuple[bool, bool, int, str]:
+            profile = quote.profile
+            # People's labels before a model's, a whole set before a part of it, then the most answers. False sorts
+            # first.
+            return profile.labelled_by != "people", bool(profile.only), -profile.graded, profile.set
+
         best: dict[tuple[str, str, str], QuotedProfile] = {}
-        for quote in sorted(quoted, key=_rank):
+        for quote in sorted(quoted, key=rank):
             best.setdefault((quote.profile.grader, quote.profile.set, str(quote.profile.only)), quote)
         return list(best.values())
+
+
+@cache
+def _warn_once(text: str) -> None:
+    logging.getLogger(__name__).warning(text)
 
 
 def _read(path: Path) -> Profile | None:
@@ -165,25 +177,12 @@ def _read(path: Path) -> Profile | None:
     try:
         return msgspec.json.decode(read_file(path), type=Profile)
     except msgspec.ValidationError as error:
-        _pass_over(path, str(error))
+        _warn_once(f"{path}: a profile of another version, or damaged ({error}): calibrate again")
         return None
     except OSError as error:
         raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RunError(f"{path}: is no profile of a grader ({error}): remove it, and calibrate again") from None
-
-
-@cache
-def _pass_over(path: Path, error: str) -> None:
-    """Say once of a file that it is passed over."""
-    said = "%s: a profile of another version, or damaged (%s): calibrate again"
-    logging.getLogger(__name__).warning(said, path, error)
-
-
-def _rank(quote: QuotedProfile) -> tuple[bool, bool, int, str]:
-    profile = quote.profile
-    # People's labels before a model's, a whole set before a part of it, then the most answers. False sorts first.
-    return profile.labelled_by != "people", bool(profile.only), -profile.graded, profile.set
 
 
 def user_folder() -> Path:

@@ -101,21 +101,12 @@ class Ragas:
     embedder: str = ""
     """The embedder whose vectors are compared. Empty = the run's."""
 
-    def asks_a_model(self) -> bool:
-        """Return whether the metric needs a chat model."""
-        return "llm" in METRICS[self.metric].needs
-
     def digest(self) -> str:
-        """Return a digest of the version of ragas and the metric."""
-        return digest("ragas", ragas_version(), self.metric, READ)
-
-
-def ragas_version() -> str:
-    """Return the version of ragas that is installed. Raises MissingExtra if it is not."""
-    try:
-        return version("ragas")
-    except PackageNotFoundError:
-        raise MissingExtra("ragas", "ragas") from None
+        """Return a digest of the version of ragas and the metric. Raises MissingExtra if it is not installed."""
+        try:
+            return digest("ragas", version("ragas"), self.metric, READ)
+        except PackageNotFoundError:
+            raise MissingExtra("ragas", "ragas") from None
 
 
 class RagasGrader:
@@ -149,9 +140,8 @@ class RagasGrader:
         return RagasCalls(self._models, self._counter, self.how.model, f"ragas-{self.how.metric}@{self.how.prompt}")
 
     def _of_ragas(self, calls: RagasCalls) -> Any:
-        library = _library()
-        models = {"llm": library.llm, "embeddings": library.embeddings}
-        kind = getattr(library.metrics, self._metric.kind)
+        metrics, models = _library()
+        kind = getattr(metrics, self._metric.kind)
         return kind(**{name: models[name](calls) for name in self._metric.needs}, **dict(self._metric.options))
 
     def _graded(self, item: GradedItem) -> tuple[Grade | Missing, RagasCalls]:
@@ -160,12 +150,9 @@ class RagasGrader:
         if not references:
             return Missing("undefined", f"{how.metric} needs an accepted answer"), calls
         for reference in references:
-            fields: dict[str, str | list[str]] = {
-                "user_input": cut(seen(item.question), how.longest),
-                "response": cut(seen(item.candidate), how.longest),
-                "reference": cut(seen(reference), how.longest),
-                "retrieved_contexts": [cut(seen(text), how.longest) for text in item.evidence],
-            }
+            texts = {"user_input": item.question, "response": item.candidate, "reference": reference}
+            fields: dict[str, str | list[str]] = {name: cut(seen(text), how.longest) for name, text in texts.items()}
+            fields["retrieved_contexts"] = [cut(seen(text), how.longest) for text in item.evidence]
             inputs = {name: fields[name] for name in self._metric.asks}
             if lacking := [name for name, value in inputs.items() if not value or value == [""]]:
                 return Missing("undefined", f"{how.metric} needs a {lacking[0]}, and the item has none"), calls
@@ -239,23 +226,22 @@ class RagasCalls:
         return ModelError(detail)
 
 
-class RagasLibrary(NamedTuple):
-    """The parts of ragas that are used: its metrics, and our models in its form, made of the calls for an item."""
-
-    metrics: Any
-    llm: Callable[[RagasCalls], Any]
-    embeddings: Callable[[RagasCalls], Any]
-
-
 @cache
-def _library() -> RagasLibrary:
-    """Import ragas, without what it would send or write. Raises ImportError."""
+def _library() -> tuple[Any, dict[str, Callable[[RagasCalls], Any]]]:
+    """Import ragas, without what it would send or write. Raises ImportError.
+
+    Return its metrics, and by name our models in its form, which are made of the calls for an item.
+    """
     import appdirs
 
     os.environ["RAGAS_DO_NOT_TRACK"] = "true"
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+
+    def nowhere(*_: object, **__: object) -> str:
+        raise OSError("no place for a user id")
+
     place = appdirs.user_data_dir
-    appdirs.user_data_dir = _nowhere  # ragas takes an id that is not kept where there is no such folder
+    appdirs.user_data_dir = nowhere  # ragas takes an id that is not kept where there is no such folder
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of what ragas imports; ours are errors in the tests
@@ -286,8 +272,4 @@ def _library() -> RagasLibrary:
         async def aembed_text(self, text: str, **_: Any) -> list[float]:
             return self._calls.embed(text)
 
-    return RagasLibrary(collections, Llm, Embeddings)
-
-
-def _nowhere(*_: object, **__: object) -> str:
-    raise OSError("no place for a user id")
+    return collections, {"llm": Llm, "embeddings": Embeddings}

@@ -16,9 +16,8 @@ from ctxbench.scenarios.errors import SetupError, SpecError
 from ctxbench.scenarios.spec import parse, spec
 
 from ..models import Models, Settings
-from .llm import Llm, LlmGrader
-from .logit import Logit, LogitGrader
-from .ragas import Ragas, RagasGrader
+from .llm import Llm, LlmGrader, Logit, LogitGrader
+from .ragas import METRICS, Ragas, RagasGrader
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class RulesSpec:
 
 KINDS: Mapping[str, type[Any]] = {"rules": RulesSpec, "llm": Llm, "logit": Logit, "ragas": Ragas}
 """The class that reads the parameters of each name."""
-_MAKERS: Mapping[type[Any], Callable[[Any, Models], Grader]] = {Llm: LlmGrader, Logit: LogitGrader, Ragas: RagasGrader}
+_MAKERS: Mapping[str, Callable[[Any, Models], Grader]] = {"llm": LlmGrader, "logit": LogitGrader, "ragas": RagasGrader}
 
 
 def grader(name: str, settings: Settings | None = None, models: Models | None = None) -> Grader:
@@ -43,26 +42,22 @@ def grader(name: str, settings: Settings | None = None, models: Models | None = 
 
         return RulesGrader()
     available, digest = models or Models(settings or Settings()), how.digest()
+    kind = next(kind for kind, cls in KINDS.items() if isinstance(how, cls))
     if how.prompt and how.prompt != digest:
-        text = spec(next(kind for kind, cls in KINDS.items() if isinstance(how, cls)), how)
         raise SpecError(
-            f"grader {text}: its prompts have changed since, to {digest}: "
+            f"grader {spec(kind, how)}: its prompts have changed since, to {digest}: "
             "give it without prompt, and do not compare its grades with those"
         )
     # Without a model in its name where it needs none: such grades are the same whatever model is set.
-    if not isinstance(how, Ragas) or how.asks_a_model():
-        how = replace(how, model=_full(available.add(how.model or "local"), available.settings))
-    return _MAKERS[type(how)](how, available)
-
-
-def _full(model: str, settings: Settings) -> str:
-    """Return the full name of a model that can be called, or replayed. Raises a UserError."""
-    if model == "offline":
-        raise SetupError("`offline` cannot grade: it is no chat model. Use the grader `rules`, or another model")
-    settings.checked({model: "grader"})
-    if model != "local" and (settings.replay or not model.startswith("local:")):
-        return model
-    weights, path = settings.local()
-    if model not in ("local", weights):
-        raise SetupError(f"grader: {path} holds {weights}, not {model}: name its weights (gguf=…), or replay")
-    return weights
+    if not isinstance(how, Ragas) or "llm" in METRICS[how.metric].needs:
+        model = available.add(how.model or "local")
+        if model == "offline":
+            raise SetupError("`offline` cannot grade: it is no chat model. Use the grader `rules`, or another model")
+        available.settings.checked({model: "grader"})
+        if model == "local" or (model.startswith("local:") and not available.settings.replay):
+            weights, path = available.settings.local()
+            if model not in ("local", weights):
+                raise SetupError(f"grader: {path} holds {weights}, not {model}: name its weights (gguf=…), or replay")
+            model = weights
+        how = replace(how, model=model)
+    return _MAKERS[kind](how, available)

@@ -22,8 +22,7 @@ from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.errors import UserError
 from ctxbench.strategies.base import ModelError, Prompt
 
-from .base import Embedded, ModelAccess, Reply, Unusable, model_spec
-from .settings import Settings
+from .settings import Embedded, ModelAccess, Reply, Settings, Unusable, model_spec
 
 if TYPE_CHECKING:
     from .cassette import Cassette, Purse
@@ -112,15 +111,16 @@ class Models:
             from .local import Local, local_name
             from .recorded import Recorded
 
+            full, purse = name, self.purse if not self.settings.replay else None
+            model: Local | Provider | None = None
             if self.settings.replay:  # needs neither weights nor a key
                 full = self.settings.local()[0] if name == "local" else name
-                self._chats[name] = Recorded(full, None, self.cassette, None)
             elif name == "local" or name.startswith("local:"):  # loaded once, under whatever name
                 full, path = local_name(self.settings.access_of("local").gguf)
-                self._locals.setdefault(full, Local(path))
-                self._chats[name] = Recorded(full, self._locals[full], self.cassette, self.purse)
+                model = self._locals.setdefault(full, Local(path))
             else:
-                self._chats[name] = Recorded(name, self._provider(name), self.cassette, self.purse)
+                model = self._provider(name)
+            self._chats[name] = Recorded(full, model, self.cassette, purse)
         return self._chats[name]
 
     @cached_property

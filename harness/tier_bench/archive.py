@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import lzma
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -132,7 +133,7 @@ class ArchiveBench:
         items, coding = items_of(conversations, counter), Coding(level=self.level, dictionary=self.dictionary)
         # Without ids, times, roles and calls the texts have less to repeat.
         corpora = {"messages": as_json, "texts alone": as_text}
-        lossless = tuple(_corpus(name, coded_blocks(items, coding, write)) for name, write in corpora.items())
+        lossless = tuple(corpus(name, coded_blocks(items, coding, write)) for name, write in corpora.items())
         size, speed = written(items, coding)
         return ArchiveMeasurement(
             coding=coding,
@@ -173,7 +174,8 @@ def coded_blocks(
     return [write(block) for block, _ in blocks(items, coding.block_tokens)]
 
 
-def _corpus(name: str, parts: Sequence[bytes]) -> Corpus:
+def corpus(name: str, parts: Sequence[bytes]) -> Corpus:
+    """Return the sizes of blocks under every coder."""
     together = b"\n".join(parts)
     long = zstandard.ZstdCompressionParameters.from_level(22, window_log=27, enable_ldm=True)
     sizes = (
@@ -188,12 +190,10 @@ def _corpus(name: str, parts: Sequence[bytes]) -> Corpus:
 
 def strongest(parts: Sequence[bytes]) -> tuple[Size, ...]:
     """Return the sizes of blocks, each coded alone, under three coders at their strongest level."""
-    brotli: int | Missing
-    try:
+    brotli: int | Missing = Missing("unsupported", "brotli is not installed: pip install 'ctxbench[tiers]'")
+    with suppress(ModuleNotFoundError):
         compress = import_module("brotli").compress
         brotli = sum(len(compress(part, quality=11, lgwin=24)) for part in parts)
-    except ModuleNotFoundError:
-        brotli = Missing("unsupported", "brotli is not installed: pip install 'ctxbench[tiers]'")
     return (
         Size("zstd -19", sum(len(zstandard.ZstdCompressor(level=19).compress(part)) for part in parts)),
         Size("xz -9e", sum(len(lzma.compress(part, preset=9 | lzma.PRESET_EXTREME)) for part in parts)),

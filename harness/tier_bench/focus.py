@@ -7,7 +7,6 @@ added, a bound: the most evidence that fits beside what is never cut.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain
 from typing import Annotated, NamedTuple, get_args
 
 import msgspec
@@ -123,12 +122,12 @@ def rows(run: Run, limit: int) -> list[FocusRow]:
         )
 
     whole, *others = map(row, run.manifest.plan.strategies)
-    counter = TokenCounter(run.manifest.plan.encoding)
-    compared = [conversation for conversation in run.conversations() if conversation.id not in left_out]
-    shares = {conversation.id: fitting_shares(conversation, limit, counter) for conversation in compared}
-    units = [run.units[name] for name, of_probes in shares.items() for _ in of_probes]
-    bound = share_interval(list(chain.from_iterable(shares.values())), units)
-    return [whole, FocusRow(BOUND, bound, len(units)), *others]
+    counter, shares, units = TokenCounter(run.manifest.plan.encoding), list[float](), list[str]()
+    for conversation in run.conversations():
+        if conversation.id not in left_out:
+            shares += fitting_shares(conversation, limit, counter)
+            units += [run.units[conversation.id]] * (len(shares) - len(units))
+    return [whole, FocusRow(BOUND, share_interval(shares, units), len(units)), *others]
 
 
 def fitting_shares(conversation: Conversation, limit: int, counter: TokenCounter) -> list[float]:

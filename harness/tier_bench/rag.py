@@ -53,7 +53,7 @@ class SearchOutcome(NamedTuple):
     """The independent unit of the conversation."""
     category: str
     """Of the probe."""
-    recalls: tuple[float, float]
+    recalls: Sequence[float]
     """Evidence recall at k, and at twice that."""
     seconds: float
 
@@ -148,11 +148,7 @@ def ways(retrievers: Sequence[Retriever]) -> list[Way]:
 
 
 def searched(
-    conversations: Sequence[Conversation],
-    rules: RagRules,
-    models: Models,
-    k: int = 5,
-    counting: Counting = uncounted,
+    conversations: Sequence[Conversation], rules: RagRules, models: Models, k: int = 5, counting: Counting = uncounted
 ) -> tuple[list[SearchOutcome], list[Built]]:
     """Return the outcomes of every way for each probe with evidence, and the tiers of the conversations that have any.
 
@@ -172,39 +168,33 @@ def searched(
     outcomes, built = list[SearchOutcome](), list[Built]()
     with counting(len(conversations), "conversations") as done:
         for conversation in conversations:
-            rag = Rag(rules, embed if "vector" in rules.retrievers else None)
-            found, tier = _searched(conversation, units[conversation.id], rag, k)
-            if found:
-                outcomes += found
-                built.append(tier)
+            rag, before = Rag(rules, embed if "vector" in rules.retrievers else None), len(outcomes)
+            unit, added, adding, embedding = units[conversation.id], 0, 0.0, 0.0
+            for asked in placed(conversation):
+                probe, stop = asked.probe, asked.stop
+                if not (probe.answerable and probe.evidence):
+                    continue
+                # Probes come in order of their places: each message is added once, and a search sees none that came
+                # later.
+                some = conversation.messages[added:stop]
+                reached = [passage(message) for message in some if message.role != "system"]
+                began = perf_counter()
+                rag.add([message for message in reached if message.text.strip()])
+                between = perf_counter()
+                rag.embed()
+                added, adding, embedding = stop, adding + between - began, embedding + perf_counter() - between
+                evidence = [name for name in probe.evidence if name in rag]
+                for way in ways(rules.retrievers) if evidence else ():
+                    rag.forget()  # each search is timed as the first of its question
+                    began = perf_counter()
+                    hits = rag.search(probe.question, 2 * k, by=way.by, fusing=way.fusing)
+                    took, ids = perf_counter() - began, [hit.passage.id for hit in hits]
+                    recalls = tuple(float(recall(ids, evidence, size)) for size in (k, 2 * k))  # type: ignore[arg-type]
+                    outcomes.append(SearchOutcome(way.name, conversation.id, unit, probe.category, recalls, took))
+            if len(outcomes) > before:
+                built.append(Built(conversation.id, len(rag), adding, embedding, *rag.graph.size))
             done()
     return outcomes, built
-
-
-def _searched(conversation: Conversation, unit: str, rag: Rag, k: int) -> tuple[list[SearchOutcome], Built]:
-    messages, every, outcomes = conversation.messages, ways(rag.rules.retrievers), list[SearchOutcome]()
-    adding = embedding = 0.0
-    added = 0
-    for asked in placed(conversation):
-        probe, stop = asked.probe, asked.stop
-        if not (probe.answerable and probe.evidence):
-            continue
-        # Probes come in order of their places: each message is added once, and a search sees none that came later.
-        reached = [passage(message) for message in messages[added:stop] if message.role != "system"]
-        began = perf_counter()
-        rag.add([message for message in reached if message.text.strip()])
-        between = perf_counter()
-        rag.embed()
-        added, adding, embedding = stop, adding + between - began, embedding + perf_counter() - between
-        evidence = [name for name in probe.evidence if name in rag]
-        for way in every if evidence else ():
-            rag.forget()  # each search is timed as the first of its question
-            began = perf_counter()
-            hits = rag.search(probe.question, 2 * k, by=way.by, fusing=way.fusing)
-            took, ids = perf_counter() - began, [hit.passage.id for hit in hits]
-            recalls = tuple(float(recall(ids, evidence, size)) for size in (k, 2 * k))  # type: ignore[arg-type]
-            outcomes.append(SearchOutcome(way.name, conversation.id, unit, probe.category, recalls, took))  # type: ignore[arg-type]
-    return outcomes, Built(conversation.id, len(rag), adding, embedding, *rag.graph.size)
 
 
 def rows(outcomes: Sequence[SearchOutcome], retrievers: Sequence[Retriever]) -> list[RagRow]:
@@ -231,7 +221,6 @@ def against(outcomes: Sequence[SearchOutcome], every: Sequence[RagRow]) -> RagCo
 
     Both were picked by the same probes. There are more fusions than retrievers, so the fusion is flattered.
     """
-
     known = [(row.name, len(row.retrievers), row.recall.mean) for row in every if isinstance(row.recall, Interval)]
     singles = {name: mean for name, size, mean in known if size == 1}
     fused = {name: mean for name, size, mean in known if size > 1}
@@ -241,4 +230,4 @@ def against(outcomes: Sequence[SearchOutcome], every: Sequence[RagRow]) -> RagCo
     by = {name: [outcome for outcome in outcomes if outcome.way == name] for name in (best, single)}
     pairs = list(zip(by[best], by[single], strict=True))
     differences = [one.recalls[0] - other.recalls[0] for one, other in pairs]
-    return RagComparison(best, single, interval(differences, [one.unit for one, _ in pairs]))
+    return RagComparison(best, single, interval(differences, [one.unit for one, _ in pairs], -1.0, 1.0))

@@ -26,8 +26,7 @@ from ctxbench.strategies.tiers.working.policies import parse
 from ctxbench.strategies.tiers.working.policy import Successors
 from ctxbench.strategies.tiers.working.traces import TRACES, Trace, recorded, replay
 
-from ..folder.derived import read_derived, write_derived
-from ..folder.run import Run
+from ..folder.run import Run, read_derived, write_derived
 from .bench import BenchSetup
 
 FLUID = 25_000
@@ -153,35 +152,29 @@ def policy_row(load: Load, capacity: int, policy: str, preload: bool = False) ->
     recipe, samples = parse(policy), load.samples
     replays = [replay(trace, recipe, capacity, Successors() if preload else None) for trace in samples]
     both = [rates(result.hits, trace.tokens, trace.counted) for result, trace in zip(replays, samples, strict=True)]
-    return PolicyRow(
-        str(recipe),
-        preload,
-        of_seeds(rate.hits for rate in both),
-        of_seeds(rate.tokens for rate in both),
-        sum(result.evictions for result in replays) / len(samples),
-        sum(result.loaded for result in replays) / len(samples),
-        sum(result.preloaded for result in replays) / len(samples),
-    )
+    hits, tokens = of_seeds(rate.hits for rate in both), of_seeds(rate.tokens for rate in both)
+    columns = ("evictions", "loaded", "preloaded")
+    means = [sum(getattr(result, name) for result in replays) / len(samples) for name in columns]
+    return PolicyRow(str(recipe), preload, hits, tokens, *means)
 
 
 def bounds(load: Load, capacity: int) -> Bounds:
     """Return the bounds on every policy on this load."""
-    is_fluid = all(len(trace.ids) <= FLUID for trace in load.samples)
+
+    def mean(values: Sequence[Value]) -> Value:
+        interval = of_seeds(values)
+        return interval if isinstance(interval, Missing) else interval.mean
+
+    samples, is_fluid = load.samples, all(len(trace.ids) <= FLUID for trace in load.samples)
     # One bound for all samples of a load: a mean over two different ones would bound nothing in particular.
     bound_of = most_hits_fluid if is_fluid else most_hits
-    most = [bound_of(trace.ids, trace.tokens, trace.counted, capacity) for trace in load.samples]
-    first = [compulsory(trace.ids, trace.tokens, trace.counted).hits for trace in load.samples]
-    expected = [
-        most_expected(trace.popularity, trace.sizes, capacity) for trace in load.samples if trace.popularity is not None
-    ]
-    popular = _mean(expected) if expected else Missing("undefined", "look-ups are not independent of each other")
-    hits, tokens = _mean([rate.hits for rate in most]), _mean([rate.tokens for rate in most])
-    return Bounds(hits, tokens, is_fluid, _mean(first), popular)
-
-
-def _mean(values: Sequence[Value]) -> Value:
-    mean = of_seeds(values)
-    return mean if isinstance(mean, Missing) else mean.mean
+    most = [bound_of(trace.ids, trace.tokens, trace.counted, capacity) for trace in samples]
+    first = [compulsory(trace.ids, trace.tokens, trace.counted).hits for trace in samples]
+    known = [(trace.popularity, trace.sizes) for trace in samples if trace.popularity is not None]
+    expected = [most_expected(popularity, sizes, capacity) for popularity, sizes in known]
+    popular = mean(expected) if expected else Missing("undefined", "look-ups are not independent of each other")
+    hits, tokens = mean([rate.hits for rate in most]), mean([rate.tokens for rate in most])
+    return Bounds(hits, tokens, is_fluid, mean(first), popular)
 
 
 SIZES = tuple(1 << power for power in range(11, 18))
@@ -204,7 +197,16 @@ def miss_ratios(run: Run) -> pd.DataFrame:
     if (stored := read_derived(run, _STORED, _COLUMNS)) is not None:
         known: pd.DataFrame = stored.to_pandas()
         return known
-    traces = [trace for trace in _traces(run) if trace.counted.any()]
+    # The traces of the first conversations, up to MOST messages, and of at least one.
+    sizes, traces, read = run.table("messages").groupby("conversation", sort=False, observed=True), list[Trace](), 0
+    for conversation in run.conversations():
+        rows_of = sizes.get_group(conversation.id)
+        read += len(rows_of)
+        if traces and read > MOST:
+            break
+        tokens = dict(zip(rows_of.id, rows_of.tokens, strict=True))
+        traces.append(recorded(conversation, lambda message: int(tokens[message.id])))  # noqa: B023
+    traces = [trace for trace in traces if trace.counted.any()]
     look_ups = sum(int(trace.counted.sum()) for trace in traces)
 
     def misses(trace: Trace, policy: str, size: int) -> float:
@@ -225,16 +227,3 @@ def miss_ratios(run: Run) -> pd.DataFrame:
     ratios = pd.DataFrame(rows, columns=list(_COLUMNS))
     write_derived(run, _STORED, pa.Table.from_pandas(ratios, preserve_index=False))
     return ratios
-
-
-def _traces(run: Run) -> list[Trace]:
-    """Return the traces of the first conversations, up to MOST messages, and of at least one."""
-    sizes, traces, read = run.table("messages").groupby("conversation", sort=False, observed=True), list[Trace](), 0
-    for conversation in run.conversations():
-        rows = sizes.get_group(conversation.id)
-        read += len(rows)
-        if traces and read > MOST:
-            break
-        tokens = dict(zip(rows.id, rows.tokens, strict=True))
-        traces.append(recorded(conversation, lambda message: int(tokens[message.id])))  # noqa: B023
-    return traces

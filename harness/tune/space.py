@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product, takewhile
@@ -195,7 +196,15 @@ def searched(text: str) -> SearchedStrategy:
         names = [field.name for field in text_of.parameters(_kind(calls[0]))]
         takes = f" ({calls[0].name} takes {', '.join(names)})" if names else ""
         raise SpecError(f"nothing is to be found in {text!r}: write name=? for each parameter to search{takes}")
-    return SearchedStrategy(" ".join(text.split()), calls, tuple(_named(free, calls)))
+    # Each has a unique name: its own, with its stage's, or with its stage's number.
+    times = Counter(each.parameter for each in free)
+    stages = Counter((each.parameter, calls[each.stage].name) for each in free)
+    for at, each in enumerate(free):
+        stage = calls[each.stage].name
+        whose = stage if stages[each.parameter, stage] == 1 else f"{each.stage + 1}"
+        if times[each.parameter] > 1:
+            free[at] = replace(each, name=f"{whose}.{each.parameter}")
+    return SearchedStrategy(" ".join(text.split()), calls, tuple(free))
 
 
 def _kind(call: text_of.SpecCall) -> type[Any]:
@@ -207,16 +216,6 @@ def _kind(call: text_of.SpecCall) -> type[Any]:
         parse(_text(call, call.parameters))
         raise SpecError(f"strategy {call.name!r} has no parameters to search")
     return kinds[call.name]
-
-
-def _named(free: list[Free], calls: tuple[text_of.SpecCall, ...]) -> Iterator[Free]:
-    """Yield the parameters, each with a unique name: its own, with its stage's, or with its stage's number."""
-    for parameter in free:
-        namesakes = [other for other in free if other.parameter == parameter.parameter]
-        stage = calls[parameter.stage].name
-        alike = [other for other in namesakes if calls[other.stage].name == stage]
-        whose = stage if len(alike) == 1 else f"{parameter.stage + 1}"
-        yield parameter if len(namesakes) == 1 else replace(parameter, name=f"{whose}.{parameter.parameter}")
 
 
 @dataclass(frozen=True)
@@ -244,20 +243,16 @@ def space(strategy: SearchedStrategy, longest: Mapping[str, int]) -> SearchSpace
 
     Raises SpecError for a range that cannot be read, or is not known.
     """
-    found = {free.name: (_given(free), "given") if free.given else _derived(free, longest) for free in strategy.free}
-    ranges = {name: range_ for name, (range_, _) in found.items()}
-    why = {name: reason for name, (_, reason) in found.items()}
-    return SearchSpace(ranges, why, {free.name: _open_ends(ranges[free.name], free) for free in strategy.free})
-
-
-def _open_ends(range_: Range, free: Free) -> tuple[float, ...]:
-    """Return the ends of a range past which the strategy takes numbers."""
-    # There is no more than all of the longest conversation.
-    if isinstance(range_, Choices) or (free.parameter in OF_LENGTH and not free.given):
-        return ()
-    past = [(range_.low, range_.low / 2), (range_.high, range_.high * 2)]
-    more = [(end, round(value) if range_.whole else value) for end, value in past]
-    return tuple(end for end, value in more if value != end and free.takes(value))
+    ranges, why, beyond = dict[str, Range](), dict[str, str](), dict[str, tuple[float, ...]]()
+    for free in strategy.free:
+        range_, why[free.name] = (_given(free), "given") if free.given else _derived(free, longest)
+        ranges[free.name], beyond[free.name] = range_, ()
+        # There is no more than all of the longest conversation.
+        if isinstance(range_, Numbers) and (free.given or free.parameter not in OF_LENGTH):
+            past = [(range_.low, range_.low / 2), (range_.high, range_.high * 2)]
+            more = [(end, round(value) if range_.whole else value) for end, value in past]
+            beyond[free.name] = tuple(end for end, value in more if value != end and free.takes(value))
+    return SearchSpace(ranges, why, beyond)
 
 
 def _given(free: Free) -> Range:
@@ -291,6 +286,8 @@ def _given(free: Free) -> Range:
         wrong = f"{free.name} is no number: give its values, ?[value, value]"
     elif float not in kinds and not whole:
         wrong = f"{free.name} takes whole numbers"
+    elif free.bounds is not None and not all(map(free.takes, values)):
+        wrong = f"{free.name} must be {text_of.limits(free.bounds)}"
     if wrong:
         raise SpecError(f"{what}: {wrong}")
     return Numbers(values[0], values[1], scale == "log", int in kinds and whole)
@@ -304,10 +301,15 @@ def _derived(free: Free, longest: Mapping[str, int]) -> tuple[Range, str]:
     if get_origin(free.hint) is Literal:
         return Choices(get_args(free.hint)), "every value that there is"
     if isinstance(number, (int, float)) and number > 0 and {int, float} & set(kinds):
+        whole = int in kinds
         if float in kinds and number <= 1 and not free.takes(1 + NEAR_END) and not free.takes(-NEAR_END):
             low, high = 0.0 if free.takes(0.0) else NEAR_END, 1.0 if free.takes(1.0) else 1 - NEAR_END
             return Numbers(low, high, False, False), "a share"
-        return _around(number, int in kinds, free), f"around its default, {number}"
+        # By halves and doubles, as far as the parameter's bounds allow.
+        smaller = takewhile(free.takes, (max(1, round(number / by)) if whole else number / by for by in AROUND))
+        larger = takewhile(free.takes, (number * by for by in AROUND))
+        low, high = [number, *smaller][-1], [number, *larger][-1]
+        return Numbers(low, high, low < high, whole), f"around its default, {number}"
     if int in kinds and number is None and free.parameter in OF_LENGTH:
         most = longest[free.parameter]
         low = max(1, most // LONG)
@@ -316,11 +318,3 @@ def _derived(free: Free, longest: Mapping[str, int]) -> tuple[Range, str]:
         f"no range of {free.name!r} follows from its type and default: give it, {free.parameter}=?[low..high] or "
         f"{free.parameter}=?[value, value]"
     )
-
-
-def _around(number: float, whole: bool, free: Free) -> Numbers:
-    """Return a range as far around a number, by halves and doubles, as the parameter's bounds allow."""
-    smaller = takewhile(free.takes, (max(1, round(number / by)) if whole else number / by for by in AROUND))
-    larger = takewhile(free.takes, (number * by for by in AROUND))
-    low, high = [number, *smaller][-1], [number, *larger][-1]
-    return Numbers(low, high, low < high, whole)

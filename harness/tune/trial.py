@@ -220,9 +220,8 @@ def _sums(tried: Tried, quality: str) -> tuple[Floats, Floats]:
 
 def settings(tried: Mapping[str, Tried], quality: str, units: Mapping[str, str]) -> list[str]:
     """Return the settings that nothing dominates, the dearest first; of settings with the same figures the first."""
-    points: dict[str, Point] = {}
+    points: dict[Point, str] = {}
     for spec, figures_of_setting in tried.items():
-        point = figures(figures_of_setting, quality, units).point
-        if point is not None and point not in points.values():
-            points[spec] = point
-    return frontier(points)
+        if (point := figures(figures_of_setting, quality, units).point) is not None:
+            points.setdefault(point, spec)
+    return frontier({spec: point for point, spec in points.items()})

@@ -3,27 +3,34 @@
     ctxbench tune 'window(max_tokens=?)' standard
 
 The conversations held out are measured once, at the end: neither their figures nor their lengths choose anything.
+
+Optuna chooses the next settings. Trial k follows from the seed, k, and the trials of the batches before its own, as a
+sampler is created anew for each: a search that was stopped anywhere resumes with the same trials, and any number of
+workers gives the same result.
 """
 
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 from shutil import rmtree
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from ctxbench.metrics.frontier import Point
 from ctxbench.metrics.models import model_names
 from ctxbench.metrics.prices import BUNDLED
 from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.scenarios.errors import RunError, SpecError
+from ctxbench.scenarios.errors import MissingExtra, RunError, SpecError
 from ctxbench.scenarios.model import Conversation, independent_units
 from ctxbench.scenarios.source import Problems
 from ctxbench.scenarios.spec import nearest
@@ -36,8 +43,7 @@ from ..engine.workers import side_by_side
 from ..folder.files import placed
 from ..folder.store import alone, is_free, unwritable
 from ..models import Settings
-from .search import Trial, batch, check
-from .space import SearchedStrategy, SearchSpace, searched
+from .space import Choices, Numbers, SearchedStrategy, SearchSpace, Values, searched
 from .space import space as space_of
 from .trial import (
     FIGURES,
@@ -54,6 +60,10 @@ from .trial import (
     tried,
     try_packed,
 )
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+    from optuna.trial import FrozenTrial
 
 TRAIN, HELD = "train", "held-out"
 WHOLE = "none"
@@ -136,25 +146,141 @@ def _independent_groups(conversations: Sequence[Conversation]) -> dict[str, list
     from scipy.cluster.hierarchy import DisjointSet
 
     units = independent_units({conversation.id: conversation.meta for conversation in conversations})
-    digests = list(map(_content_digest, conversations))
-    alike = DisjointSet([*(("unit", unit) for unit in units.values()), *(("content", digest) for digest in digests)])
-    for conversation, digest in zip(conversations, digests, strict=True):
-        alike.merge(("unit", units[conversation.id]), ("content", digest))
+    digests = []
+    for conversation in conversations:
+        digest = hashlib.sha256()
+        for message in conversation.messages:
+            # With the length, as texts run on into each other: otherwise "ab", "c" and "a", "bc" would be the same.
+            digest.update(f"{message.role} {len(message.text)} {message.text}".encode(errors="surrogatepass"))
+            digest.update(msgspec.json.encode(message.calls))
+        digests.append(digest.hexdigest())
+    alike = DisjointSet([*(("unit", unit) for unit in units.values()), *(("content", name) for name in digests)])
+    for conversation, name in zip(conversations, digests, strict=True):
+        alike.merge(("unit", units[conversation.id]), ("content", name))
     groups = defaultdict[str, list[int]](list)
-    for at, digest in enumerate(digests):
+    for at, name in enumerate(digests):
         # The least digest of a group names it, so the name depends on no order.
-        groups[min(name for kind, name in alike.subset(("content", digest)) if kind == "content")].append(at)
+        groups[min(other for kind, other in alike.subset(("content", name)) if kind == "content")].append(at)
     return groups
 
 
-def _content_digest(conversation: Conversation) -> str:
-    """Return a digest of the messages, whatever the conversation is called."""
-    digest = hashlib.sha256()
-    for message in conversation.messages:
-        # With the length, as texts run on into each other: otherwise "ab", "c" and "a", "bc" would be the same.
-        digest.update(f"{message.role} {len(message.text)} {message.text}".encode(errors="surrogatepass"))
-        digest.update(msgspec.json.encode(message.calls))
-    return digest.hexdigest()
+BATCH = 4
+"""Trials that are chosen at once, and may run side by side."""
+RANDOM_FIRST = 8
+"""Random trials of TPE before there is enough to learn from."""
+AGAIN = 20
+"""How often a setting that was tried already is drawn again, by the sampler and then at random."""
+
+
+class Trial(NamedTuple):
+    """A setting that is to be tried, or was."""
+
+    name: str
+    """The text of the strategy; where it rejects the setting, its values."""
+    values: Values
+    point: Point | None = None
+    """Cost and quality; None = it is to be tried, or failed."""
+    failed: str = ""
+    """Why it failed."""
+
+
+def check() -> None:
+    """Raise MissingExtra if Optuna is not installed; else keep it from writing on standard error."""
+    try:
+        import optuna
+    except ImportError:
+        raise MissingExtra("optuna", "tune") from None
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+
+def batch(
+    strategy: SearchedStrategy, space: SearchSpace, before: Sequence[Trial], seed: int, trials: int
+) -> list[Trial]:
+    """Return the settings of the next batch, given all trials of the batches before it; empty = no more.
+
+    `trials` is the length of the search. A space with no more settings than that is gone through as a whole.
+    """
+    tried, size = {trial.name for trial in before}, space.size()
+    if size is not None and size <= trials:
+        every = (Trial(name_of(strategy, values), values) for values in space.all())
+        return list(islice((setting for setting in every if setting.name not in tried), BATCH))
+    settings, defaults = list[Trial](), {free.name: free.default for free in strategy.free}
+    if not before and all(space.ranges[name].holds(value) for name, value in defaults.items()):
+        settings.append(Trial(name_of(strategy, defaults), defaults))
+    finished = [_frozen(space, trial) for trial in before]
+    while len(settings) < BATCH:
+        known = tried | {setting.name for setting in settings}
+        settings.append(_drawn(strategy, space, finished, f"{seed} {len(before) + len(settings)}", known))
+    return settings
+
+
+def name_of(strategy: SearchedStrategy, values: Values) -> str:
+    """Return the text of a setting; where the strategy rejects it, its values."""
+    try:
+        return strategy.at(values)
+    except SpecError:
+        return ", ".join(f"{name}={value!r}" for name, value in values.items())
+
+
+def _drawn(
+    strategy: SearchedStrategy, space: SearchSpace, finished: Sequence[FrozenTrial], seed: str, tried: set[str]
+) -> Trial:
+    """Return a setting that was not tried if one turns up, else one that was."""
+    import optuna
+    from optuna.samplers import BaseSampler, RandomSampler, TPESampler
+
+    drawn = Trial("", {})
+    # By the number of the trial and the attempt, not from one random state: that would be lost with the process.
+    for attempt in range(2 * AGAIN):
+        number = int.from_bytes(hashlib.sha256(f"{seed} {attempt}".encode()).digest()[:4])
+        # A sampler that is sure of itself may draw one setting for ever. A study in memory is made anew from the trials
+        # before: a stored sampler state would not survive a stop.
+        # NSGA-II needs generations, and 24 to 40 trials are few: so TPE draws, and at last chance (decision 31).
+        sampler: BaseSampler = RandomSampler(seed=number)
+        if attempt < AGAIN:
+            sampler = TPESampler(seed=number, multivariate=True, n_startup_trials=RANDOM_FIRST)
+        study = optuna.create_study(directions=["minimize", "maximize"], sampler=sampler)
+        study.add_trials(finished)
+        params = study.ask(_distributions(space)).params
+        values = {
+            name: range_.rounded(params[name])
+            if isinstance(range_, Numbers)
+            else next(choice for choice in range_.of if repr(choice) == params[name])
+            for name, range_ in space.ranges.items()
+        }
+        drawn = Trial(name_of(strategy, values), values)
+        if drawn.name not in tried:
+            break
+    return drawn
+
+
+def _distributions(space: SearchSpace) -> dict[str, BaseDistribution]:
+    """Return the space as Optuna's distributions. Choices are represented by their text."""
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+    distributions: dict[str, BaseDistribution] = {}
+    for name, range_ in space.ranges.items():
+        match range_:
+            case Numbers(low, high, log, True):
+                distributions[name] = IntDistribution(int(low), int(high), log=log)
+            case Numbers(low, high, log, _):
+                distributions[name] = FloatDistribution(low, high, log=log)
+            case Choices(of):
+                distributions[name] = CategoricalDistribution([repr(value) for value in of])
+    return distributions
+
+
+def _frozen(space: SearchSpace, trial: Trial) -> FrozenTrial:
+    """Return a finished trial as Optuna has it."""
+    from optuna.trial import TrialState, create_trial
+
+    is_choice = {name: isinstance(range_, Choices) for name, range_ in space.ranges.items()}
+    params = {name: repr(value) if is_choice[name] else value for name, value in trial.values.items()}
+    state = TrialState.COMPLETE if trial.point else TrialState.FAIL
+    values = list(trial.point) if trial.point else None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return create_trial(state=state, values=values, params=params, distributions=_distributions(space))
 
 
 @dataclass(frozen=True)
@@ -242,8 +368,7 @@ class Search:
 
     def _result(self, space: SearchSpace, size: int | None) -> Tuned:
         wanted = (self.quality,) if self.quality else QUALITIES
-        whole = [self._tried([WHOLE], part, wanted)[0] for part in (TRAIN, HELD)]
-        quality, why = _quality(whole, self.quality)
+        quality, why = _quality([self._tried([WHOLE], part, wanted)[0] for part in (TRAIN, HELD)], self.quality)
         trials = self._trials(quality)
         failed = {trial.name: trial.failed for trial in trials if trial.failed}
         values_by_setting = {trial.name: trial.values for trial in trials if not trial.failed}
@@ -261,7 +386,26 @@ class Search:
             for name, ends in space.beyond.items()
             for end in ends
         ]
-        rows, replies = self._measured(chosen, quality)
+        default = []
+        with suppress(SpecError):  # no defaults
+            default.append(self.searched.at({}))
+        names = list(dict.fromkeys([*chosen, *default, WHOLE]))
+        sides = [self._tried(names, part, (quality,)) for part in (TRAIN, HELD)]
+        history, units = sides[1][names.index(WHOLE)], self._units
+        rows = (
+            Setting(
+                spec=spec,
+                chosen=spec in chosen,
+                whole=spec == WHOLE,
+                train=figures(before, quality, units),
+                held_out=figures(after, quality, units),
+                against=None if spec == WHOLE else against(after, history, quality, units),
+                lacking=after.lacking,
+                calls=after.calls,
+                failed=after.failed,
+            )
+            for spec, before, after in zip(names, *sides, strict=True)
+        )
         return Tuned(
             strategy=self.searched.text,
             space=space,
@@ -274,39 +418,12 @@ class Search:
             exhaustive=size is not None and size <= self.trials,
             failed=tuple(failed.items()),
             tried=tuple((tried.spec, figures(tried, quality, self._units)) for tried in train),
-            settings=rows,
+            settings=tuple(rows),
             at_ends=tuple(end for end in at_ends if end[2]),
             worth=bool(worth),
             problems=self.problems,
-            replies=tuple(tally for tried in train for tally in tried.replies) + replies,
+            replies=tuple(tally for tried in (*train, *sides[1]) for tally in tried.replies),
         )
-
-    def _measured(self, chosen: Sequence[str], quality: str) -> tuple[tuple[Setting, ...], tuple[Tally, ...]]:
-        """Measure the chosen settings, the defaults and the whole history on both sides of the split.
-
-        Return them with the replies of models on the held-out side.
-        """
-        default = []
-        with suppress(SpecError):  # no defaults
-            default.append(self.searched.at({}))
-        names = list(dict.fromkeys([*chosen, *default, WHOLE]))
-        train, held = (self._tried(names, part, (quality,)) for part in (TRAIN, HELD))
-        whole, units = held[names.index(WHOLE)], self._units
-        rows = (
-            Setting(
-                spec=spec,
-                chosen=spec in chosen,
-                whole=spec == WHOLE,
-                train=figures(before, quality, units),
-                held_out=figures(after, quality, units),
-                against=None if spec == WHOLE else against(after, whole, quality, units),
-                lacking=after.lacking,
-                calls=after.calls,
-                failed=after.failed,
-            )
-            for spec, before, after in zip(names, train, held, strict=True)
-        )
-        return tuple(rows), tuple(tally for tried in held for tally in tried.replies)
 
     @cached_property
     def _units(self) -> Mapping[str, str]:

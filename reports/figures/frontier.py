@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pandas as pd
 
@@ -15,7 +15,9 @@ from ctxbench.metrics.frontier import Point
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import printable
 
+from ..render import CROSS
 from ..tune import numbers, unit
+from ..verdict import Place
 from .style import COLOURS, FAINT, INK, by_row, figure, legible, share, style
 
 if TYPE_CHECKING:
@@ -24,8 +26,26 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 
-PLACES = ("worth choosing", "no better than one of these", "breaks something")
-"""Places of a strategy on the frontier of quality and cost."""
+class PlaceLook(NamedTuple):
+    """Words, mark and colour of a place: each colour and each mark means one thing, on the page and in pictures."""
+
+    words: str
+    marker: str
+    face: str
+    edge: str
+    tone: str = ""
+    """Colour of the words on the page: that of the mark."""
+
+
+PLACES: dict[Place, PlaceLook] = {
+    "chosen": PlaceLook("chosen", "*", COLOURS[2], COLOURS[2], "good"),
+    "frontier": PlaceLook("cheapest for its quality", "o", COLOURS[0], COLOURS[0], "best"),
+    "beaten": PlaceLook("beaten by another", "o", "white", INK),
+    "doubtful": PlaceLook("not to be counted on", "D", "white", COLOURS[4], "unsure"),
+    "broken": PlaceLook(f"{CROSS} breaks calls", "X", COLOURS[1], COLOURS[1], "bad"),
+    "bound": PlaceLook("bound, no strategy", "", FAINT, FAINT),
+    "unknown": PlaceLook("no figure", "", FAINT, FAINT),
+}
 NAMED = "strategy: "
 """Begins the id of a mark, which ends with the strategy's name: the page says it on hover."""
 # Characters of a name beside a mark.
@@ -34,26 +54,29 @@ _NAME = 26
 _ROW = 0.26
 
 
-def frontier(rows: pd.DataFrame, up: str, along: str) -> Figure:
-    """Draw strategies by cost and quality, from the overview.
+def frontier(rows: pd.DataFrame, up: str, along: str, bounds: Mapping[str, float]) -> Figure:
+    """Draw strategies by cost and quality, from the overview, and the qualities of the bounds as lines.
 
     A mark has its strategy's name beside it, or its number in the table where there is no room for the name.
     """
     points = dict(zip(rows.strategy, map(Point, rows.cost, rows.quality), strict=True))
     places, numbers = (dict(zip(rows.strategy, rows[key], strict=True)) for key in ("place", "number"))
-    best = sorted((name for name in points if places[name] == PLACES[0]), key=lambda name: -points[name].cost)
+    best = sorted(rows.strategy[rows.on_frontier], key=lambda name: (-points[name].cost, -points[name].quality))
     with style():
         drawn = figure(6.2, 5.2)  # as wide as its column of the page
         axes = drawn.subplots()
         ends = [points[name] for name in best]
         corners = [*ends[:1], *(at for here, there in pairwise(ends) for at in ((here.cost, there.quality), there))]
         (line,) = axes.plot([x for x, _ in corners], [y for _, y in corners], color=COLOURS[0], linewidth=1.2, zorder=1)
-        size = {"linestyle": "none", "markersize": 6, "markeredgewidth": 0.8}
-        for above, (label, mark) in enumerate(reversed(_GROUPS.items()), start=2):  # those worth choosing come last
-            looks: dict[str, Any] = {**mark, **size, "zorder": above}
-            axes.plot([], [], **looks, label=label)
-            for name in (name for name in points if places[name] == label):
-                axes.plot(*points[name], **looks, gid=NAMED + printable(name))
+        shown = [place for place in PLACES if place in places.values()]
+        for above, place in enumerate(reversed(shown), start=2):  # the chosen one comes last
+            look = PLACES[place]
+            mark: dict[str, Any] = {"marker": look.marker, "markerfacecolor": look.face, "markeredgecolor": look.edge}
+            mark |= {"linestyle": "none", "markeredgewidth": 1.0, "zorder": above}
+            mark["markersize"] = 12 if place == "chosen" else 6
+            axes.plot([], [], **mark, label=look.words)
+            for name in (name for name in points if places[name] == place):
+                axes.plot(*points[name], **mark, gid=NAMED + printable(name))
         faint: dict[str, Any] = {"colors": FAINT, "linewidth": 0.6, "zorder": 0.5}
         axes.vlines(rows.cost, rows.low, rows.high, **faint)
         axes.hlines(rows.quality, rows.cost_low, rows.cost_high, **faint)
@@ -61,21 +84,23 @@ def frontier(rows: pd.DataFrame, up: str, along: str) -> Figure:
         axes.set_ylabel(up)
         axes.xaxis.set_major_formatter(lambda value, _: f"\\${value:g}")
         axes.yaxis.set_major_formatter(share)
+        for name, dashes in _BOUNDS.items():
+            if name in bounds:
+                axes.axhline(
+                    bounds[name], color=INK, linestyle=dashes, linewidth=0.8, label=f"bound: {name}", zorder=0.6
+                )
         axes.margins(0.06)
         axes.set_xlim(left=0)
+        low, high = axes.get_ylim()
+        axes.set_ylim(max(low, -0.03), min(high, 1.03))  # shares, and room for a mark
         handles, labels = axes.get_legend_handles_labels()
-        drawn.legend(handles[::-1], labels[::-1], loc="outside upper center", ncols=len(_GROUPS))
+        drawn.legend(handles[::-1], labels[::-1], loc="outside upper center", ncols=3)
         _name_marks(axes, {name: points[name] for name in (*best, *points)}, numbers, line)
     return drawn
 
 
-# Shapes differ, not only colours.
-_GROUPS = {
-    label: {"marker": marker, "markerfacecolor": face, "markeredgecolor": edge}
-    for label, marker, face, edge in zip(
-        PLACES, "oos", (COLOURS[0], "white", "white"), (COLOURS[0], INK, FAINT), strict=True
-    )
-}
+_BOUNDS = {"last_turn": ":", "evidence_only": "--"}
+"""Lines of the bounds: of what has no memory, and of what has the evidence alone."""
 
 
 def _name_marks(axes: Axes, points: Mapping[str, Point], numbers: Mapping[str, int], line: Line2D) -> None:
@@ -123,21 +148,18 @@ def shares(marks: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
     return pd.DataFrame(marks, columns=["strategy", "share", "low", "high"])
 
 
-_BOUNDS = {"floor": ("last_turn", COLOURS[1], ":"), "ceiling": ("evidence_only", COLOURS[2], "--")}
-
-
 def between(
     rows: pd.DataFrame, bounds: Mapping[str, float], along: str = "correct", *, in_percent: bool = True
 ) -> Figure:
-    """Draw values with their intervals, from `shares`, and the known `bounds`: those of floor and ceiling."""
+    """Draw values with their intervals, from `shares`, and the known `bounds` by their names."""
     with style():
         drawn, (axes,) = by_row(rows.strategy, 6.4, 1.2, _ROW)
         around = [(rows.share - rows.low).tolist(), (rows.high - rows.share).tolist()]
         places, values = list(range(len(rows))), rows.share.tolist()
         axes.errorbar(values, places, xerr=around, fmt="o", color=COLOURS[0], ecolor=INK, elinewidth=0.8)
-        for name, (bound, colour, line) in _BOUNDS.items():
+        for name, line in _BOUNDS.items():
             if name in bounds:
-                axes.axvline(bounds[name], color=colour, linestyle=line, linewidth=1.2, label=f"{name}: {bound}")
+                axes.axvline(bounds[name], color=INK, linestyle=line, linewidth=1.2, label=f"bound: {name}")
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlim(left=0)
         if in_percent:

@@ -158,7 +158,7 @@ class _Rows:
         self._events = _by_result(run, "events", ("step", "event"))
         # The tokens that the cache has at each step of each result that is billed.
         billed = results.billed
-        self._read = billed.usages[billed.schemes[0]].read
+        self._read = billed.cached(billed.schemes[0])
         self._billed = {(name, strategy): rows for name, strategy, rows in billed.requests.results}
 
     def conversation(self, recorded: Conversation, tools: int) -> Callable[[int], Packed]:

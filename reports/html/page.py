@@ -22,7 +22,7 @@ from ctxbench.scenarios.errors import printable
 
 from ..figures.frontier import NAMED, PLACES
 from ..figures.style import FAINT, GRID, INK, written
-from ..render import CROSS, Table, count
+from ..render import Table, count
 from ..results import Results
 from ..tables import sizes
 from ..verdict import WHOLE, in_order, verdict
@@ -215,11 +215,14 @@ def page(results: Results, sections: Sequence[ReportSection], inspector: Inspect
     )
 
 
-# First words of a cell that says how something turned out.
+# Colours of cells that say how something turned out, by their first words.
 _TONES = {
-    "good": ("holds", "passes", "ship:", PLACES[0]),
-    "bad": ("fails", CROSS),
-    "unsure": ("cannot tell", "not measured"),
+    "holds": "good",
+    "passes": "good",
+    "fails": "bad",
+    "cannot tell": "unsure",
+    "not measured": "unsure",
+    **{look.words: look.tone for look in PLACES.values() if look.tone},
 }
 
 
@@ -236,7 +239,7 @@ def rendered(
         return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
     def tone(cell: str) -> str:
-        return next((tone for tone, words in _TONES.items() if cell.startswith(words)), "")
+        return next((tone for words, tone in _TONES.items() if cell.startswith(words)), "")
 
     options = {"autoescape": True, "undefined": StrictUndefined, "keep_trailing_newline": True}
     environment = Environment(loader=FileSystemLoader(TEMPLATES), trim_blocks=True, lstrip_blocks=True, **options)  # type: ignore[arg-type]

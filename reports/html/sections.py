@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from math import isnan, nan
+from math import nan
 from typing import Any
 
 import msgspec
@@ -20,7 +20,6 @@ from ctxbench.harness.answers.figures import AnswerFigures
 from ctxbench.harness.claims.registry import read
 from ctxbench.harness.folder.run import KEYS
 from ctxbench.harness.graders.profiles import Profiles
-from ctxbench.metrics.frontier import DRAWS
 from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing
 
@@ -30,21 +29,18 @@ from ..bill import against, assumptions, bill_of, broken, causes, how
 from ..calibration import corrected_of, corrected_table, profile_tables
 from ..figures import charts
 from ..figures.frontier import PLACES, between, frontier, shares
-from ..render import CROSS, STRATEGY, Column, Table, about, count, dollars, integer, metric_column, percent, table_of
+from ..render import STRATEGY, Column, Table, about, count, dollars, integer, metric_column, percent, table_of
 from ..results import Results
 from ..steps import SUMMED
 from ..tier_actions import TIERS, tier_action_tables
-from ..verdict import BOUNDS, WHOLE, RunVerdict, verdict
-from ..verdict_text import accepted_points, answer, is_traps, points_of, trap_table
+from ..verdict import WHOLE, RunVerdict, in_order, verdict
+from ..verdict_text import answer, choices_table, gain_range, is_traps, points_in_words, trap_table, why_placed
 from .page import Chart, ReportSection, chart_of, left_out, section_of, texts
 
 # Conversations that are in the page; all are in the CSV file.
 _MOST_CONVERSATIONS = 200
 _SIZES = {"look_ups": "look-up", "conversations": "conversation"}
 _PLAN_FIELDS = ("names", "form", "encoding", "window", "summariser", "embedder")
-# Points of quality below the best of the run.
-_LOSSES = (0, 1, 2, 5, 10, 20, 30, 50)
-_ROUNDING = 1e-12
 
 
 def overview_section(results: Results) -> ReportSection:
@@ -59,134 +55,78 @@ def overview_section(results: Results) -> ReportSection:
 
 def _overview(places: RunVerdict, by_model: Sequence[RunVerdict], number: int) -> ReportSection:
     """Return the first screen under one model, by its number."""
-    points, best = places.points, places.best
-    # The frontier, most expensive first; then the others, what breaks last, cheapest first; then what has no place.
-    others = sorted(points.keys() - set(best), key=lambda name: (name in places.broken, points[name].cost, name))
-    order = [*best, *others, *(name for name in places.results.strategies if name not in points)]
+    order = in_order(places)
     rows = _overview_rows(places, order)
     columns = (
         Column("#", "number"),
         STRATEGY,
         Column("verdict", "verdict"),
-        Column("what breaks", "breaks", lambda text: text or "–"),
+        Column("why", "why", lambda text: text or "–"),
         Column(places.quality.name, "quality", percent),
         Column("bill", "bill", dollars),
+        Column("points, 95 %", "gain", lambda gain: "–" if gain is None else gain_range(gain)),
     )
     table = table_of("What is the verdict on each strategy?", columns, rows, _verdict_notes(places), names=4)
     parts: list[Table | Chart] = [answer(places), left_out("frontier"), table]
-    if places.candidates:
-        parts[1:2] = [_choices(places), _frontier_chart(places, rows, number)]
-        parts.append(_by_how_much(places, rows))
+    if places.points:
+        parts[1:2] = [*map(choices_table, [places] * places.is_comparable), _frontier_chart(places, rows, number)]
         parts += [_under_others(by_model, order)] * (len(by_model) > 1)
-    frame = pd.DataFrame(rows)[["strategy", "on_frontier", "no_better_than", "how_sure", "quality"]]
+    frame = pd.DataFrame(rows)[["strategy", "place", "on_frontier", "no_better_than", "quality"]]
     frame = frame.rename(columns={"quality": places.quality.metric})
     for model, costs in places.costs.items():
         frame[f"cost {model}"] = [costs.get(name, nan) for name in order]
-    frame["breaks"] = [row["breaks"] for row in rows]
-    words, shipped, quality = texts()["sections"]["overview"], places.shipped, places.quality
-    share = f"{len(best)} of {count(len(points), 'strategy', 'strategies')}"
-    lead = words["lead" if points else "lead_empty"].format(
-        places=share, model=places.model, quality=quality.name, about=quality.about
+    frame["breaks"] = ["; ".join(places.broken.get(name, ())) for name in order]
+    words = texts()["sections"]["overview"]
+    lead = words["lead" if places.points else "lead_empty"].format(
+        model=places.model,
+        quality=places.quality.name,
+        about=places.quality.about,
+        points=points_in_words(places.results.lose),
     )
-    if shipped is not None and (other := places.beaten_by.get(shipped)):
-        more = words["lead_shipped"].format(shipped=shipped, other=other, accepted=accepted_points(places))
-        lead += f" {more}"
     return section_of("overview", parts, {"frontier": frame}, lead)
 
 
 def _overview_rows(places: RunVerdict, order: Sequence[str]) -> list[dict[str, Any]]:
     """Return what is said of each strategy, in the order given."""
     numbers = {name: at for at, name in enumerate(order, start=1)}
-    rows = []
-    for name, number in numbers.items():
-        by, words = places.beaten_by.get(name, ""), PLACES[0]
-        if name in BOUNDS:
-            words = "a bound, not a strategy"
-        elif name not in places.points:
-            words = "no figure"
-        elif name in places.broken:
-            words = f"{CROSS} breaks more than {WHOLE}"
-        elif by:
-            words = "ship: surely good enough" if name == places.shipped else f"no better than {numbers[by]}"
-        rows.append(
-            {
-                "number": number,
-                "strategy": name,
-                "verdict": words,
-                "breaks": "; ".join(places.broken.get(name, ())),
-                "quality": places.values[name],
-                "bill": places.cost(name),
-                "on_frontier": name in places.best,
-                "no_better_than": by,
-                "how_sure": places.sure.get(name, nan),
-            }
-        )
-    return rows
-
-
-def _choices(places: RunVerdict) -> Table:
-    """Return the cheapest strategy for each loss of quality that a reader may accept."""
-    points = places.candidates
-    top, first = max(point.quality for point in points.values()), points[places.best[0]]
-    losses: dict[str, int] = {}
-    for loss in _LOSSES:
-        good = [name for name in points if points[name].quality >= top - loss / 100 - _ROUNDING]
-        losses.setdefault(min(good, key=lambda name: points[name].cost), loss)
-    columns = (
-        Column("acceptable loss", losses.get, lambda loss: count(loss, "point") if loss else "nothing"),
-        Column("choose", str),
-        Column(places.quality.name, lambda name: points[name].quality, percent),
-        Column("bill", lambda name: points[name].cost, dollars),
-        Column("against the best", lambda name: percent(points[name].cost / first.cost - 1) if first.cost else "–"),
-    )
-    return table_of("What is cheapest for a loss that you accept?", columns, losses, names=2)
+    compared = places.points if places.is_comparable else {}
+    return [
+        {
+            "number": number,
+            "strategy": name,
+            "place": places.places[name],
+            "verdict": PLACES[places.places[name]].words,
+            "why": why_placed(places, name),
+            "quality": places.values[name],
+            "bill": places.cost(name),
+            "gain": places.gain(name, WHOLE) if name in compared and name != WHOLE else None,
+            "on_frontier": name in places.best,
+            "no_better_than": places.beaten_by.get(name, ""),
+        }
+        for name, number in numbers.items()
+    ]
 
 
 def _frontier_chart(places: RunVerdict, rows: Sequence[dict[str, Any]], number: int) -> Chart:
     """Return the frontier. Intervals are those of the differences from the whole history."""
-    quality, points = places.quality, places.points
-    base, marks = points.get(WHOLE), []
+    quality, base, marks = places.quality, places.points.get(WHOLE), []
     for row in rows:
-        if (name := row["strategy"]) not in points:
+        if (name := row["strategy"]) not in places.points:
             continue
-        place = PLACES[2 if name in places.broken else 0 if row["on_frontier"] or name == places.shipped else 1]
-        mark = {"strategy": name, "number": row["number"], "place": place, **points[name]._asdict()}
-        mark |= dict.fromkeys(("low", "high", "cost_low", "cost_high"), nan)
-        if base is not None and name != WHOLE:
-            gain, change = places.gain(name, WHOLE).shown, places.cost_change(name).shown
+        mark = {"strategy": name, "number": row["number"], "place": row["place"], **places.points[name]._asdict()}
+        mark |= {"on_frontier": row["on_frontier"], **dict.fromkeys(("low", "high", "cost_low", "cost_high"), nan)}
+        if row["gain"] is not None and base is not None:
+            gain, change = row["gain"].shown, places.cost_change(name).shown
             if not isinstance(gain, Missing):
                 mark |= {"low": max(0.0, base.quality + gain.low), "high": min(1.0, base.quality + gain.high)}
             if not isinstance(change, Missing):
                 mark |= {"cost_low": base.cost * (1 + change.low), "cost_high": base.cost * (1 + change.high)}
         marks.append(mark)
     up, along = f"{quality.name} (higher is better)", f"bill under {places.model}, US dollars (lower is better)"
-    chart = chart_of("frontier", pd.DataFrame(marks), partial(frontier, up=up, along=along), about=quality.about)
+    bounds = {name: value for name, value in quality.bounds.items() if not isinstance(value, Missing)}
+    drawing = partial(frontier, up=up, along=along, bounds=bounds)
+    chart = chart_of("frontier", pd.DataFrame(marks), drawing, about=quality.about)
     return chart if number == 1 else replace(chart, name=f"frontier-{number}")
-
-
-def _by_how_much(places: RunVerdict, rows: Sequence[dict[str, Any]]) -> Table:
-    """Return how sure each verdict is, and the gain of taking the dominating strategy instead."""
-    points = places.candidates
-    none = places.points[WHOLE].cost if WHOLE in places.points else 0.0
-
-    def beside(text: Callable[[str, str], str]) -> Callable[[dict[str, Any]], str]:
-        """Return a function of a strategy and the one that it is no better than; – where it is worth choosing."""
-        return lambda row: text(row["strategy"], row["no_better_than"]) if row["no_better_than"] else "–"
-
-    def saved(name: str, by: str) -> str:
-        return percent(1 - points[by].cost / (points[name].cost or 1))
-
-    columns = (
-        STRATEGY,
-        Column("how sure", "how_sure", lambda share: "–" if isnan(share) else percent(share)),
-        Column("bill against none", lambda row: percent(row["bill"] / none - 1) if none else "–"),
-        Column("no better than", "no_better_than", lambda by: by or "–"),
-        Column("which is cheaper by", beside(saved)),
-        Column("and better by, 95 %", beside(lambda name, by: points_of(places.gain(by, name)))),
-    )
-    shown = [row for row in rows if row["strategy"] in points]
-    notes = [about("frontier_sure", draws=DRAWS)]
-    return table_of("How sure is the verdict, and by how much?", columns, shown, notes)
 
 
 def _verdict_notes(places: RunVerdict) -> Iterator[str]:
@@ -205,10 +145,9 @@ def _under_others(by_model: Sequence[RunVerdict], order: Sequence[str]) -> Table
     columns = [Column("strategy", str)]
     for places in by_model:
         columns.append(Column(places.model, places.cost, dollars))
-        columns.append(Column("frontier", places.best.__contains__, lambda there: "yes" if there else "–"))
+        columns.append(Column("verdict", places.places.__getitem__, lambda place: PLACES[place].words))
     shown = [name for name in order if any(name in places.points for places in by_model)]
-    notes = ["Bill, and whether it is on the frontier there."]
-    return table_of("Is it the same under other models?", columns, shown, notes)
+    return table_of("Is it the same under other models?", columns, shown)
 
 
 def answers_section(results: Results) -> ReportSection | None:
@@ -231,7 +170,7 @@ def answers_section(results: Results) -> ReportSection | None:
         for figures in answers.figures
         for of in figures.strategies
     ]
-    parts: tuple[Table | Chart, ...] = (_answers_chart(answers.figures[0]), *shown, agreement_table(agreement))
+    parts: tuple[Table | Chart, ...] = (_answers_chart(answers.best), *shown, agreement_table(agreement))
     return section_of("answers", parts, {"answers": pd.DataFrame(rows)})
 
 
@@ -243,7 +182,7 @@ def _answers_chart(answers: AnswerFigures) -> Chart:
         if isinstance(share, Missing) or not of.in_pairs:
             continue
         if of.strategy in ANSWER_BOUNDS:
-            bounds[("floor", "ceiling")[ANSWER_BOUNDS.index(of.strategy)]] = share
+            bounds[of.strategy] = share
         else:
             marks.append((of.strategy, share, *((share, share) if isinstance(ends, Missing) else ends)))
     drawing = partial(between, bounds=bounds)
@@ -287,7 +226,7 @@ def calibration_section(results: Results) -> ReportSection | None:
     if answers is None or not answers.figures:
         return None
     profiles = Profiles()
-    best = answers.figures[0]
+    best = answers.best
     corrected = corrected_of(best, profiles.of(best.grader))
     by_grader = {name: profiles.of(name) for name in dict.fromkeys(figures.grader for figures in answers.figures)}
     rows = [

@@ -32,7 +32,7 @@ from .messages import (
     tool,
 )
 from .prompts import Stored, stored_messages
-from .requests import numbered
+from .requests import asked_of, numbered
 from .spans import span_records
 
 
@@ -51,6 +51,7 @@ class CtxbenchJsonl(Reader):
 class _Chat(msgspec.Struct):
     messages: list[ChatMessage]
     tools: list[ChatTool] | None = None
+    model: Any = None
     id: str | int | None = None
     conversation_id: str | int | None = None
     thread_id: str | int | None = None
@@ -66,7 +67,8 @@ class OpenAIChat(Reader):
 
     Also read: a bare list of messages (a file, or a line of one), and one message per line, which makes one
     conversation per file. Source: platform.openai.com/docs/api-reference/chat. An `id`, `conversation_id` or
-    `thread_id` becomes the conversation's id, else the file's name. The form has no usage, no times and no cache marks.
+    `thread_id` becomes the conversation's id, else the file's name. A request's `model` is that of the answers in it.
+    The form has no usage, no times and no cache marks.
     """
 
     about = "OpenAI chat messages (JSON or JSON Lines)"
@@ -112,7 +114,7 @@ def _chat(raw: bytes, place: Place, problems: Problems) -> Conversation:
     if raw.startswith(b"["):
         return Conversation(_UNNAMED, chat_messages(decode(raw, list[ChatMessage], place), place, problems))
     chat = decode(raw, _Chat, place)
-    messages = chat_messages(chat.messages, place.at("messages"), problems)
+    messages = asked_of(chat.model, chat_messages(chat.messages, place.at("messages"), problems))
     names = (str(name) for name in (chat.id, chat.conversation_id, chat.thread_id) if name is not None)
     return Conversation(next(names, _UNNAMED), messages, tools=chat_tools(chat.tools))
 

@@ -52,6 +52,7 @@ class _Progress(msgspec.Struct, rename="camel"):
 
 
 _CONTENT: Any = str | list[dict[str, Any]]
+_NEEDED = {"tool_use": ("id", "name"), "tool_result": ("tool_use_id",)}
 
 
 class _Line(NamedTuple):
@@ -156,7 +157,7 @@ def _recorded_message(entry: _Entry, place: Place) -> Fields | None:
         message.typed(name, str)
     for block in message.each("content") if isinstance(message.at("content"), list) else ():
         block.typed("text", str)
-        for name in ("id", "name") if block.needed("type", str) == "tool_use" else ():
+        for name in _NEEDED.get(block.needed("type", str), ()):
             block.needed(name, str)
     return message
 

@@ -188,7 +188,8 @@ class _Rollout:
                 self.hosted += 1
             else:  # the input of a custom tool is a text, that of a local shell its action
                 name = item.text("call_id") or f"{self.history.next}c{len(calls)}"
-                arguments = as_text(item.get("arguments|input|action") or {})
+                is_text, told = kind == "custom_tool_call", item.get("arguments|action") or {}
+                arguments = item.text("input") if is_text else as_text(told)
                 calls.append(ToolCall(name, item.text("name") or kind.removesuffix("_call"), arguments))
         call = Call(self.model, "codex", effort=self.effort, tier=self._tier)
         message = Message(self.history.next, "assistant", joined(text), tuple(calls), time=self._replied, call=call)

@@ -18,7 +18,18 @@ from . import LIST, OBJECT, Fields, Reader, Recordings, as_object, text_of
 from .exchanges import Exchange, exchanges, whole_response
 from .messages import COMPACTIONS, HOSTED, OUTPUTS, TOOL_CALLS, decoded_body, in_order
 from .prompts import exchange
-from .requests import LoggedRequest, Responses, context_edits, effort, other_than, response_usage, series, tier, usage
+from .requests import (
+    LoggedRequest,
+    Responses,
+    asked_of,
+    context_edits,
+    effort,
+    other_than,
+    response_usage,
+    series,
+    tier,
+    usage,
+)
 
 _PROVIDERS = {
     "api.openai.com": "openai",
@@ -112,6 +123,9 @@ def logged_request(
     """
     if answered.at("content") is not None:
         answered.record.setdefault("role", "assistant")
+    for at, said in enumerate(asked.at("messages") or ()):
+        if "role" not in as_object(said):  # it would count as the user's
+            Fields(said, asked.below(f"messages.{at}")).needed("role", str)
     (above, name), (answered_above, answer_name) = map(_split, (asked.place, answered.place))
     response = answered.record if any(answered.at(name) is not None for name in _ANSWERS.values()) else None
     if answered.at("choices") is not None:
@@ -143,7 +157,8 @@ def logged_request(
             edits=context_edits(managed, where, problems),
         )
         answer = replace(answer, time=time, call=call)
-    return LoggedRequest(Place(above.file, above.line), said.messages, answer, said.tools, said.compactions)
+    messages = asked_of(asked.at("model"), said.messages) if answer is None else said.messages
+    return LoggedRequest(Place(above.file, above.line), messages, answer, said.tools, said.compactions)
 
 
 def _split(place: Place) -> tuple[Place, str]:

@@ -150,7 +150,8 @@ def _logged(event: _Event, actions: Sequence[_Event], problems: Problems) -> tup
             event.needed("llm_message.role", str)
             return {**told, "content": said or ""}, event.below("llm_message")
         case "ActionEvent":
-            calls = [action.needed("tool_call", OBJECT) for action in actions if action.at("tool_call") is not None]
+            made = (action.needed("tool_call", OBJECT) for action in actions if action.at("tool_call") is not None)
+            calls = [{**call, "arguments": call.get("arguments") or "{}"} for call in made]
             said, thought = event.typed("thought", _Content) or [], event.at("reasoning_content")
             return {"role": "assistant", "content": said, "tool_calls": calls, "reasoning_content": thought}, where
         case kind if kind in _RESULTS:

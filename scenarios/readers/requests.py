@@ -37,7 +37,19 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..errors import Place, RecordingError
-from ..model import Compaction, ContextEdit, Conversation, Iteration, Mark, Message, Tool, ToolCall, Usage, usage_faults
+from ..model import (
+    Call,
+    Compaction,
+    ContextEdit,
+    Conversation,
+    Iteration,
+    Mark,
+    Message,
+    Tool,
+    ToolCall,
+    Usage,
+    usage_faults,
+)
 from ..source import Problems
 from . import Recordings
 
@@ -177,7 +189,10 @@ class Series:
         elif self._compactions:
             self._extend(request.messages[len(self.latest.messages) :])
         else:
-            self._history = list(request.messages)
+            before, self._history = self._history, list(request.messages)
+            for at, message in enumerate(before):
+                if message.call is not None:  # it was asked of the model of its own request
+                    self._history[at] = message
             self._ids = [message.id for message in request.messages]
         self.latest = request
         self.places.append(request.place)
@@ -267,6 +282,17 @@ def series(requests: Iterable[LoggedRequest], most: int = OPEN) -> Iterator[Seri
     yield from sorted(running, key=lambda conversation: conversation.number)
 
 
+def asked_of(model: object, messages: Iterable[Message]) -> tuple[Message, ...]:
+    """Return the messages of a request that is recorded alone: its model is taken to have given the answers in it."""
+    if not isinstance(model, str) or not model:
+        return tuple(messages)
+    call = Call(model.removeprefix("models/"))  # as Gemini's requests name it
+    return tuple(
+        replace(message, call=call) if message.role == "assistant" and message.call is None else message
+        for message in messages
+    )
+
+
 def mark(after: str | None, control: object) -> tuple[Mark, ...]:
     """Return the breakpoint that a recorded `cache_control` sets after a message (None = after the tools), if any."""
     if not isinstance(control, dict):
@@ -286,8 +312,8 @@ def numbered(name: str, number: int) -> str:
 
 
 def _same(old: Message, new: Message) -> bool:
-    """Return whether two messages are equal but for the thinking, which clients may drop from later requests."""
-    return old == new or replace(old, thinking="") == replace(new, thinking="")
+    """Return whether two messages are equal but for the model, and the thinking, which later requests may lack."""
+    return old == new or replace(old, thinking="", call=None) == replace(new, thinking="", call=None)
 
 
 def _same_text(old: Message, new: Message) -> bool:

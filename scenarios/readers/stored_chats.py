@@ -12,6 +12,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any, ClassVar
@@ -24,7 +25,7 @@ from ..source import Problems, decode, record_head, records, whole_file
 from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere, as_object, text_of
 from .messages import COMPACTIONS, HOSTED, OUTPUTS
 from .prompts import LoggedCall, Stored, exchange, stored_messages
-from .requests import LoggedRequest, conversations, numbered, tier, usage
+from .requests import LoggedRequest, asked_of, conversations, numbered, tier, usage
 from .spans import counted, span_records
 
 _NAMES = ("thread_id", "session_id", "conversation_id", "id")
@@ -467,8 +468,8 @@ class ProviderRequests(StoredChats):
     Sources: platform.openai.com/docs/api-reference/responses, ai.google.dev/api/caching#Content,
     docs.aws.amazon.com/bedrock (API_runtime_Converse), github.com/ollama/ollama `docs/api.md`; tested on written
     examples alone. A file is one request, an array of them, or one on each line; those that extend each other are one
-    conversation. Gemini's and Bedrock's lists of messages are read alone too. No usage and no times: requests with
-    their responses are read by `api_calls`.
+    conversation. Gemini's and Bedrock's lists of messages are read alone too. A request's model is that of the answers
+    in it. No usage and no times: requests with their responses are read by `api_calls`.
     """
 
     about = "requests to OpenAI Responses, Gemini, Bedrock Converse and Ollama (plain JSON)"
@@ -507,4 +508,6 @@ class ProviderRequests(StoredChats):
     def logged(self, record: Any, place: Place, problems: Problems) -> LoggedCall:
         request = {"contents": record} if isinstance(record, list) else record
         tools = as_object(request.get("toolConfig")).get("tools")
-        return exchange(request, None, place, problems, "provider_requests", tools=tools, names=("", ""))
+        logged = exchange(request, None, place, problems, "provider_requests", tools=tools, names=("", ""))
+        model = request.get("model") or request.get("modelId")
+        return replace(logged, messages=asked_of(model, logged.messages))

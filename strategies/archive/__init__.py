@@ -34,6 +34,7 @@ from .record import (
     Card,
     NotArchived,
     Visibility,
+    archive_text,
     arguments_of,
     clean_lines,
     identify,
@@ -44,7 +45,6 @@ from .record import (
     single_line,
     sources_of,
     summary_of,
-    word,
 )
 from .store import ResultTable, StoreError, file_problem
 
@@ -256,7 +256,7 @@ class ArchiveSession:
                 return tools
             language = self._language.decided
             if self._note is None:
-                self._note = Message("archive:note", "system", word("note", language))
+                self._note = Message("archive:note", "system", archive_text("note", language))
                 self._services.offer(load_tool(language), self._answer)
             self._tools = tools, (*tools, load_tool(language))
         return self._tools[1]
@@ -324,7 +324,7 @@ class ArchiveSession:
         if settings.summariser == "offline":
             return summary_of(text, most)
         model = "" if settings.summariser == "run" else settings.summariser
-        instruction = word("prompt", self._language.decided).replace("{characters}", str(most))
+        instruction = archive_text("prompt", self._language.decided).replace("{characters}", str(most))
         try:
             reply = self._services.complete(Prompt(instruction, (text,), most, (message,), model=model))
         except ModelError as error:
@@ -362,7 +362,7 @@ class ArchiveSession:
         budget, count = self._settings.load_tokens, self._services.text_tokens
         if budget is None or count(text) <= budget:
             return text
-        heading = word("part", self._language.decided).format(uuid=uuid, length=card.length)
+        heading = archive_text("part", self._language.decided).format(uuid=uuid, length=card.length)
         return heading + relevant_passages(text, self.question, max(0, budget - count(heading)), count)
 
     def _answer(self, arguments: str) -> str:
@@ -372,15 +372,15 @@ class ArchiveSession:
             uuid = json.loads(arguments)["uuid"].strip().lower()
         except (ValueError, RecursionError, TypeError, LookupError, AttributeError):
             self._failed("load", "the arguments cannot be read", "the model is told how to call the tool")
-            return word("unreadable", language)
+            return archive_text("unreadable", language)
         try:
             text = self.load(uuid)
         except NotArchived:
             self._failed("load", f"{single_line(uuid, 100)} is not archived", "the model is told so")
-            return word("not_found", language).format(uuid=single_line(uuid, 100))
+            return archive_text("not_found", language).format(uuid=single_line(uuid, 100))
         except StoreError as error:
             self._failed("load", error, "the model is told so")
-            return word("not_loaded", language).format(uuid=uuid, why=error.what)
+            return archive_text("not_loaded", language).format(uuid=uuid, why=error.what)
         self._services.record(Loaded(uuid, "model", len(text)))
         return text
 
@@ -463,7 +463,7 @@ class ArchiveSession:
                 message = history[places[card.uuid]]
                 self._loaded[card.uuid] = message if message.text == text else replace(message, text=text)
             else:
-                heading = word("recalled", self._language.decided)
+                heading = archive_text("recalled", self._language.decided)
                 text = heading.format(uuid=card.uuid, tool=card.tool, query=card.query) + text
                 self._foreign += (Message(f"archive:{card.uuid}", "system", text),)
 

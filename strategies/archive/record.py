@@ -149,7 +149,7 @@ def sources_of(text: str, most: int) -> tuple[str, ...]:
     return tuple(names)[:most]
 
 
-def word(field: str, language: Language) -> str:
+def archive_text(field: str, language: Language) -> str:
     """Return one of the archive's texts, `archive_FIELD` of `data/texts.toml`."""
     return texts(f"archive_{field}")[language]
 
@@ -159,14 +159,14 @@ _UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 def _pattern(language: Language) -> re.Pattern[str]:
     """Return the pattern of all placeholders of a language, from the first character to the last."""
-    hint = re.escape(word("hint", language)).replace(re.escape("{uuid}"), "(?P=uuid)")
+    hint = re.escape(archive_text("hint", language)).replace(re.escape("{uuid}"), "(?P=uuid)")
     parts = {
         "uuid": f"(?P<uuid>{_UUID})",
         "original_length": "[0-9]+",
         "sources_part": "(?s:.*)",  # the only field of several lines
         "hint": f"(?:{hint})?",
     }
-    pieces = re.split(r"\{([a-z_]+)\}", word("placeholder", language))  # text, field, text, …
+    pieces = re.split(r"\{([a-z_]+)\}", archive_text("placeholder", language))  # text, field, text, …
     return re.compile(
         "".join(parts.get(piece, r"[^\n]*") if at % 2 else re.escape(piece) for at, piece in enumerate(pieces))
     )
@@ -177,23 +177,23 @@ _PLACEHOLDERS = tuple(map(_pattern, LANGUAGES))
 
 def load_tool(language: Language) -> Tool:
     """Return the tool that the model is offered, with the design's schema."""
-    properties = {"uuid": {"type": "string", "description": word("uuid", language)}}
+    properties = {"uuid": {"type": "string", "description": archive_text("uuid", language)}}
     schema = {"type": "object", "properties": properties, "required": ["uuid"]}
-    return Tool(TOOL, word("description", language), json.dumps(schema, ensure_ascii=False))
+    return Tool(TOOL, archive_text("description", language), json.dumps(schema, ensure_ascii=False))
 
 
 def placeholder(card: Card, summary: str, language: Language, offered: bool) -> str:
     """Return the placeholder of an archived result. Its last line names the tool, if that is offered."""
     listed = "".join(f"- {source}\n" for source in card.sources)
-    return word("placeholder", language).format(
+    return archive_text("placeholder", language).format(
         uuid=card.uuid,
         tool_name=card.tool,
         query_summary=card.query,
-        timestamp=moment(card.created, "seconds") or word("unknown_time", language),
+        timestamp=moment(card.created, "seconds") or archive_text("unknown_time", language),
         original_length=card.length,
         summary=summary,
-        sources_part=word("sources", language) + listed if listed else "",
-        hint=word("hint", language).format(uuid=card.uuid) if offered else "",
+        sources_part=archive_text("sources", language) + listed if listed else "",
+        hint=archive_text("hint", language).format(uuid=card.uuid) if offered else "",
     )
 
 

@@ -174,6 +174,10 @@ class SplicedHistory:
 
     def put(self, at: int, *messages: Message) -> None:
         """Substitute messages for message `at` from now on. Cheapest in the order of the history."""
+        if messages == (self.history[at],):  # it is sent as it is again
+            if self._substitutes.pop(at, None) is not None:
+                self._rebuild()
+            return
         self._substitutes[at] = messages
         # Results come due in order, so this is the usual case: the spans before it stay. Only a result that had to wait
         # while a later one was archived, and what was changed, rebuilds all.

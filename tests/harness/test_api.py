@@ -132,14 +132,16 @@ def test_the_verdict_has_its_figures(smoke: ctxbench.BenchmarkRun, monkeypatch: 
     for name in ("cost_saved", "tokens_saved"):
         assert (others[f"{name}_low"] <= others[name]).all()
         assert (others[name] <= others[f"{name}_high"]).all()
-    assert rows.loc["none", ["cost_saved", "sure"]].isna().all()
+    assert rows.loc["none", ["cost_saved", "cheaper_in"]].isna().all()
     assert set(rows.index[rows.on_frontier]) == set(verdict.frontier)
     assert verdict.quality == "answers correct"
     assert verdict.ship is None
     assert verdict.objections("none") == []
+    assert verdict.choice(0) == "none"
     window = verdict.objections("window(max_tokens=2000)")
     assert window[:-1] == list(verdict.breaks["window(max_tokens=2000)"])
-    assert window[-1].endswith("of the resamples: 95 % are needed")
+    assert window[-1].startswith("elsewhere: ")
+    assert set(rows.place) == set(verdict.places.values())
     assert "newest message missing" in rows.breaks["window(max_tokens=2000)"]
 
 
@@ -156,7 +158,7 @@ def test_what_a_notebook_shows(made: ctxbench.BenchmarkRun, smoke: ctxbench.Benc
     for shown in (made, smoke.verdict(), made.gate(made.folder.parent / "baseline.json")):
         html.HTMLParser(strict=True).parseFragment(shown._repr_html_())
         assert repr(shown).startswith("<Benchmark")
-    assert "<strong>Keep the whole history</strong>" in smoke.verdict()._repr_html_()
+    assert "<strong>No recommendation: " in smoke.verdict()._repr_html_()
     from ctxbench.reports.render import Table
     from ctxbench.reports.render import html as as_html
 

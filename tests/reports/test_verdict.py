@@ -11,16 +11,30 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ctxbench.harness.engine.plan import Plan, RunInputs, execute
 from ctxbench.harness.folder.run import load
 from ctxbench.metrics.figures import OF_STEPS
+from ctxbench.metrics.statistics.intervals import FEWEST
+from ctxbench.metrics.value import Missing
 from ctxbench.reports.html.sections import sections
 from ctxbench.reports.render import Table
 from ctxbench.reports.results import Results
-from ctxbench.reports.verdict import MeasuredQuality, RunVerdict, as_json, breakage, verdict
-from ctxbench.reports.verdict_text import answer, five_measures, is_traps, trap_faults, trap_table
-from tests.reports.html.builders import ran, recorded, results, usual
+from ctxbench.reports.verdict import Doubt, MeasuredQuality, RunVerdict, as_json, breakage, quality, verdict
+from ctxbench.reports.verdict_text import (
+    answer,
+    choices_table,
+    five_measures,
+    headline,
+    is_traps,
+    tags,
+    trap_faults,
+    trap_table,
+    why_placed,
+)
+from tests.reports.html.builders import nine, ran, recorded, results, usual
 
 
 def by_hand(
@@ -28,8 +42,10 @@ def by_hand(
     shares: dict[str, list[float]],
     faults: dict[str, int] | None = None,
     units: dict[str, str] | None = None,
+    lose: float = 5.0,
+    wanted: int = 10,
 ) -> RunVerdict:
-    """Return the verdict on strategies with these costs and qualities in each conversation; each wants ten values.
+    """Return the verdict on strategies with these costs and qualities in each conversation; each wants some values.
 
     `faults` are their calls that lack the newest message.
     """
@@ -39,7 +55,7 @@ def by_hand(
         for name, at, number in keys
     ]
     got = [
-        {"conversation": at, "strategy": name, "got": 10 * shares[name][number], "wanted": 10}
+        {"conversation": at, "strategy": name, "got": wanted * shares[name][number], "wanted": wanted}
         for name, at, number in keys
         if name in shares
     ]
@@ -70,6 +86,8 @@ def by_hand(
     fake: Any = SimpleNamespace(
         run=SimpleNamespace(name="runs/by hand", units=units or {}),
         models=("m",),
+        named=True,
+        lose=lose,
         bills=bills,
         totals=totals,
         is_sampled=False,
@@ -102,22 +120,49 @@ SHARES = {
 }
 
 
-def test_resamples_that_few_conversations_decide() -> None:
-    """Three of twelve conversations make up the bill and halve it, the others grow: cheaper in 96.7 % of the resamples,
-    and an interval with zero in it, so it is not shipped, and the answer says why."""
-    costs = {"none": [100.0, 90.0, 80.0, *[1.0] * 9], "short": [50.0, 45.0, 40.0, *[1.05] * 9]}
-    found = by_hand(costs, dict.fromkeys(costs, [0.9] * 12))
-    assert found.keeps["short"] == pytest.approx(0.967, abs=0.01)
-    assert not found.is_cheaper("short")
+def test_what_one_conversation_carries_is_not_recommended() -> None:
+    """`short` cuts one conversation of half the bill, and all others grow: without it, it would cost 10 % more. The
+    answer names the conversation, and the same strategy is no choice at any loss."""
+    costs = {"none": [9.0, *[1.0] * 8], "short": [2.0, *[1.1] * 8], "plain": [7.2, *[0.8] * 8]}
+    found = by_hand(costs, dict.fromkeys(costs, [0.9] * 9))
+    assert found.places == {"none": "beaten", "short": "doubtful", "plain": "chosen"}
+    assert [found.choice(points) for points in found.losses] == ["plain"] * 4
+    told_of = told(answer(found))
+    assert told_of["doubtful"] == (
+        "short: $10.80 instead of $17.00 here (−36.5 %), cheaper in 1 of 9 conversations; "
+        "but that rests on one conversation, c0: without it 10.0 % more, 0.0 points"
+    )
+    assert (
+        told_of["largest"] == "one conversation, c0: 52.9 % of the bill; without it plain costs 20.0 % less, 0.0 points"
+    )
+    del costs["plain"]
+    alone = by_hand(costs, dict.fromkeys(costs, [0.9] * 9))
+    assert alone.shipped is None
+    assert headline(alone) == "Keep the whole history: what short saves here rests on one conversation, c0"
+
+
+def test_quality_that_one_conversation_carries() -> None:
+    """`short` keeps all of the first conversation, which has the most questions, and loses 10 points of each other."""
+    costs = {"none": [2.0] * 9, "short": [1.0] * 9}
+    shares = {"none": [0.0, *[0.9] * 8], "short": [0.9, *[0.8] * 8]}
+    found = by_hand(costs, shares)
+    assert found.doubts["short"] == Doubt("but its quality rests on", "c0")
+    assert by_hand(costs, shares, lose=20).shipped == "short"
+
+
+def test_two_conversations_are_one_unit() -> None:
+    """Where the unit that carries a saving has two conversations, the words say so."""
+    costs = {"none": [5.0, 5.0, *[1.0] * 8], "short": [2.0, 2.0, *[1.1] * 8]}
+    found = by_hand(costs, dict.fromkeys(costs, [0.9] * 10), units={"c0": "twins", "c1": "twins"})
     assert found.shipped is None
-    assert "but few of these decide that: it saves 48." in told(answer(found))["nearest"]
+    assert "rests on 2 conversations that are one unit, c0 …" in headline(found)
 
 
 def test_another_base() -> None:
     """Against `good`, which costs 36, `cheap` (20) loses too much, `none` (80) is dearer, and nothing breaks `good`."""
     found = replace(by_hand(COSTS, SHARES, {"good": 3, "broken": 3}), base="good")
     assert found.shipped is None
-    assert found.keeps == {"none": 0.0, "cheap": 0.0, "broken": 1.0}
+    assert found.places["good"] == "chosen"  # the base itself
     assert found.cost_change("cheap").value == pytest.approx(20 / 36 - 1)
     assert found.token_change("cheap").value == 0
     assert list(found.broken) == ["broken"]
@@ -143,57 +188,88 @@ def test_over_the_window_where_the_base_is_not() -> None:
     assert replace(found, base="good").broken == {"none": ["over the window: 2"]}
 
 
-def test_what_to_ship() -> None:
-    """The cheapest that breaks nothing and surely loses at most 5 points: `cheap` loses 40, `broken` breaks, `dark` has
-    no price."""
+def test_what_to_use() -> None:
+    """The cheapest that breaks nothing and lost at most 5 points: `cheap` loses 40, `broken` breaks, `dark` has no
+    price."""
     found = by_hand(COSTS, SHARES, {"broken": 3})
-    assert found.shipped == "good"
-    assert found.keeps == {"cheap": 0.0, "good": 1.0, "broken": 1.0}
+    assert found.places == {
+        "none": "frontier",
+        "good": "chosen",
+        "cheap": "frontier",
+        "broken": "broken",
+        "dark": "unknown",
+    }
+    assert headline(found) == "Use good: $36.00 instead of $80.00 here (−55.0 %), cheaper in 8 of 8 conversations"
     lines = told(answer(found))
-    assert answer(found).title == "Ship good"
-    assert lines["saves"] == "55.0 % (50.3 to 59.5 %) of the bill under m: $36.00 instead of $80.00"
-    assert lines["and"] == "85.0 % (85.0 to 85.0 %) of the tokens, its own model calls included"
-    assert lines["quality"].startswith("grounding recall: 84.0 %, of the whole history 85.0 %: −1.0 points (")
-    assert lines["how sure"] == (
-        "cheaper, and at most 5 points worse, in 100.0 % of 2,000 resamples of 8 conversations"
-    )
-    assert lines["not"] == "broken: would do but for what it breaks"
+    assert lines["quality"] == "grounding recall 84.0 % instead of 85.0 %: −1.0 points"
+    assert lines["elsewhere"].endswith("points of quality (95 %, resamples of these 8 conversations)")
+    assert lines["broken"] == "broken: would do but for what breaks"
     assert lines["next"] == "everything else: ctxbench report 'runs/by hand' --all"
     assert len(answer(found).rows) + 1 <= 12
     exact = as_json(found)
     assert (exact["ship"], exact["breaks"]) == ("good", {"broken": ["newest message missing: 3"]})
+    assert exact["choices"] == {"0": "none", "1": "good", "5": "good", "10": "good"}
 
 
-def test_a_gain_within_its_interval_is_none() -> None:
-    """`none` is dearer than `good`, and its gain of one point may be none: it is not worth choosing."""
-    found = by_hand(COSTS, SHARES, {"broken": 3})
-    assert found.best == ["good", "cheap"]
-    assert found.beaten_by == {"none": "good"}
-    steady = {**SHARES, "good": [0.8, 0.7] * 4}
-    assert by_hand(COSTS, steady, {"broken": 3}).best == ["none", "good", "cheap"]
+def test_the_choice_for_each_loss() -> None:
+    """The reader's loss is a row of its own, and the headline is that row."""
+    for lose, name in ((0.5, "none"), (2.5, "good"), (45, "cheap")):
+        found = by_hand(COSTS, SHARES, {"broken": 3}, lose=lose)
+        rows = {row[0]: row[1] for row in choices_table(found).rows}
+        assert rows[f"{lose:g} points (--lose)"] == name == (found.shipped or "none")
+        expected = ("Keep the whole history",) if name == "none" else (f"Use {name}:", f"Try {name}:")
+        assert headline(found).startswith(expected)
 
 
-def test_a_weak_answer_model_hides_no_loss() -> None:
-    """Where the whole history answers 20 % right, 3 points less are too much, 1 point is not: a tenth counts."""
-    low = {"none": [0.2] * 8, "good": [0.17] * 8, "cheap": [0.05] * 8}
-    found = by_hand({name: COSTS[name] for name in low}, low)
-    assert found.shipped is None
-    assert found.accepted == pytest.approx(0.02)
-    assert "to lose at most 2 points" in told(answer(found))["why"]
-    assert by_hand({name: COSTS[name] for name in low}, {**low, "good": [0.19] * 8}).shipped == "good"
+def test_bounds_are_never_judged() -> None:
+    """`last_turn` is the cheapest and as good: it is a bound all the same, and on no frontier."""
+    costs = {"none": [4.0] * 8, "last_turn": [1.0] * 8, "short": [3.0] * 8}
+    found = by_hand(costs, dict.fromkeys(costs, [0.9] * 8))
+    assert found.places == {"none": "beaten", "last_turn": "bound", "short": "chosen"}
+    assert "last_turn" not in found.points
 
 
-def test_nothing_is_sure_enough() -> None:
-    """Where all that is cheaper may lose more, the whole history stays, and the surest is named."""
-    shares = {**SHARES, "good": [0.9, 0.9, 0.5, 0.8] * 2}
-    found = by_hand(COSTS, shares, {"broken": 3})
-    assert found.shipped is None
-    table = answer(found)
-    assert table.title == "Keep the whole history"
-    why = "no strategy without broken calls is 95 % sure to cost less and to lose at most 5 points"
-    assert told(table)["why"] == why
-    assert told(table)["nearest"].startswith("good: cheaper, and at most 5 points worse, in ")
-    assert len(table.rows) + 1 <= 12
+@st.composite
+def any_run(draw: st.DrawFn) -> RunVerdict:
+    """A run of up to six strategies and twelve conversations, some of them twins, with faults, at any accepted loss."""
+    names = ["none", "last_turn", "a", "b", "c", "d"]
+    size = draw(st.integers(1, 12))
+    money, kept = st.sampled_from([0.1, 1.0, 1.1, 2.0, 50.0]), st.sampled_from([0.0, 0.5, 0.8, 0.9, 1.0])
+    costs = {name: draw(st.lists(money, min_size=size, max_size=size)) for name in names}
+    shares = {name: draw(st.lists(kept, min_size=size, max_size=size)) for name in names}
+    faults = draw(st.dictionaries(st.sampled_from(names[1:]), st.integers(1, 3), max_size=2))
+    units = draw(st.dictionaries(st.sampled_from([f"c{at}" for at in range(size)]), st.just("twins"), max_size=3))
+    return by_hand(costs, shares, faults, units, draw(st.sampled_from([0.0, 0.3, 1, 5, 10, 100])))
+
+
+@settings(max_examples=60, deadline=None)
+@given(any_run())
+def test_frontier_colours_and_words_agree(found: RunVerdict) -> None:
+    """Whatever the figures: one place each; what is chosen is on the frontier, the headline's, the table's, and sound
+    without any single unit; nothing on the frontier is beaten; bounds and what breaks are never chosen."""
+    places, few = found.places, found.units < FEWEST
+    chosen = [name for name, place in places.items() if place == "chosen"]
+    assert len(chosen) == (0 if few else 1)
+    assert {name for name, place in places.items() if place in ("chosen", "frontier")} == set(found.best)
+    assert (found.shipped or "none") == (chosen or ["none"])[0]
+    rows = {row[0]: row[1] for row in choices_table(found).rows}
+    [at_loss] = [name for label, name in rows.items() if label.endswith("(--lose)")]
+    assert few or at_loss == chosen[0]
+    assert set(rows.values()) <= set(found.best) | {"none"}
+    words = headline(found)
+    assert words.startswith("No recommendation" if few else f"Use {at_loss}" if found.is_sure else ("Try", "Keep"))
+    for name, point in found.points.items():
+        if places[name] in ("chosen", "frontier"):
+            assert not any(found.points[other].dominates(point) for other in found.best)
+        elif places[name] == "beaten":
+            assert found.points[found.beaten_by[name]].dominates(point)
+            assert places[found.beaten_by[name]] in ("chosen", "frontier")
+    if found.shipped is not None:
+        without = found.without_each(found.shipped)
+        assert (without.change <= 1e-6).all()
+        assert (without.loss <= found.accepted + 1e-6).all()
+        assert places[found.shipped] not in ("bound", "broken", "doubtful")
+    assert all(why_placed(found, name) for name, place in places.items() if place in ("beaten", "broken", "doubtful"))
 
 
 @pytest.mark.parametrize(
@@ -210,34 +286,31 @@ def test_no_verdict(costs: dict[str, list[float]], why: str) -> None:
     assert (table.title, told(table)["why"]) == ("No verdict", why)
 
 
-def test_a_few_conversations_are_never_sure() -> None:
-    """It has no resamples, and three that agree say no more: nothing is recommended."""
-    for number, words in ((1, "1 conversation"), (3, "3 conversations")):
+def test_a_few_conversations_recommend_nothing() -> None:
+    """What happened in one or three is told exactly, and that it says too little of others."""
+    for number, words in ((1, "1 conversation is"), (3, "3 conversations are")):
         found = by_hand(
             {"none": [9.0] * number, "good": [1.0] * number}, dict.fromkeys(("none", "good"), [0.9] * number)
         )
         assert found.shipped is None
-        assert answer(found).title == "Keep the whole history"
-        assert told(answer(found))["why"] == f"{words} can make nothing sure: it takes 8 or more"
+        assert headline(found) == f"No recommendation: {words} too few to say what others would cost; it takes 8"
+        assert told(answer(found))["nearest"].startswith(f"good: ${number}.00 instead of ${9 * number}.00 here")
 
 
 def test_twins_make_nothing_surer() -> None:
-    """Every conversation twice, as twins of one unit: the same intervals and shares as of the units, and as few."""
+    """Every conversation twice, as twins of one unit: the same intervals as of the units, and as few."""
     costs = {"none": [9.0, 7, 8, 9, 5, 6, 9, 8], "good": [2.0, 1, 3, 1, 2, 6, 1, 2]}
     shares = {"none": [0.9] * 8, "good": [0.9, 0.8, 0.9, 0.9, 0.7, 0.9, 0.8, 0.9]}
     alone = by_hand(costs, shares)
     twice = [{name: values * 2 for name, values in table.items()} for table in (costs, shares)]
     twins = by_hand(*twice, units={f"c{at}": f"kind {at % 8}" for at in range(16)})
     assert (twins.conversations, twins.units) == (16, 8)
-    assert dict(twins.keeps) == dict(alone.keeps)
+    assert twins.places == alone.places
     assert twins.gain("good", "none").shown == pytest.approx(alone.gain("good", "none").shown)
     assert twins.cost_change("good").shown == pytest.approx(alone.cost_change("good").shown)
     assert as_json(twins)["independent_units"] == 8
     few = by_hand(*twice, units={f"c{at}": f"kind {at % 4}" for at in range(16)})
-    assert few.shipped is None
-    assert told(answer(few))["why"] == (
-        "16 conversations can make nothing sure: they are 4 independent units, and it takes 8 or more"
-    )
+    assert headline(few).startswith("No recommendation: 16 conversations (4 independent units) are too few")
 
 
 def test_the_five_measures() -> None:
@@ -302,3 +375,45 @@ def test_a_window_falls_into_the_traps_of_its_size(tmp_path: Path) -> None:
     names = [section.name for section in sections(found)]
     assert names[0] == "traps"
     assert not {"overview", "strategies"} & set(names)  # neither a verdict nor savings
+
+
+def test_one_session_is_most_of_the_bill(tmp_path: Path) -> None:
+    """Nine conversations of one user, of which one is 82 % of the bill: what it alone saves is no recommendation."""
+    found = verdict(Results(nine(tmp_path), ["claude-sonnet-5"]))
+    assert headline(found) == "Keep the whole history: what retrieval saves here rests on one conversation, big"
+    lines = told(answer(found))
+    assert lines["largest"] == "one conversation, big: 81.9 % of the bill"
+    assert "cheaper in 1 of 9 conversations; but that rests on one conversation, big: without it" in lines["doubtful"]
+    assert found.places["last_turn"] == "bound"
+    [overview, *_] = sections(found.results)
+    rows = {row["strategy"]: row for row in overview.frames["frontier"].to_dict("records")}
+    assert {name: row["place"] for name, row in rows.items()} == found.places
+    assert {name for name, row in rows.items() if row["on_frontier"]} == set(found.best)
+    tagged = tags(found)
+    assert tagged["verdict"] == headline(found)
+    assert {name: tagged[f"place/{name}"] for name in found.places} == found.places
+
+
+def test_a_failed_answer_model_hides_no_answers(tmp_path: Path) -> None:
+    """Its answers come first and none counts: the next are the quality, and the verdict says who failed."""
+    found = results(usual(tmp_path))
+    [good] = found.summary.answers.figures  # type: ignore[union-attr]
+    none = Missing("failed", "no answer")
+    silent = tuple(replace(of, correct=none) for of in good.strategies)
+    failed = replace(good, answerer="openai/gpt-4o", strategies=silent)
+    found.summary.__dict__["answers"] = replace(found.summary.answers, figures=(failed, good))  # type: ignore[type-var]
+    assert found.summary.answers.best is good  # type: ignore[union-attr]
+    measured = quality(found)
+    assert (measured.graded, measured.failed) == (good, ("openai/gpt-4o",))
+    assert "openai/gpt-4o: none of its answers counts" in str(answer(verdict(found)).rows)
+
+
+def test_answers_that_the_evidence_alone_does_not_give_are_not_used(tmp_path: Path) -> None:
+    """Where the ceiling is below the whole history, the next measure counts."""
+    found = results(usual(tmp_path))
+    [graded] = found.summary.answers.figures  # type: ignore[union-attr]
+    shares = {"none": 0.3, "evidence_only": 0.25}
+    changed = tuple(replace(of, correct=shares.get(of.strategy, 0.2)) for of in graded.strategies)
+    low = replace(graded, strategies=changed)
+    found.summary.__dict__["answers"] = replace(found.summary.answers, figures=(low,))  # type: ignore[type-var]
+    assert quality(found).metric == "context_recall"

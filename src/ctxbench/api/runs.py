@@ -30,11 +30,12 @@ from ctxbench.harness.folder.run import load as load_folder
 from ctxbench.harness.folder.schema import Manifest
 from ctxbench.harness.folder.store import remove_empty
 from ctxbench.harness.models import Settings
-from ctxbench.harness.models.base import usual_access
+from ctxbench.harness.models.settings import usual_access
 from ctxbench.metrics import figures
 from ctxbench.reports.render import count
-from ctxbench.reports.results import Results
+from ctxbench.reports.results import LOSE, Results
 from ctxbench.reports.verdict import verdict
+from ctxbench.reports.verdict_text import tags
 from ctxbench.scenarios.errors import RunError, SetupError, SpecError, printable
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.view import Messages
@@ -157,11 +158,12 @@ def log_in_mlflow(run: Run, models: Sequence[str], to: str, experiment: str, tex
 
     where = mlflow.place(run.folder, to or os.environ.get("MLFLOW_TRACKING_URI", ""))
     shown = where.is_local if text is None else text
-    logged = bench(run, models, text=shown)
+    results = Results(run, models, named=tuple(models) != billed_models(run), text=shown)
+    logged = bench(run, models, text=shown, verdict=tags(verdict(results)))
     name = experiment or os.environ.get("MLFLOW_EXPERIMENT_NAME", "") or mlflow.EXPERIMENT
     measured_at = int((run.folder / "manifest.json").stat().st_mtime * 1000)
     with tempfile.TemporaryDirectory() as folder:
-        write(Results(run, models, text=shown), Path(folder))
+        write(results, Path(folder))
         return mlflow.write(logged, where, measured_at, Path(folder), name, text=shown)
 
 
@@ -221,15 +223,20 @@ class BenchmarkRun:
 
     @cached_property
     def _results(self) -> Results:
-        return Results(self.reader, self.models)
+        return Results(self.reader, self.models, named=bool(self._models))
 
-    def _billed(self, models: Sequence[str]) -> Results:
+    def verdict(self, *models: str, lose: float = LOSE) -> BenchmarkVerdict:
+        """Return which strategy to use, billed under the first of `models`, by default of the run's `models`.
+
+        `lose`: points of quality that you accept to lose for a lower bill.
+        """
         check_priced(models)
-        return self._results if tuple(models) in ((), self.models) else Results(self.reader, models)
-
-    def verdict(self, *models: str) -> BenchmarkVerdict:
-        """Return which strategy to ship, billed under the first of `models`, by default of the run's `models`."""
-        return BenchmarkVerdict(verdict(self._billed(models)), MORE if self._is_temporary else "")
+        billed = Results(self.reader, models, named=True) if models else self._results
+        if not 0 <= lose <= 100:
+            raise SpecError(f"lose={lose}: give points of quality, 0 to 100")
+        if lose != billed.lose:
+            billed = replace(billed, lose=lose)
+        return BenchmarkVerdict(verdict(billed), MORE if self._is_temporary else "")
 
     def summary(self, *models: str, names: Names = "keys") -> pd.DataFrame:
         """Return one row per strategy and one column per metric; NaN where a value is missing, never 0.
@@ -275,12 +282,14 @@ class BenchmarkRun:
         return run_query(self.reader, frames_of, query, parameters, memory, threads)
 
     def plot(self, name: str) -> Figure:
-        """Draw a figure of the report for papers, by matplotlib. Raises RunError where the run has nothing to draw.
+        """Draw a figure of the report for papers, by matplotlib.
+
+        Raises SpecError for an unknown name, RunError where the run has nothing to draw.
 
         By turn: `growth` (tokens of a call), `cache` (share of a call read from the cache), `break_even` (cost up to
-        there against the whole history), `grounding`. By strategy: `frontier` (quality and cost, numbered, and those
-        worth choosing), `bill` (its parts), `answers` (with intervals), `latency`. `survival` of facts by round of
-        summarising; `miss_ratios` of caches of messages by policy and size.
+        there against the whole history), `grounding`. By strategy: `frontier` (quality and cost, numbered, and the line
+        of the cheapest for their quality), `bill` (its parts), `answers` (with intervals), `latency`. `survival` of
+        facts by round of summarising; `miss_ratios` of caches of messages by policy and size.
         """
         return plot(self._results, name)
 
@@ -353,7 +362,7 @@ class BenchmarkRun:
             raise RunError(f"{self.folder} is temporary: say where to log with to=…, or make the run with out=…")
         if tracker == "mlflow":
             return log_in_mlflow(self.reader, self.models, to, experiment, text).how_to_see
-        logged = bench(self.reader, self.models, text=text is not False)
+        logged = bench(self.reader, self.models, text=text is not False, verdict=tags(verdict(self._results)))
         files = wandb.write(logged, self.folder.resolve().parent, to, experiment or wandb.PROJECT)
         return to or f"{shlex.join(['cd', str(files.parent)])} && wandb sync"
 

@@ -17,12 +17,13 @@ from ctxbench.harness.compare.figures import MeasuredRun, billed_model, measured
 from ctxbench.harness.compare.gate import Gate, GatePolicy, Result, gate, read_baseline, read_policy
 from ctxbench.harness.folder.run import Run
 from ctxbench.metrics.figures import METRICS
+from ctxbench.metrics.statistics.intervals import FEWEST
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.reports.compare import Look, as_json, gate_tables
-from ctxbench.reports.render import Table, html, percent, plain
+from ctxbench.reports.render import Table, html, plain
 from ctxbench.reports.tables import incomplete
-from ctxbench.reports.verdict import FEWEST, SURE, WHOLE, RunVerdict
-from ctxbench.reports.verdict_text import accepted_points, answer, five_measures, less, too_few
+from ctxbench.reports.verdict import WHOLE, Place, RunVerdict
+from ctxbench.reports.verdict_text import first_screen, headline, how_sure, points_in_words, too_few, why_placed
 from ctxbench.scenarios.errors import RunError, SpecError
 from ctxbench.scenarios.spec import nearest, suggestion
 
@@ -60,8 +61,27 @@ class BenchmarkVerdict(_Shown):
 
     @property
     def ship(self) -> str | None:
-        """The strategy to ship; None where no strategy is sure to keep the quality for less."""
+        """The strategy to use; None where no strategy that can be counted on costs less and loses little enough."""
         return self._places.shipped
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether that strategy surely loses no more than accepted in other conversations too: at 95 %, one-sided."""
+        return self._places.is_sure
+
+    @property
+    def places(self) -> Mapping[str, Place]:
+        """The one place of each strategy: chosen, frontier, beaten, doubtful, broken, bound or unknown."""
+        return self._places.places
+
+    def choice(self, points: float) -> str:
+        """Return the strategy to choose if so many points of quality may be lost: the cheapest, else the whole history.
+
+        Raises RunError where nothing can be compared with the whole history.
+        """
+        if not self._places.is_comparable:
+            raise RunError("no strategy can be compared with the whole history: print the verdict to see why")
+        return self._places.choice(points)
 
     @property
     def model(self) -> str:
@@ -75,7 +95,7 @@ class BenchmarkVerdict(_Shown):
 
     @property
     def frontier(self) -> tuple[str, ...]:
-        """Strategies worth choosing, the most expensive first: every other one costs more without being better."""
+        """The cheapest strategies for their quality, the most expensive first: the chosen one is among them."""
         return tuple(self._places.best)
 
     @property
@@ -95,8 +115,9 @@ class BenchmarkVerdict(_Shown):
         cost_saved      share of the whole history's bill that is saved
         tokens_saved    share of the whole history's tokens that is saved, own model calls included
         quality_gain    quality less that of the whole history: 0.02 is two points more
-        sure            share of the resamples in which it costs less and loses no more than accepted
-        on_frontier     whether it is worth choosing
+        cheaper_in      number of conversations in which it costs less than the whole history
+        place           its place (`places`)
+        on_frontier     whether it is among `frontier`
         breaks          what it breaks, in words; an empty text for nothing
 
         `cost_saved`, `tokens_saved` and `quality_gain` have columns `_low` and `_high` with their 95 % interval. NaN
@@ -120,50 +141,57 @@ class BenchmarkVerdict(_Shown):
             row[key] = nan if found is None else 0.0 + sign * _number(found.value)
             row |= {f"{key}_low": low, f"{key}_high": high}
         return row | {
-            "sure": places.keeps.get(name, nan),
+            "cheaper_in": places.cheaper_in(name) if is_compared else nan,
+            "place": places.places[name],
             "on_frontier": name in self.frontier,
             "breaks": "; ".join(places.broken.get(name, ())),
         }
 
     def objections(self, strategy: str) -> list[str]:
-        """Return what speaks against shipping a strategy in place of the whole history; an empty list if nothing does.
+        """Return what speaks against using a strategy in place of the whole history; an empty list if nothing does.
 
-        That is what it breaks, and that it is not sure to cost less and to lose no more quality than accepted: at most
-        5 points, and a tenth of what the whole history has. Raises RunError for a strategy that is not in the run.
+        That is what it breaks, that it did not cost less here, or not without a single unit, that it lost more than
+        accepted here, and that it may elsewhere. Raises RunError for a strategy that is not in the run.
         """
         places = self._places
         if strategy not in places.results.strategies:
             close = nearest(strategy, dict.fromkeys(places.results.strategies))
             known = close or f"; it has {', '.join(places.results.strategies)}"
             raise RunError(f"{strategy!r} is not in the run{known}")
-        objections = list(places.broken.get(strategy, ()))
         if strategy == WHOLE:
-            return objections
-        if places.units < FEWEST:
-            return [*objections, too_few(places)]
-        sure, value = places.keeps.get(strategy, nan), places.values[strategy]
-        if isnan(sure):
-            why = "one conversation has no interval"
+            return []
+        objections = list(places.broken.get(strategy, ()))
+        if not {WHOLE, strategy} <= places.points.keys():
+            value, why = places.values[strategy], f"it is a {places.places[strategy]}"
             if WHOLE not in places.results.strategies:
                 why = "the whole history was not run"
             elif isinstance(value, Missing):
                 why = f"{self.quality} is not known ({value.detail or value.why})"
-            objections.append(f"it cannot be compared with {WHOLE}: {why}")
-        elif sure < SURE:
-            shown = f"cheaper, and at most {accepted_points(places)} worse, in {percent(sure)} of the resamples"
-            objections.append(f"{shown}: {100 * SURE:g} % are needed")
-        elif not places.is_cheaper(strategy):
-            objections.append(f"few conversations decide its bill: it saves {less(places.cost_change(strategy))}")
+            elif isnan(places.cost(strategy)):
+                why = f"its bill under {self.model} is not known"
+            return [*objections, f"it cannot be compared with {WHOLE}: {why}"]
+        if places.units < FEWEST:
+            return [*objections, too_few(places)]
+        point, whole = places.points[strategy], places.points[WHOLE]
+        if point.cost >= whole.cost and not point.dominates(whole):
+            objections.append("it did not cost less here")
+        if strategy in places.doubts:
+            objections.append(why_placed(places, strategy))
+        if (lost := whole.quality - point.quality) > places.accepted + 1e-9:
+            accepted = points_in_words(places.results.lose)
+            objections.append(f"it lost {100 * lost:.1f} points here: {accepted} are accepted")
+        elif not places.surely_keeps(strategy):
+            objections.append(f"elsewhere: {how_sure(places, strategy)}")
         return objections
 
     @property
     def tables(self) -> list[Table]:
         """The tables that `ctxbench report` prints."""
         places = self._places
-        return [answer(places, self._more), five_measures(places), *incomplete(places.results.summary)]
+        return [*first_screen(places, self._more), *incomplete(places.results.summary)]
 
     def __repr__(self) -> str:
-        return f"<BenchmarkVerdict: {answer(self._places).title}>"
+        return f"<BenchmarkVerdict: {headline(self._places)}>"
 
 
 def _number(value: Value) -> float:

@@ -12,6 +12,7 @@ Args:
     model (-m MODEL): A model to bill under; repeat it. [default: the recorded one, claude-sonnet-5, gpt-5.6,
         gemini-2.5-pro]
     out (-o FOLDER): The run folder.
+    lose (POINTS): Points of quality that you accept to lose for a lower bill: the verdict keeps to it.
     jobs (-j): Worker processes; 0 = one per core. Results do not depend on it.
     overwrite: Begin anew, and replace what is there. Recorded replies stay.
     strict (--strict/--keep-going): Nothing may be missing: stop at the first record that cannot be read, and exit with
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from ctxbench.harness.models import Settings
 
 Jobs = Annotated[int, Meta(ge=0, le=1024)]
+Loss = Annotated[float, Meta(ge=0, le=100)]
 RequestForm = Literal["openai", "anthropic"]  # APIs that take requests
 Seed = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 MOST_OF_ANYTHING = 10**9
@@ -92,7 +94,7 @@ class ModelOptions:
     def settings(self, **models: Any) -> Settings:
         """Return the settings of a command that uses some models: `summariser`, `embedder`, `answerer`."""
         from ctxbench.harness.models import Settings
-        from ctxbench.harness.models.base import usual_access
+        from ctxbench.harness.models.settings import usual_access
 
         access = {"cassette": str(self.cassette or ""), "replay": self.replay, "spend_limit": self.spend_limit}
         return Settings(command=uuid4().hex, usual=usual_access(), **access, **models)  # type: ignore[arg-type]

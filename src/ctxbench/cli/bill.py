@@ -94,15 +94,16 @@ def _write(billed: Billed, broken: pd.DataFrame, file: Path) -> None:
     """Write every call under every scheme, and where the prefix of its prompt broke."""
     import pandas as pd
 
+    from ctxbench.harness.bill.simulation import BOUND
     from ctxbench.reports.render import as_csv
     from ctxbench.scenarios.files import check_file
 
     if file.suffix not in (".csv", ".parquet"):
         raise UserError(f"--calls {file}: write to a .csv or a .parquet file")
-    if not billed.usages.keys() & set(billed.schemes):
+    schemes = [scheme for scheme in billed.schemes if scheme.placement != BOUND]
+    if not schemes:
         raise UserError("hindsight is a sum over a conversation and has no calls: name another placement as well")
-    schemes = {(of.model, of.placement): of for of in billed.schemes if of in billed.usages}
-    frames = {key: billed.calls(scheme) for key, scheme in schemes.items()}
+    frames = {(of.model, of.placement): billed.calls(of) for of in schemes}
     calls = pd.concat(frames, names=["model", "placement"]).reset_index(level=[0, 1]).reset_index(drop=True)
     whole = calls.merge(broken, "left", ["conversation", "strategy", "step"])
     try:

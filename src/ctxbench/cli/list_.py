@@ -138,6 +138,8 @@ def _entry(name: str, kind: type[Any]) -> Entry:
     about = " ".join((getdoc(kind) or "").split("\n\n")[0].split())
     entry = {"written": _signature(name, kind), "group": group, "about": about, "parameters": _defaults(kind)}
     entry |= {key: getattr(kind, key) for key in ("source", "fails", "extra") if hasattr(kind, key)}
+    have = tomllib.loads(files("ctxbench.reports").joinpath("have.toml").read_text("utf-8"))
+    entry |= {"have": have[name]} if name in have else {}
     return entry | ({"installed": any(distributions(name=kind.library))} if "extra" in entry else {})
 
 
@@ -191,6 +193,7 @@ def _explain(row: Entry) -> None:
 _FACTS = {
     "source": "From {}.",
     "fails": "Fails when {}.",
+    "have": "In an application: {}.",
     "extra": "Needs pip install 'ctxbench[{}]'.",
     "kept": "Kept in {}",
     "export": "To export: {}",

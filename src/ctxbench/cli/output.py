@@ -18,21 +18,21 @@ from ctxbench.harness.folder.run import load
 from ctxbench.reports.bill import against
 from ctxbench.reports.render import WIDE, Table, exact, show
 from ctxbench.reports.render import markdown as as_markdown
-from ctxbench.reports.results import Results, as_json
+from ctxbench.reports.results import LOSE, Results, as_json
 from ctxbench.reports.tables import incomplete, lacking, tables
 from ctxbench.reports.verdict import as_json as verdict_json
 from ctxbench.reports.verdict import verdict
-from ctxbench.reports.verdict_text import answer, five_measures, is_traps, trap_table
+from ctxbench.reports.verdict_text import first_screen, is_traps, trap_table
 from ctxbench.scenarios.errors import RunError, UserError
 from ctxbench.scenarios.files import check_file
 
 from .streams import say
 
 
-def results_of(folder: Path, models: Sequence[str] = (), *, text: bool = True) -> Results:
+def results_of(folder: Path, models: Sequence[str] = (), *, lose: float = LOSE, text: bool = True) -> Results:
     """Return the results of a run, billed under some models, or else those of `billed_models`."""
     run = load(folder)
-    return Results(run, billed_models(run, models), text=text)
+    return Results(run, billed_models(run, models), named=bool(models), lose=lose, text=text)
 
 
 def under_first(results: Results) -> Results:
@@ -50,14 +50,12 @@ def verdict_tables(results: Results) -> list[Table]:
     """
     if is_traps(results):
         return [trap_table(results), *incomplete(results.summary)]
-    places = verdict(results)
-    return [answer(places), five_measures(places), *incomplete(results.summary)]
+    return [*first_screen(verdict(results)), *incomplete(results.summary)]
 
 
 def run_tables(results: Results, by_kind: bool = False) -> list[Table]:
     """Return the verdict and all tables of a run; with `none` in it, also what each strategy saves of the bill."""
-    places = verdict(results)
-    shown = [answer(places), five_measures(places), *tables(results.summary, by_kind)]
+    shown = [*first_screen(verdict(results)), *tables(results.summary, by_kind)]
     if "none" in results.strategies and len(results.totals):
         shown.append(against(results.totals, lacking(results.summary), *results.sampling_notes))
     return shown

@@ -58,7 +58,7 @@ def _price_row(name: str) -> dict[str, Any]:
         "off_peak": None
         if peak is None
         else {
-            "peak_hours_utc": [dict(zip(("from", "until"), map(_clock, hours), strict=True)) for hours in peak.hours],
+            "peak_hours_utc": [{"from": _clock(start), "until": _clock(end)} for start, end in peak.hours],
             "peak_weekdays": peak.days,
             "prices": _tiers(off_peak),
         },

@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from ctxbench.scenarios.errors import printable_line
 
-from .arguments import MOST_OF_ANYTHING, RequestForm, run_folder
+from .arguments import MOST_OF_ANYTHING, Loss, RequestForm, run_folder
 from .commands import PlainCommand
 from .streams import command
 
@@ -26,6 +26,7 @@ def report(
     *,
     out: Path | None = None,
     model: list[str] | None = None,
+    lose: Loss = 5.0,
     every: bool = False,
     inspect: list[str] | None = None,
     figures: bool = False,
@@ -63,7 +64,7 @@ def report(
         put(lambda: rows, lambda: [conversation_table(rows)], as_json, markdown)
         return
     check_priced(model or ())
-    results = results_of(folder, model or (), text=not no_text)
+    results = results_of(folder, model or (), lose=lose, text=not no_text)
     all_tables = partial(run_tables, results, by == "kind")
     if as_json or markdown is not None:
         put(partial(run_json, results), all_tables, as_json, markdown)
@@ -127,7 +128,7 @@ def show(
     from ctxbench.harness.diff import probe_diff, step_diff
     from ctxbench.harness.export.requests import BODIES
     from ctxbench.harness.folder.run import load
-    from ctxbench.harness.probes.ask import CEILING, FLOOR
+    from ctxbench.harness.probes import CEILING, FLOOR
     from ctxbench.reports.diff import show_step
 
     from .output import console, print_json

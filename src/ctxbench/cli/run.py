@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ctxbench.scenarios.errors import RunError, Stopped
 
 from .answering import answered_by, check_answering
-from .arguments import Jobs, ModelOptions
+from .arguments import Jobs, Loss, ModelOptions
 from .export import logged
 from .replies import end, report_model_calls
 from .streams import command, report_ignored, resumable, say, say_stopped
@@ -31,6 +31,7 @@ def run(
     strategy: list[str] | None = None,
     out: Path | None = None,
     model: list[str] | None = None,
+    lose: Loss = 5.0,
     window: str = "",
     jobs: Jobs = 1,
     engine: str = "local",
@@ -116,6 +117,7 @@ def run(
     report_manifest(manifest, folder, remote)
     from ctxbench.harness.answers.tally import answer_tallies, run_tallies
     from ctxbench.harness.folder.run import load
+    from ctxbench.reports.results import LOSE
 
     from .output import put, results_of, run_json, under_first, verdict_tables
 
@@ -130,11 +132,12 @@ def run(
     named = folder if remote is None else remote.address
     if complete and not watcher.steps:
         say(f"{named}: already measured; --overwrite measures again")
-    to_print = command("report", named, *(word for name in model or () for word in ("-m", name)))
+    options = [word for name in model or () for word in ("-m", name)] + ["--lose", f"{lose:g}"] * (lose != LOSE)
+    to_print = command("report", named, *options)
     if watcher.steps and (folder / "report").is_dir():
         say(f"note: {folder / 'report'} shows the previous run: {to_print} renews it")
     try:
-        results = results_of(folder, model or ())  # nothing is computed before it is asked for
+        results = results_of(folder, model or (), lose=lose)  # nothing is computed before it is asked for
         if not quiet:
             billed = results if report else under_first(results)
             put(lambda: run_json(billed), lambda: verdict_tables(billed), as_json)

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from ctxbench.harness.answers.answer import Answer, Question
-from ctxbench.harness.answers.chat import ByModel
-from ctxbench.harness.answers.forms import NOT_AVAILABLE, TEXT_PROMPT, TEXT_TOOL_PROMPT
+from ctxbench.harness.answers.chat import NOT_AVAILABLE, TEXT_PROMPT, TEXT_TOOL_PROMPT, ByModel
 from ctxbench.harness.models import Models, Reply, Settings, Unusable
 from ctxbench.harness.models.recorded import ModelRequest
 from ctxbench.metrics.tokens import TokenCounter

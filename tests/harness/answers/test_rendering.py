@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from ctxbench.harness.answers.forms import as_chat, as_text
+from ctxbench.harness.answers.chat import as_chat, as_text
 from ctxbench.harness.invariants import conversations
 from ctxbench.metrics.structure import calls_and_results
 from ctxbench.scenarios.model import Conversation, Message, ToolCall

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from ctxbench.harness.bill import MODELS
-from ctxbench.harness.bill.bill import bill
+from ctxbench.harness.bill import MODELS, OWN_MODELS
+from ctxbench.harness.bill.bill import bill, conversation_bills
 from ctxbench.harness.bill.requests import TokenFactors, billed_models, hidden_prefixes, token_factors
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import Run, load, recorded_models
 from ctxbench.metrics.prices import BUNDLED
 from ctxbench.metrics.tokens import TokenCounter, token_factor
+from ctxbench.reports.results import Results
+from ctxbench.reports.verdict import verdict
+from ctxbench.reports.verdict_text import guess
 from ctxbench.scenarios.model import Call, Conversation, Message, Usage
 from tests.harness.command import ctxbench
 from tests.harness.runs import plan
@@ -101,13 +106,62 @@ def test_recorded_cost_beside_the_bill(tmp_path: Path) -> None:
 
 
 def test_the_recorded_model_is_billed_first(tmp_path: Path) -> None:
-    """The model with the most recorded calls comes before the usual ones, if it has a price and none is named."""
-    run = run_of(tmp_path, talk("a", GPT, [(500, 9, 0.0)]), talk("b", CLAUDE, [(500, 9, 0.0), (900, 9, 0.0)]))
-    assert recorded_models(run) == {CLAUDE: 2, GPT: 1}
+    """It comes before the usual ones, if it has a price and none is named."""
+    run = run_of(tmp_path, talk("b", CLAUDE, [(500, 9, 0.0), (900, 9, 0.0)]))
     assert billed_models(run) == (CLAUDE, *MODELS[:2])
     assert billed_models(run, ("gpt-5.6",)) == ("gpt-5.6",)
     (tmp_path / "other").mkdir()
     assert billed_models(run_of(tmp_path / "other", talk("a", "nobody/knows-it", [(500, 9, 0.0)]))) == MODELS
+
+
+def test_conversations_of_several_models_are_billed_each_under_its_own(tmp_path: Path) -> None:
+    """Each has the bill that its model alone would give it; one without a priced model has that of most calls."""
+    talks = {"a": GPT, "b": CLAUDE, "c": "nobody/knows-it"}
+    run = run_of(tmp_path, *(talk(name, model, [(500, 9, 0.0), (900, 9, 0.0)]) for name, model in talks.items()))
+    assert recorded_models(run) == {GPT: 2, CLAUDE: 2, "nobody/knows-it": 2}
+    assert billed_models(run) == (OWN_MODELS, GPT, MODELS[0])
+    bills = conversation_bills(run, [Scheme(model) for model in (OWN_MODELS, GPT, CLAUDE)])
+    costs = bills.astype({"conversation": str}).groupby(["conversation", "model"]).cost.sum().unstack()
+    assert dict(costs[OWN_MODELS]) == {"a": costs[GPT]["a"], "b": costs[CLAUDE]["b"], "c": costs[GPT]["c"]}
+    assert costs[GPT]["b"] != costs[CLAUDE]["b"]
+    screen = " ".join(ctxbench("report", run.folder, "--print-only", cwd=tmp_path).stdout.split())
+    assert "recorded with gpt-4o (33.3 %), claude-opus-4-5 (33.3 %), nobody/knows-it (33.3 %); each billed" in screen
+    assert "no price is known of nobody/knows-it" in screen
+
+
+PLAIN = {
+    "gpt-4o": {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}]},
+    "claude-opus-4-5": {
+        "system": "Help.",
+        "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}],
+    },
+    "models/gemini-2.5-pro": {
+        "contents": [{"role": "user", "parts": [{"text": "Hi"}]}, {"role": "model", "parts": [{"text": "Ho"}]}]
+    },
+    "gpt-5.6": {
+        "instructions": "Help.",
+        "input": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}],
+    },
+}
+
+
+@pytest.mark.parametrize("model", PLAIN)
+def test_a_plain_request_is_billed_under_the_model_that_it_names(model: str, tmp_path: Path) -> None:
+    """Of OpenAI's chats, Anthropic's, Gemini's and OpenAI's Responses."""
+    (tmp_path / "request.json").write_text(json.dumps({"model": model, **PLAIN[model]}))
+    execute(plan(tmp_path / "request.json", strategies=("none", "last_turn")), tmp_path / "run")
+    run, name = load(tmp_path / "run"), model.removeprefix("models/")
+    assert recorded_models(run) == {name: 1}
+    assert billed_models(run)[0] == name
+
+
+def test_a_model_that_nobody_named_is_a_guess(tmp_path: Path) -> None:
+    """The verdict says so."""
+    (tmp_path / "request.json").write_text(json.dumps(PLAIN["gpt-4o"]))
+    execute(plan(tmp_path / "request.json", strategies=("none", "last_turn")), tmp_path / "run")
+    found = Results(load(tmp_path / "run"), MODELS)
+    assert guess(verdict(found)) == ", a guess: no recording names its model (-m MODEL)"
+    assert guess(verdict(replace(found, named=True))) == ""
 
 
 def test_a_prefix_that_is_not_recorded_stands_in_front_of_every_prompt(tmp_path: Path) -> None:

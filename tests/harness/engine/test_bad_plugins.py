@@ -112,7 +112,8 @@ def test_what_a_plug_in_prints_is_no_output_of_ours(tmp_path: Path, jobs: int) -
     """Figures on standard output stay JSON, whatever a plug-in prints when it is loaded and when it is asked."""
     text = START.format(more="", body="print('asked')\n            return context")
     (tmp_path / "loud.py").write_text(text + "print('loaded')\n")
-    ran = ctxbench("run", "traps", "-s", "loud.py:Bad", "-o", "r", "-j", jobs, "--json", cwd=tmp_path)
+    path = recording(tmp_path, conversations=2, turns=2)
+    ran = ctxbench("run", path, "-s", "loud.py:Bad", "-o", "r", "-j", jobs, "--json", cwd=tmp_path)
     assert json.loads(ran.stdout)["strategies"]
     assert "asked" in ran.stderr
     assert "loaded" in ran.stderr

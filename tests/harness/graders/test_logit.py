@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxbench.harness.graders.logit import PREFIX, Logit, LogitGrader
+from ctxbench.harness.graders.llm import PREFIX, Logit, LogitGrader
 from ctxbench.harness.models.recorded import Choice
 from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.value import Missing

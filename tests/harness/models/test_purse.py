@@ -109,7 +109,7 @@ def test_what_was_stopped_is_charged(cassette: Cassette) -> None:
 
 
 def _killed(path: str) -> None:
-    Purse(Cassette(Path(path)), "first", 1.0, Path(path).parent).charge(MODEL, TokenUsage(0, 1_000_000)).renew()
+    Charge(Purse(Cassette(Path(path)), "first", 1.0, Path(path).parent), MODEL, TokenUsage(0, 1_000_000)).renew()
     os._exit(9)
 
 

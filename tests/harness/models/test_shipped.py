@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ctxbench.harness.answers.forms import PROMPTS
-from ctxbench.harness.graders.llm import rubrics
-from ctxbench.harness.graders.logit import PROMPT
+from ctxbench.harness.answers.chat import PROMPTS
+from ctxbench.harness.graders.llm import PROMPT, rubrics
 from ctxbench.harness.models import Models, Settings
 from ctxbench.harness.models.cassette import (
     Cassette,

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from ctxbench.harness.answers.answer import Question, RunProbes
-from ctxbench.harness.answers.forms import TEXT_PROMPT, TextForm
+from ctxbench.harness.answers.chat import TEXT_PROMPT, TextForm
 from ctxbench.harness.engine.plan import DEFAULT_STRATEGIES, Plan, RunInputs, execute
 from ctxbench.harness.folder.run import load
 from ctxbench.harness.folder.store import read_conversations

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ctxbench.harness.engine.plan import Plan, RunInputs, execute
 from ctxbench.harness.folder.run import Run, load
-from ctxbench.harness.probes.probe_run import ProbeRow, ask_probes
+from ctxbench.harness.probes import ProbeRow, ask_probes
 from ctxbench.harness.replay import ContextLog, ConversationIndex
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.embedded import scenario

@@ -7,7 +7,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from ctxbench.harness.probes.probe_run import ask_probes
+from ctxbench.harness.probes import ask_probes
 from ctxbench.harness.replay import ContextLog, ConversationIndex
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Probe

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from ctxbench.harness.probes.ask import copied
+from ctxbench.harness.probes import copied
 from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context, StrategyTypeError, View

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from ctxbench.harness.engine.plan import Plan, RunInputs
-from ctxbench.harness.probes.probe_run import ask_bounds, asked_probes
+from ctxbench.harness.probes import ask_bounds, asked_probes
 from ctxbench.harness.replay import ConversationIndex
 from ctxbench.metrics.tokens import PRIMING
 from ctxbench.scenarios.errors import SpecError

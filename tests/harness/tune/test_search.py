@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from ctxbench.harness.tune.search import BATCH, Trial, batch, check
 from ctxbench.harness.tune.space import SearchedStrategy, SearchSpace, space
 from ctxbench.harness.tune.space import searched as parse_search
+from ctxbench.harness.tune.tune import BATCH, Trial, batch, check
 from ctxbench.metrics.frontier import Point
 from ctxbench.scenarios.errors import MissingExtra
 

@@ -82,3 +82,19 @@ def hostile(folder: Path, long: int = 1_000_000) -> Run:
         message["id"] += f"<b onclick='window.bad = 7'>{at}"
     one["probes"] = [{"id": "</option><script>window.bad = 8</script>", "question": "<i>?", "answers": ["<b>AB-1000"]}]
     return ran(folder, one, recorded("=cmd|' /C calc'!A1", HOSTILE), strategies=STRATEGIES[:5])
+
+
+NINE = ("none", "last_turn", "window(max_tokens=2000)", "summary(every=5)", "archive", "retrieval")
+
+
+def nine(folder: Path) -> Run:
+    """Nine conversations of one user, recorded with claude-sonnet-5: one is 82 % of the bill, and it alone gets cheaper
+    by retrieval, which loses the others' cache."""
+    made = []
+    for number, turns in enumerate((84, *[10] * 8)):
+        words = (f"word{at * 7919 % 4001}" for at in range(10**6))
+        texts = [" ".join(next(words) for _ in range(90)) for _ in range(turns)]
+        made.append(recorded("big" if not number else f"small {number}", texts))
+        for message in made[-1]["messages"]:
+            message.update({"call": {"model": "claude-sonnet-5"}} if message["role"] == "assistant" else {})
+    return ran(folder, *made, strategies=NINE)

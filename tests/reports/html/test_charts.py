@@ -47,8 +47,20 @@ def test_colours_and_ids_are_those_of_the_page() -> None:
 
 def test_marks_are_named_on_hover() -> None:
     """A mark of the frontier has the name of its strategy; in files its id is that name."""
-    rows = pd.DataFrame({"strategy": NAMES, "number": [1, 2, 3], "place": PLACES, "cost": [1.0, 2, 3], "quality": 0.5})
-    rows = rows.assign(low=0.4, high=0.6, cost_low=rows.cost - 0.5, cost_high=float("nan"))
-    chart = Chart("frontier", "F", "", rows, partial(frontier, up="up", along="along"))
+    places = ["chosen", "beaten", "broken"]
+    rows = pd.DataFrame({"strategy": NAMES, "number": [1, 2, 3], "place": places, "cost": [1.0, 2, 3], "quality": 0.5})
+    rows = rows.assign(
+        low=0.4, high=0.6, cost_low=rows.cost - 0.5, cost_high=float("nan"), on_frontier=[True, False, False]
+    )
+    chart = Chart("frontier", "F", "", rows, partial(frontier, up="up", along="along", bounds={"last_turn": 0.1}))
     assert said(chart.picture(), "title") == {*NAMES[:2], "<b> & ·'"}
     assert b'id="strategy: smart(ratio=0.12345)"' in chart.files()[".svg"]
+    assert {"chosen", "beaten by another", "bound: last_turn"} <= said(chart.picture(), "text")
+
+
+def test_a_mark_and_a_colour_mean_one_thing() -> None:
+    """No two places share mark and face, nor a colour that the page gives to words; told apart without colours too."""
+    drawn = [look for look in PLACES.values() if look.marker]
+    assert len({(look.marker, look.face == "white") for look in drawn}) == len(drawn)
+    toned = [look for look in drawn if look.tone]
+    assert len({look.edge for look in toned}) == len({look.tone for look in toned}) == len(toned)

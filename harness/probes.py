@@ -1,0 +1,565 @@
+"""Ask a strategy the probes of a conversation at their places, without a trace in what it does next.
+
+Where the strategy is `copyable`, a copy of its view answers, and is gone with the answer. Any other is started anew for
+each question, and shown every recorded call up to its place: exact whatever it keeps, and as slow as that. The
+invariant `a_question_leaves_no_trace` checks what `copyable` promises. Probes are written to a run, and read back.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+import types
+from bisect import bisect_right
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import lru_cache
+from itertools import chain, count
+from operator import is_
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+import numpy as np
+
+from ctxbench.metrics.probes import PlacedProbe, SentText, State, placed
+from ctxbench.metrics.tokens import PRIMING, TokenCounter
+from ctxbench.scenarios.model import Conversation, Message, Probe, Tool
+from ctxbench.scenarios.view import Messages, shared_prefix
+from ctxbench.strategies.base import (
+    Context,
+    ModelError,
+    Prompt,
+    Strategy,
+    StrategyTypeError,
+    View,
+    describe_type,
+    is_copyable,
+)
+from ctxbench.strategies.bounds import EvidenceOnly
+from ctxbench.strategies.events import Archived, Deleted, Event, Moved, Recalled, Summarised
+
+from .folder.run import QUESTION, NumberedMessages, Run
+from .folder.schema import SCHEMAS
+from .folder.store import ResultPart
+from .models import Embedded, Reply
+from .replay import (
+    ContextLog,
+    ConversationIndex,
+    ModelCalls,
+    RecordedContext,
+    attempted,
+    check_context,
+    check_well_formed,
+    replay_view,
+    start_view,
+)
+
+T = TypeVar("T")
+FLOOR, CEILING = "last_turn", "evidence_only"
+"""Bounds of every strategy. Every run asks them its probes."""
+LEFT = 50_000
+"""Objects that may be left of copies before they are collected: what refers to itself is not gone with the answer."""
+
+
+class ProbeReply(NamedTuple):
+    """The context that would be sent for a question, and the events on the way to it, model calls among them."""
+
+    context: Context
+    events: tuple[Event, ...]
+
+
+Ask = Callable[[PlacedProbe, Message], ProbeReply]
+"""Asks one strategy a question in one conversation. Raises what the strategy raises, and StrategyTypeError."""
+
+
+def ask_copies(view: View, services: RecordedContext, models: ModelCalls) -> Ask:
+    """Return how to ask copies of a view, in the state that it is in at that moment."""
+
+    fixed: dict[int, object] = {}
+
+    def ask(placed: PlacedProbe, question: Message) -> ProbeReply:
+        if gc.get_count()[0] > LEFT:
+            gc.collect(0)  # nobody else does while a shard is worked on (`shard.no_cycles`)
+        own = RecordedContext(services.index, models)
+        return put(copied(view, {id(services): own}, fixed), own, placed, question)
+
+    return ask
+
+
+def ask_replays(strategy: Strategy, index: ConversationIndex, models: RememberedModels) -> Ask:
+    """Return how to ask a strategy that is started anew for each question, and replayed up to it."""
+
+    return lambda placed, question: replayed(strategy, index, models.again(), placed, question)[1]
+
+
+def ask_bound(bound: Strategy, index: ConversationIndex, models: ModelCalls) -> Ask:
+    """Return how to ask a bound, which has no state: only the history counts, and for the ceiling the evidence."""
+
+    def ask(placed: PlacedProbe, question: Message) -> ProbeReply:
+        is_ceiling = isinstance(bound, EvidenceOnly)
+        asked = EvidenceOnly(tuple(message.id for message in placed.evidence)) if is_ceiling else bound
+        services = RecordedContext(index, models)
+        return put(start_view(asked, services), services, placed, question)
+
+    return ask
+
+
+def replayed(
+    strategy: Strategy, index: ConversationIndex, models: ModelCalls, placed: PlacedProbe, question: Message
+) -> tuple[RecordedContext, ProbeReply]:
+    """Replay a conversation up to a probe and ask it. Return the services, which have the strategy's tools as well."""
+    services = RecordedContext(index, models)
+    view = start_view(strategy, services)
+    for _ in replay_view(index.conversation, view, services, until=placed.stop):
+        pass
+    return services, put(view, services, placed, question)
+
+
+def put(view: View, services: RecordedContext, placed: PlacedProbe, question: Message) -> ProbeReply:
+    """Put a question to a view that has been shown what came before it."""
+    conversation = services.index.conversation
+    services.drain()
+    services.move_to_question(placed.stop, placed.probe.time)
+    history = Messages.prefix(conversation.messages, placed.stop) + Messages.of((question,))
+    context = check_context(view(Context(history, (), conversation.tools)), conversation)
+    events, _ = services.drain()
+    for event in events:
+        check_well_formed(event, Event)
+    return ProbeReply(context, events)
+
+
+def questions(probes: Sequence[PlacedProbe], ids: Collection[str]) -> list[Message]:
+    """Return the message of each question, under an id that no other message has; `ids` are those of the recording."""
+    messages: list[Message] = []
+    seen = set(ids)
+    for probe in probes:
+        first = f"probe:{probe.probe.id}"
+        others = (f"{first}#{again}" for again in count(2))
+        name = next(name for name in chain([first], others) if name not in seen)
+        seen.add(name)
+        messages.append(Message(name, "user", probe.probe.question, time=probe.probe.time))
+    return messages
+
+
+class RememberedModels:
+    """Models whose replies are remembered, failures too: a strategy that is started anew gets the same ones.
+
+    So nobody pays twice for a replay, and both replays agree.
+    """
+
+    def __init__(self, models: ModelCalls, earlier: Mapping[object, Sequence[Any]] | None = None) -> None:
+        """`earlier` has the replies that are repeated, in order; after them the models are called."""
+        self._models = models
+        self._to_come = {request: deque(replies) for request, replies in (earlier or {}).items()}
+        self._replies: defaultdict[object, list[Any]] = defaultdict(list)
+
+    def again(self) -> RememberedModels:
+        """Return models that first repeat the replies so far."""
+        return RememberedModels(self._models, self._replies)
+
+    def complete(self, prompt: Prompt, counter: TokenCounter) -> Reply:
+        """Return the model's reply. Raises ModelError."""
+        return self._reply(prompt, lambda: self._models.complete(prompt, counter))
+
+    def embed(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Embedded:
+        """Return the vectors. Raises ModelError."""
+        return self._reply((tuple(texts), query), lambda: self._models.embed(texts, query, counter))
+
+    def _reply(self, request: object, answer: Callable[[], T]) -> T:
+        reply: T | ModelError
+        if to_come := self._to_come.get(request):
+            reply = to_come.popleft()
+        else:
+            try:
+                reply = answer()
+            except ModelError as error:
+                reply = error
+        self._replies[request].append(reply)
+        if isinstance(reply, ModelError):
+            raise reply
+        return reply
+
+
+def copied(view: View, instead: Mapping[int, object], fixed: dict[int, object]) -> View:
+    """Return a view that goes on as this one would, with a state of its own.
+
+    Not `copy.deepcopy`: that shares closures, which is wrong, and copies messages, which is slow (decision 22). What
+    cannot change is shared: messages, texts, numbers, frozen sets, classes, functions without a closure. A type with
+    `__deepcopy__` copies itself. `instead` maps ids of objects to what the copy has in their place; `fixed` notes, from
+    a copy to the next, the tuples that need none. Raises StrategyTypeError for what cannot be seen into: a lock, an
+    iterator, a `partial`.
+    """
+    copied_view: View = _Copying(instead, fixed).of(view)
+    return copied_view
+
+
+class _Kinds(dict[type, bool]):
+    """Map each type to whether its instances never change."""
+
+    def __missing__(self, kind: type) -> bool:
+        frozen = issubclass(kind, msgspec.Struct) and kind.__struct_config__.frozen
+        self[kind] = frozen or issubclass(kind, _SHARED)
+        return self[kind]
+
+
+_SHARED = (
+    *(int, float, complex, str, bytes, frozenset, type(None), range, slice, type, np.generic, np.dtype, Enum),
+    *(types.ModuleType, types.MethodDescriptorType, types.WrapperDescriptorType, re.Pattern, Messages),
+)
+# A plain object has nothing that changes: it is a mark, which functions compare by identity with their module's.
+_IS_SHARED = _Kinds({object: True})
+_Cached = type(lru_cache(len))
+_CONTAINERS = {list, deque, set, dict, defaultdict, OrderedDict, Counter}
+
+
+class _Copying:
+    """One copy. An object that is met twice is copied once."""
+
+    def __init__(self, instead: Mapping[int, object], fixed: dict[int, object]) -> None:
+        self._copies: dict[int, object] = dict(instead)
+        self._fixed = fixed
+        # The originals are kept alive, so that no other object gets an id of theirs.
+        self._originals: list[object] = []
+
+    def of(self, value: Any) -> Any:
+        """Return the copy of a value, or the value itself if it cannot change."""
+        kind, copies = type(value), self._copies
+        if _IS_SHARED[kind]:
+            return value
+        if (earlier := copies.get(id(value))) is not None:
+            return earlier
+        if id(value) in self._fixed:
+            return value
+        self._originals.append(value)
+        copied: Any
+        if issubclass(kind, tuple):
+            items = self._items(value)
+            if all(map(is_, items, value)):
+                self._fixed[id(value)] = value
+                return value
+            copied = tuple.__new__(kind, items)
+        elif kind in _CONTAINERS:
+            # Known before its items are copied: a list that holds itself, or whose items refer to it, ends here.
+            copied = copies[id(value)] = copy(value)
+            values = value.values() if isinstance(value, dict) else ()
+            if not (_are_shared(value) and _are_shared(values)):
+                items = self._items(value)
+                copied.clear()
+                if isinstance(value, dict):
+                    copied.update(zip(items, self._items(values), strict=True))
+                else:
+                    (copied.update if kind is set else copied.extend)(items)
+        elif kind is types.FunctionType:
+            # Cells, not their contents: two functions that share a variable share it in the copy too.
+            cells = tuple(map(self.of, value.__closure__ or ()))
+            if not cells:
+                return value
+            name, defaults = value.__name__, value.__defaults__
+            copied = types.FunctionType(value.__code__, value.__globals__, name, defaults, cells)
+            copied.__kwdefaults__ = value.__kwdefaults__
+        elif kind is types.CellType:
+            copied = copies[id(value)] = types.CellType()
+            try:
+                contents = value.cell_contents
+            except ValueError:  # a name that has no value yet
+                return copied
+            copied.cell_contents = self.of(contents)
+        elif kind in (types.MethodType, types.BuiltinMethodType):
+            if (owner := self.of(value.__self__)) is value.__self__:
+                return value
+            # A method by its function: a private or inherited one is no attribute of that name.
+            is_own = kind is types.MethodType
+            copied = types.MethodType(value.__func__, owner) if is_own else getattr(owner, value.__name__)
+        elif kind is _Cached and self.of(value.__wrapped__) is not value.__wrapped__:
+            raise _refused(value)
+        elif hasattr(kind, "__deepcopy__"):
+            copied = value.__deepcopy__({})
+        else:
+            return self._object(value, kind)
+        copies[id(value)] = copied
+        return copied
+
+    def _items(self, values: Iterable[object]) -> list[object]:
+        """Return the copies of values, most of which are shared: those need no call."""
+        of, fixed, is_shared = self.of, self._fixed, _IS_SHARED
+        return [value if is_shared[type(value)] or id(value) in fixed else of(value) for value in values]
+
+    def _object(self, value: object, kind: type) -> object:
+        # Not the class's own state: attributes, and slots under the names that they are stored by.
+        state = object.__getstate__(value)
+        is_plain = hasattr(value, "__dict__") or all("__slots__" in base.__dict__ for base in kind.__mro__[:-1])
+        if state is None and not is_plain:
+            raise _refused(value)  # a type of C, whose state nobody sees
+        try:
+            copied: object = object.__new__(kind)
+        except TypeError:
+            raise _refused(value) from None
+        self._copies[id(value)] = copied
+        for attributes in state if isinstance(state, tuple) else (state,):
+            for name, attribute in (attributes or {}).items():
+                # A frozen dataclass refuses setattr.
+                object.__setattr__(copied, name, attribute if _IS_SHARED[type(attribute)] else self.of(attribute))
+        return copied
+
+
+def _refused(value: object) -> StrategyTypeError:
+    return StrategyTypeError(f"{describe_type(value)} cannot be copied: a strategy that holds one is not `copyable`")
+
+
+def _are_shared(values: Collection[object]) -> bool:
+    return all(map(_IS_SHARED.__getitem__, set(map(type, values))))
+
+
+ProbeRow = dict[str, Any]
+"""The context sent for one probe, as what it adds to the context of the step before it: columns of the table `probes`
+by name (`folder/data/columns.toml`). One that is not there is null."""
+
+
+def ask_probes(index: ConversationIndex, strategy: Strategy, models: ModelCalls, log: ContextLog) -> list[ProbeRow]:
+    """Replay a conversation into its log, and ask its probes on the way. Raises what the strategy raises."""
+    # Started anew `layered` would take some 98 ms a probe, a copy takes 4.5 (decision 22).
+    remembered = None if is_copyable(strategy) else RememberedModels(models)
+    services = RecordedContext(index, remembered or models)
+    view = start_view(strategy, services)
+    anew = None if remembered is None else ask_replays(strategy, index, remembered)
+    probing = _ProbeRun(index, anew or ask_copies(view, services, models), log)
+    results = list(probing.after(-1))
+    for number, step in enumerate(replay_view(index.conversation, view, services)):
+        log.add(step)
+        results += probing.after(number)
+    return results
+
+
+def ask_bounds(index: ConversationIndex, bound: Strategy, models: ModelCalls) -> list[ProbeRow]:
+    """Ask a bound, which needs nothing but the history, the probes of a conversation."""
+    probing = _ProbeRun(index, ask_bound(bound, index, models), ContextLog(index.conversation.messages))
+    return [probing.result(probe, question, None) for due in probing.due.values() for probe, question in due]
+
+
+class _ProbeRun:
+    """The probes of one conversation while they are asked."""
+
+    def __init__(self, index: ConversationIndex, ask: Ask, log: ContextLog) -> None:
+        self._index, self._ask, self._log = index, ask, log
+        self._substitutions, self._events_seen = Substitutions(), 0
+        self._places = {message.id: at for at, message in enumerate(index.conversation.messages)}
+        self.due: dict[int, list[tuple[PlacedProbe, Message]]] = defaultdict(list)
+        """Probes with their questions, by the step that they are asked after."""
+        calls = list(index.conversation.calls())
+        for probe, question in zip(index.asked, questions(index.asked, index.ids), strict=True):
+            # With calls at 2, 5 and 9 a probe after 5 messages belongs to step 1: a call at its very place comes before
+            # it, as in `replay_view`. One after 1 message belongs to -1, before the first step.
+            self.due[bisect_right(calls, probe.stop) - 1].append((probe, question))
+
+    def after(self, step: int) -> Iterator[ProbeRow]:
+        """Ask the probes between a step and the next; -1 = before the first step."""
+        self._substitutions.follow(event for _, event in self._log.events[self._events_seen :])
+        self._events_seen = len(self._log.events)
+        for probe, question in self.due.get(step, ()):
+            yield self.result(probe, question, step if step >= 0 else None)
+
+    def result(self, probe: PlacedProbe, question: Message, step: int | None) -> ProbeRow:
+        """Ask one probe after a step, if there is one. If the strategy raises, it loses this probe alone."""
+        row = {
+            "number": probe.number,
+            "probe": probe.probe.id,
+            "category": probe.probe.category,
+            "answerable": probe.probe.answerable,
+            "at": probe.stop,
+            "step": step,
+            "failed": "",
+            "evidence": [message.id for message in probe.evidence],
+        }
+        sent = attempted(lambda: self._sent(probe, question, step, self._ask(probe, question)))
+        return row | ({"failed": sent} if isinstance(sent, str) else sent)
+
+    def _sent(self, probe: PlacedProbe, question: Message, step: int | None, reply: ProbeReply) -> ProbeRow:
+        """Return the columns that are null where the probe failed."""
+        index, context, log = self._index, reply.context, self._log
+        recording, recorded_tools = index.conversation.messages, index.conversation.tools
+        sent = log.as_recorded(context.messages, probe.stop)
+        kept = 0 if step is None else shared_prefix(log.sent, sent)
+        added: list[tuple[int, int]] = []
+        # What was written for this probe alone is numbered -2, -3 …: no number of the log is below 0.
+        written: dict[Message, int] = {}
+        for store, start, stop in sent[kept:].spans:
+            if store is recording:
+                added.append((start, stop))
+                continue
+            for message in store[start:stop]:
+                if message == question:
+                    place = QUESTION
+                elif (number := log.numbers.get(message)) is not None:
+                    place = len(recording) + number
+                else:
+                    place = written.setdefault(message, QUESTION - 1 - len(written))
+                added.append((place, place + 1))
+        for message in written:
+            check_well_formed(message, Message)
+        # A copy: what this question recalls or archives must not count for the next one.
+        substitutions = self._substitutions.copy()
+        substitutions.follow(reply.events)
+        what = SentText(sent, recording, index.ledger, question.id)
+        # The messages that are not sent as recorded but can be loaded, with the key to load each.
+        offers = any(tool not in recorded_tools for tool in context.tools)
+        keys = {name: key if offers else "" for key, name in substitutions.archived.items()}
+        keys.update((name, "") for name, tier in substitutions.held.items() if tier not in ("", FOCUS))
+        places = self._places
+        loadable = {name: key for name, key in keys.items() if name in places and not what.has(places[name])}
+        stood_for = substitutions.stood_for(what.written)
+        evidence = [what.retained(message, stood_for, loadable, index.counter.text) for message in probe.evidence]
+        tokens = sum(message.tokens for message in evidence)
+        middle = sum(message.tokens * message.place for message in evidence)
+        full = index.ledger.upto(probe.stop) + index.ledger.tokens(question)
+        return {
+            "tools": None if context.tools == recorded_tools else _json(context.tools),
+            "recalled": _recalled(reply.events),
+            "kept": kept,
+            "marks": context.marks,
+            "tokens_full": PRIMING + index.tools(recorded_tools) + full,
+            "tokens_sent": PRIMING + index.tools(context.tools) + what.tokens,
+            "added_from": [start for start, _ in added],
+            "added_to": [stop for _, stop in added],
+            "written": _json(written),
+            "written_tokens": list(map(index.ledger.tokens, written)),
+            "events": _json(reply.events),
+            "loadable": list(loadable),
+            "loadable_by": list(loadable.values()),
+            "evidence_state": [message.state for message in evidence],
+            "evidence_share": [message.share for message in evidence],
+            "evidence_tokens": tokens,
+            # Where in the context the evidence is, its tokens together.
+            "evidence_place": round(middle / tokens, 6) if tokens else None,
+            "answer": what.says(probe) if probe.answers else None,
+        }
+
+
+def _recalled(events: tuple[Event, ...]) -> tuple[str, ...] | None:
+    """Return the recalled messages, best first, each once; those of equal scores in the order they were sent."""
+    recalls = [event for event in events if isinstance(event, Recalled)]
+    if not recalls:
+        return None
+    pairs = [
+        (score, name)
+        for event in recalls
+        for name, score in zip(event.sources, event.scores or (0.0,) * len(event.sources), strict=False)
+    ]
+    return tuple(dict.fromkeys(name for _, name in sorted(pairs, key=lambda pair: -pair[0])))
+
+
+FOCUS = "focus"
+"""The tier that is sent: what leaves it is in one below."""
+
+
+@dataclass(slots=True)
+class Substitutions:
+    """Texts that stand for messages which are not sent, from the events that a strategy has reported so far."""
+
+    archived: dict[str, str] = field(default_factory=dict)
+    """The messages in the archive, by what the model asks for them with."""
+    held: dict[str, str] = field(default_factory=dict)
+    """The messages in a tier below what is sent, and in which."""
+    summarised: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Each summarised message, with the strategy and the level of the summary that stands for it now."""
+    texts: dict[tuple[str, int], str] = field(default_factory=dict)
+    recalled: set[str] = field(default_factory=set)
+
+    def copy(self) -> Substitutions:
+        """Return a copy to go on from, without what was recalled: that holds for one call only."""
+        return Substitutions(dict(self.archived), dict(self.held), dict(self.summarised), dict(self.texts))
+
+    def follow(self, events: Iterable[Event]) -> None:
+        """Take the next events into account."""
+        for event in events:
+            match event:
+                case Summarised(replaced, summary, level, by):
+                    self.summarised.update(dict.fromkeys(replaced, (by, level)))
+                    self.texts[by, level] = summary
+                case Recalled(sources):
+                    self.recalled.update(sources)
+                case Archived(message, uuid):
+                    self.archived[uuid] = message
+                case Deleted(uuids):
+                    for uuid in uuids:
+                        self.archived.pop(uuid, None)
+                case Moved(sources, source, to):
+                    self.held.update((name, to) for name in sources if source == FOCUS or name in self.held)
+                case _:
+                    pass
+
+    def stood_for(self, written: Iterable[Message]) -> frozenset[str]:
+        """Return the ids of the messages of which a summary, or a recalled text, is sent among the written ones."""
+        texts = [message.text for message in written]
+        sent = {who for who, text in self.texts.items() if any(text in text_sent for text_sent in texts)}
+        by_summary = frozenset(name for name, who in self.summarised.items() if who in sent)
+        return by_summary | self.recalled if texts else by_summary
+
+
+def _json(values: Iterable[Any]) -> list[str]:
+    return [msgspec.json.encode(value).decode() for value in values]
+
+
+def write_probes(part: ResultPart, strategies: Mapping[str, Sequence[tuple[str, Sequence[ProbeRow]]]]) -> None:
+    """Write the probes of one part. `strategies` maps each strategy to its conversations with their probes."""
+    rows = [
+        row | {"conversation": name, "strategy": spec}
+        for spec, conversations in strategies.items()
+        for name, probes in conversations
+        for row in probes
+    ]
+    part.write("probes", {name: [row.get(name) for row in rows] for name in SCHEMAS["probes"].names})
+
+
+class StoredProbe(NamedTuple):
+    """One probe under one strategy, read from a run, with the context that would have been sent for it."""
+
+    probe: Probe
+    question: Message
+    """The newest message of what the strategy was given. It is in the context as well, if the strategy sends it."""
+    context: Context | None
+    """Messages that would be sent; None if nothing was, for the reason in the column `failed`."""
+    written: dict[Message, int]
+    """Messages that the strategy wrote for this probe alone, with their tokens."""
+    evidence: dict[str, State]
+    """State of each message that it rests on and that had been said."""
+    events: tuple[Event, ...]
+    row: ProbeRow
+    """The columns of the table `probes`."""
+
+
+def asked_probes(run: Run, conversation: Conversation, strategy: str) -> Iterator[StoredProbe]:
+    """Yield what a strategy, or a bound, was to send for each probe of a conversation, in the order they were asked."""
+    if not conversation.probes:
+        return
+    ran = strategy in run.manifest.plan.strategies
+    written = tuple(message for message, _ in run.written(conversation.id, strategy)) if ran else ()
+    steps = list(run.contexts(conversation, strategy)) if ran else []
+    order = placed(conversation)
+    asked = questions(order, {message.id for message in conversation.messages})
+    question_of = {probe.number: question for probe, question in zip(order, asked, strict=True)}
+    with run.readable():
+        for row in run.rows("probes", conversation.id, strategy):
+            question = question_of[row["number"]]
+            own = tuple(msgspec.json.decode(text, type=Message) for text in row["written"] or ())
+            context = None
+            if not row["failed"]:
+                numbered = NumberedMessages(conversation.messages, written, (question, *own))
+                before = steps[row["step"]][: row["kept"]] if row["step"] is not None else Messages()
+                added = zip(row["added_from"], row["added_to"], strict=True)
+                messages = before + Messages(numbered.span(*span) for span in added)
+                tools = conversation.tools
+                if row["tools"] is not None:
+                    tools = tuple(msgspec.json.decode(text, type=Tool) for text in row["tools"])
+                context = Context(messages, tuple(row["marks"]), tools)
+            yield StoredProbe(
+                conversation.probes[row["number"]],
+                question,
+                context,
+                dict(zip(own, row["written_tokens"] or (), strict=True)),
+                dict(zip(row["evidence"], row["evidence_state"] or (), strict=not row["failed"])),
+                tuple(msgspec.json.decode(text, type=Event) for text in row["events"] or ()),
+                row,
+            )
