@@ -16,17 +16,16 @@ from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.folder.run import KEYS, Run
 from ctxbench.metrics.aftermath import Aftermath
 from ctxbench.metrics.language import sentences
-from ctxbench.metrics.statistics.comparison import Difference
 from ctxbench.metrics.statistics.intervals import FEWEST
 from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.metrics.value import Missing, grouped
+from ctxbench.metrics.value import grouped
 from ctxbench.scenarios.model import RECORDED
 
-from .render import Table, about, count, dollars, percent, shares
+from .render import Table, about, count, dollars, percent
 from .results import Results, RunSummary
 from .verdict import WHOLE, RunVerdict, verdict
 from .verdict import as_json as verdict_json
-from .verdict_text import how_sure, less, points_of, recorded_with, too_few
+from .verdict_text import changed, how_sure, points_of, recorded_with, too_few
 
 
 @dataclass(frozen=True)
@@ -267,9 +266,9 @@ def _of_agent(audit: Audit) -> Iterator[tuple[str, str]]:
         yield "summaries", "; ".join(_of_round(number, each) for number, each in enumerate(own.rounds, 1))
     if own.stale:
         yield "reasoning", about("audit_stale", answers=count(own.stale, "answer"))
-    yield "saved", about("audit_saved", share=less(places.token_change(RECORDED)))
+    yield "tokens", about("audit_tokens", change=changed(places.token_change(RECORDED)))
     cost, whole = (dollars(places.points[name].cost) for name in (RECORDED, WHOLE))
-    yield "cost", f"{cost} under {places.model} instead of {whole}: {_in_words(places.cost_change(RECORDED))}"
+    yield "cost", f"{cost} under {places.model} instead of {whole}: {changed(places.cost_change(RECORDED))}"
     if own.summaries:
         basis = f", estimated for {own.estimated:,} of {own.summaries:,}" if own.estimated else ", as recorded"
         summaries = totals[totals.model == places.model].set_index("strategy").cost_own[RECORDED]
@@ -295,28 +294,19 @@ def _of_others(audit: Audit) -> Iterator[tuple[str, str]]:
         yield "why", too_few(places)
     if name is None or places.base not in places.points:
         return
-    change = f"{dollars(places.points[name].cost)}, {_in_words(places.cost_change(name))}"
+    change = f"{dollars(places.points[name].cost)}, {changed(places.cost_change(name))}"
     gain = f"{places.quality.name} {points_of(places.gain(name, places.base))}"
     yield "better" if better else "nearest", f"{name}: {change}; {gain}"
     if places.units >= FEWEST:
         yield "how sure", how_sure(places, name)
 
 
-def _in_words(change: Difference) -> str:
-    """Return a relative change of a bill with its interval: 12.2 % (6.8 to 17.3 %) less, 3.1 % more."""
-    if isinstance(change.value, Missing) or change.value <= 0:
-        return f"{less(change)} less"
-    ends = "" if isinstance(change.shown, Missing) else f" ({shares(change.shown.low, change.shown.high)})"
-    return f"{percent(change.value)}{ends} more"
-
-
 def _rest(audit: Audit) -> Iterator[tuple[str, str]]:
     """Yield what could not be measured, and where everything else is."""
     if reasons := grouped((None, why) for why in audit.left_out.values()):
         yield "left out", "; ".join(f"{count(reason.times, 'session')}: {reason.text}" for _, reason in reasons[:2])
-    models, billed = audit.results.summary.recorded, audit.places.model
-    if len(models) > 1:  # the sessions of all models are in one bill
-        yield "recorded", recorded_with(audit.places) + (f"; all billed under {billed}" if billed in models else "")
+    if len(audit.results.summary.recorded) > 1:  # the sessions of all models are in one bill
+        yield "recorded", recorded_with(audit.places)
     folder = shlex.quote(audit.results.run.name)
     without = f"; without needless calls: ctxbench report {folder}/uncompacted --all" * bool(audit.own.spared)
     yield "next", f"all tables, against sending everything: ctxbench report {folder} --all{without}"

@@ -130,11 +130,9 @@ def test_what_one_conversation_carries_is_not_recommended() -> None:
     told_of = told(answer(found))
     assert told_of["doubtful"] == (
         "short: $10.80 instead of $17.00 here (−36.5 %), cheaper in 1 of 9 conversations; "
-        "but that rests on one conversation, c0: without it 10.0 % more, 0.0 points"
+        "but that rests on one conversation, c0: the others cost 10.0 % more"
     )
-    assert (
-        told_of["largest"] == "one conversation, c0: 52.9 % of the bill; without it plain costs 20.0 % less, 0.0 points"
-    )
+    assert told_of["largest"] == "one conversation, c0: 52.9 % of the bill; without it plain costs 20.0 % less"
     del costs["plain"]
     alone = by_hand(costs, dict.fromkeys(costs, [0.9] * 9))
     assert alone.shipped is None
@@ -203,7 +201,7 @@ def test_what_to_use() -> None:
     lines = told(answer(found))
     assert lines["quality"] == "grounding recall 84.0 % instead of 85.0 %: −1.0 points"
     assert lines["elsewhere"].endswith("points of quality (95 %, resamples of these 8 conversations)")
-    assert lines["broken"] == "broken: would do but for what breaks"
+    assert lines["broken"] == "cheaper here, but breaks calls: broken (newest message missing: 3)"
     assert lines["next"] == "everything else: ctxbench report 'runs/by hand' --all"
     assert len(answer(found).rows) + 1 <= 12
     exact = as_json(found)
@@ -383,7 +381,9 @@ def test_one_session_is_most_of_the_bill(tmp_path: Path) -> None:
     assert headline(found) == "Keep the whole history: what retrieval saves here rests on one conversation, big"
     lines = told(answer(found))
     assert lines["largest"] == "one conversation, big: 81.9 % of the bill"
-    assert "cheaper in 1 of 9 conversations; but that rests on one conversation, big: without it" in lines["doubtful"]
+    assert (
+        "cheaper in 1 of 9 conversations; but that rests on one conversation, big: the others cost" in lines["doubtful"]
+    )
     assert found.places["last_turn"] == "bound"
     [overview, *_] = sections(found.results)
     rows = {row["strategy"]: row for row in overview.frames["frontier"].to_dict("records")}

@@ -160,7 +160,7 @@ def test_a_model_that_nobody_named_is_a_guess(tmp_path: Path) -> None:
     (tmp_path / "request.json").write_text(json.dumps(PLAIN["gpt-4o"]))
     execute(plan(tmp_path / "request.json", strategies=("none", "last_turn")), tmp_path / "run")
     found = Results(load(tmp_path / "run"), MODELS)
-    assert guess(verdict(found)) == ", a guess: no recording names its model (-m MODEL)"
+    assert guess(verdict(found)) == "billed under claude-sonnet-5, a guess: no recording names its model"
     assert guess(verdict(replace(found, named=True))) == ""
 
 
