@@ -7,6 +7,7 @@ that had dropped one keeps the calls: its agent would have had to ask again as w
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 
 from ctxbench.metrics.aftermath import Aftermath, Again, aftermath, without_calls
@@ -16,32 +17,38 @@ from ctxbench.scenarios.view import Messages
 from .engine.plan import Plan, Watcher, execute, written_to
 from .folder.run import Run, load
 
+CUTS = ("summarised", "dropped", "cleared")
+"""Events of what a compaction, or an edit of the provider's, did to a context."""
+UNCOMPACTED = "uncompacted"
+"""Folder, in a run's, of the replay without needless calls."""
+
 
 def aftermaths(run: Run) -> dict[str, Aftermath]:
     """Return what became of each session that its agent compacted, or its provider edited, by its id."""
     events = run.arrow("events", ["conversation", "strategy", "kind"]).to_pandas()
-    cuts = events[(events.strategy == RECORDED) & events.kind.isin(("summarised", "dropped", "cleared"))]
-    sessions = run.confined_to(set(cuts.conversation)).conversations()
+    cuts = events[(events.strategy == RECORDED) & events.kind.isin(CUTS)]
+    names = set(map(str, cuts.conversation)) - run.failures.get(RECORDED, {}).keys()
+    sessions = run.confined_to(names).conversations()
     return {session.id: aftermath(session, run.contexts(session, RECORDED)) for session in sessions}
 
 
 def replayed_without(run: Run, after: Mapping[str, Aftermath], *, jobs: int, watcher: Watcher) -> Run | None:
     """Replay all sessions without needless calls, in a folder of the run's; None where no call was needless."""
+    folder, plan = run.folder / UNCOMPACTED, run.manifest.plan
+    copy = folder.with_suffix(".jsonl")
+    if (folder / "manifest.json").is_file():  # of an earlier audit
+        shutil.rmtree(folder)
+        copy.unlink(missing_ok=True)
     dropped = {name: of.dropped for name, of in after.items() if of.dropped}
     if not dropped:
         return None
-    plan, folder, sessions = (
-        run.manifest.plan,
-        run.folder / "uncompacted",
-        list(run.confined_to(dropped).conversations()),
-    )
+    sessions = list(run.confined_to(dropped).conversations())
     strategies = tuple(
         name
         for name in plan.strategies
         if name != RECORDED and all(_sends(each, run.contexts(each, name), dropped[each.id]) for each in sessions)
     )
-    spared = (without_calls(each, dropped.get(each.id, ())) for each in run.conversations())
-    inputs = written_to(folder.with_suffix(".jsonl"), spared)
+    inputs = written_to(copy, (without_calls(each, dropped.get(each.id, ())) for each in run.conversations()))
     replayed = Plan(inputs, strategies, plan.encoding, plan.window, probes=False, answers=False)
     execute(replayed, folder, jobs=jobs, overwrite=True, watcher=watcher)
     return load(folder)
@@ -49,9 +56,11 @@ def replayed_without(run: Run, after: Mapping[str, Aftermath], *, jobs: int, wat
 
 def _sends(session: Conversation, contexts: Iterable[Messages], dropped: Sequence[Again]) -> bool:
     """Return whether a strategy still sent each earlier result at the call that asks for it again."""
-    context_at = dict(zip(session.calls(), contexts, strict=False))  # a strategy that failed has no contexts
-    spans = ((made.source, context_at[made.at].spans if made.at in context_at else ()) for made in dropped)
+    spans_at = {at: context.spans for at, context in zip(session.calls(), contexts, strict=False)}  # fewer: it failed
     return all(
-        any(store is session.messages and start <= source < stop for store, start, stop in each)
-        for source, each in spans
+        any(
+            store is session.messages and start <= made.source < stop
+            for store, start, stop in spans_at.get(made.at, ())
+        )
+        for made in dropped
     )

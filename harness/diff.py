@@ -114,12 +114,18 @@ def step_diff(run: Run, name: str, strategy: str, step: int) -> StepDiff:
     tools, model = offered(conversation, row["tools_added"]), asked_model(conversation, row["at"])
     before = frozenset(contexts[number - 1]) if number else frozenset()
     return StepDiff(
-        *(name, strategy, number, len(contexts), row["at"]),
+        name,
+        strategy,
+        number,
+        len(contexts),
+        row["at"],
         tuple(_diffs(conversation.messages[: row["at"]], contexts[number], row["kept"], before, events, number)),
         _tokens(run, conversation, strategy),
         Request(contexts[number], tools, row["marks"], model),
         tuple(tool.name for tool in tools[len(conversation.tools) :]),
-        *(row["tokens_full"], row["tokens_sent"], row["tokens_kept"]),
+        row["tokens_full"],
+        row["tokens_sent"],
+        row["tokens_kept"],
         tuple(event for at, event in events if at == number),
     )
 
@@ -144,7 +150,11 @@ def probe_diff(run: Run, name: str, strategy: str, probe: int) -> StepDiff:
     diffs = _diffs(conversation.messages[: row["at"]], sent.messages, row["kept"], before, events, step)
     tokens = TokenCounter(run.manifest.plan.encoding).message(question)
     return StepDiff(
-        *(name, strategy, step, len(steps), row["at"]),
+        name,
+        strategy,
+        step,
+        len(steps),
+        row["at"],
         tuple(diff._replace(origin="question") if diff.message == question else diff for diff in diffs),
         {**_tokens(run, conversation, strategy), **probed.written, question: tokens},
         Request(sent.messages, sent.tools, sent.marks, asked_model(conversation, row["at"])),

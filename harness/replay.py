@@ -111,34 +111,34 @@ def check_well_formed(value: object, kind: Any) -> None:
 def check_context(value: object, conversation: Conversation) -> Context:
     """Return what a view returned. Raises StrategyTypeError if it cannot be measured. The recording is not checked."""
     context = require_context(value)
-    messages, marks, of_context = context.messages, context.marks, "of the Context"
+    messages, marks = context.messages, context.marks
     if not isinstance(messages, Messages):
-        what = f"the messages {of_context} are {describe_type(messages)}"
+        what = f"the messages of the Context are {describe_type(messages)}"
         raise StrategyTypeError(f"{what}: context.sending(messages) takes any list")
     for store, start, stop in messages.spans:
         if not 0 <= start < stop <= len(store):
-            what = f"the messages {of_context} have a span {start}:{stop} of {len(store)}"
+            what = f"the messages of the Context have a span {start}:{stop} of {len(store)}"
             raise StrategyTypeError(f"{what}: slice and add them")
         # The recording's own spans are not looked at: a check of each
         # message at each step would cost the square of its length.
         for message in () if store is conversation.messages else store[start:stop]:
             if not isinstance(message, Message):
-                what = f"{describe_type(message)} is among the messages {of_context}"
+                what = f"{describe_type(message)} is among the messages of the Context"
                 raise StrategyTypeError(f"{what}, a Message is wanted")
     # Not isinstance: a bool is an int, too.
     if not isinstance(marks, tuple) or not all(type(mark) is int for mark in marks):
-        raise StrategyTypeError(f"the marks {of_context} are {repr(marks)[:80]}, a tuple of places (int) is wanted")
+        raise StrategyTypeError(f"the marks of the Context are {repr(marks)[:80]}, a tuple of places (int) is wanted")
     if marks and not 0 <= min(marks) <= max(marks) < len(messages):
-        raise StrategyTypeError(f"the marks {of_context} are {marks}, and it has {len(messages)} messages, from 0")
+        raise StrategyTypeError(f"the marks of the Context are {marks}, and it has {len(messages)} messages, from 0")
     if context.tools is not conversation.tools:
         if not isinstance(context.tools, tuple):
             raise StrategyTypeError(
-                f"the tools {of_context} are {describe_type(context.tools)}, a tuple of Tools is wanted"
+                f"the tools of the Context are {describe_type(context.tools)}, a tuple of Tools is wanted"
             )
         recorded = set(map(id, conversation.tools))
         for tool in (tool for tool in context.tools if id(tool) not in recorded):
             if not isinstance(tool, Tool):
-                raise StrategyTypeError(f"{describe_type(tool)} is among the tools {of_context}, a Tool is wanted")
+                raise StrategyTypeError(f"{describe_type(tool)} is among the tools of the Context, a Tool is wanted")
             check_well_formed(tool, Tool)
     return context
 

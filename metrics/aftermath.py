@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from ctxbench.scenarios.model import Compaction, Conversation, Message, ToolCall
+from ctxbench.scenarios.model import Conversation, Message, ToolCall
 from ctxbench.scenarios.view import Messages
 
 from .constraints import rules_of
@@ -34,8 +34,12 @@ _WRITES = re.compile(
     r"\b(?:(?:edit|writ|replac|insert|patch|creat|updat|delet|remov|renam|modif|append|commit|install|checkout)[a-z]*"
     r"|set|put|add|move|apply|save|reset|mv|rm|cp|tee|sed -i)\b|>>? ?(?!/dev/null)[\w./~]|\\n"
 )
-_RULES = re.compile(r"\b((?:CLAUDE|AGENTS?|GEMINI|CONVENTIONS|copilot-instructions)\.md)\b(.*?)(?:</|\Z)", re.DOTALL)
-"""A file of rules in a user's message, up to the end of its element."""
+_RULES = re.compile(
+    r"^(?:#|<|--|Contents of|Context from|Instructions)[^\n]*?"
+    r"\b((?:CLAUDE|AGENTS?|GEMINI|CONVENTIONS|copilot-instructions)\.md)\b(.*?)(?:</|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+"""A file of rules in a user's message: from the line that heads it to the end of its element."""
 
 
 class Again(NamedTuple):
@@ -56,10 +60,9 @@ class Aftermath(NamedTuple):
     """Consequences for a conversation from the first call on whose context lacks something."""
 
     again: tuple[Again, ...]
-    rules: dict[str, str]
-    """Rules of system messages and of files such as CLAUDE.md that were said before the last cut, with the source."""
     lost: dict[str, str]
-    """The rules that no later call has word for word."""
+    """Rules of system messages and of files such as CLAUDE.md that were said before the last cut, and that no later
+    call has word for word, with the source."""
     stale: int
     """Answers with reasoning that were sent again behind a summary. Providers that bind reasoning to what precedes it
     reject or ignore it; what they clear themselves changes no such bond."""
@@ -81,7 +84,7 @@ def aftermath(conversation: Conversation, contexts: Iterable[Messages]) -> After
         if message.answers is not None:
             results.setdefault(message.answers, []).append(at)
     ends = {compaction.after for compaction in conversation.compactions}
-    made: dict[tuple[str, bytes], int] = {}
+    known: dict[tuple[str, bytes], int] = {}
     writes: list[tuple[int, str]] = []
     again, stale, sent, cut, rewritten, told = list[Again](), set[int](), dict[int, Message](), 0, 0, 0
     for at, context in zip(conversation.calls(), contexts, strict=True):
@@ -94,28 +97,30 @@ def aftermath(conversation: Conversation, contexts: Iterable[Messages]) -> After
         if cut:
             sent.update((id(message), message) for message in context)
             stale |= {place for start, stop in spans for place in range(start, min(stop, rewritten))}
+        new = {}
         for call in messages[at].calls:
-            result = next((place for place in results.get(call.id, ()) if place > at), None)
             key = call.name, _sorted(call.arguments)
-            source = made.get(key)
-            if cut and source is not None and result is not None:
-                is_there = any(start <= source < stop for start, stop in spans)
+            source, result = known.get(key), next((place for place in results.get(call.id, ()) if place > at), None)
+            if result is None:
+                continue
+            new[key] = result
+            if cut and source is not None:
+                why: Literal["changed", "dropped", "there"] = "dropped"
                 is_same = messages[source].text == messages[result].text
-                may_change = not is_same or _may_touch(call, [text for place, text in writes if place > source])
-                why: Literal["changed", "dropped", "there"]
-                why = "changed" if may_change else "there" if is_there else "dropped"
+                if not is_same or _may_touch(call, [text for place, text in writes if place > source]):
+                    why = "changed"
+                elif any(start <= source < stop for start, stop in spans):
+                    why = "there"
                 again.append(Again(at, call.id, source, result, why))
-            if result is not None:
-                made[key] = result
-            text = f"{call.name} {call.arguments}"
-            if _WRITES.search(_WORD_START.sub(" ", text).lower()):
-                writes.append((at, text))
+        known |= new  # of calls side by side none is made again because of another
+        texts = (f"{call.name} {call.arguments}" for call in messages[at].calls)
+        writes += [(at, text) for text in texts if _WRITES.search(_WORD_START.sub(" ", text).lower())]
     rules = {rule: source for message in messages[:cut] for source, rule in _standing(message)}
-    texts = [" ".join(message.text.split()) for message in sent.values()]
-    lost = {rule: source for rule, source in rules.items() if not any(rule in text for text in texts)}
+    said = [" ".join(message.text.split()) for message in sent.values()]
+    lost = {rule: source for rule, source in rules.items() if not any(rule in text for text in said)}
     dropped = Counter(made.at for made in again if made.why == "dropped")
     spared = tuple(at for at, number in dropped.items() if number == len(messages[at].calls))
-    return Aftermath(tuple(again), rules, lost, sum(has_thinking(messages[place]) for place in stale), spared)
+    return Aftermath(tuple(again), lost, sum(has_thinking(messages[place]) for place in stale), spared)
 
 
 def without_calls(conversation: Conversation, again: Iterable[Again]) -> Conversation:
@@ -124,33 +129,25 @@ def without_calls(conversation: Conversation, again: Iterable[Again]) -> Convers
     The time that these took has not passed either: what follows is earlier by it.
     """
     calls, results = {(made.at, made.call) for made in again}, {made.result for made in again}
-    messages, clock, saved = list[Message](), None, 0.0
+    messages, last, clock, saved = list[Message](), dict[str, str](), None, 0.0
     for at, message in enumerate(conversation.messages):
         left = tuple(call for call in message.calls if (at, call.id) not in calls)
         took = 0.0 if clock is None or message.time is None else message.time - clock
         clock = clock if message.time is None else message.time
         if at in results or (message.calls and not left):
             saved += took
-            continue
-        if saved and message.time is not None:
-            call = message.call
-            if call is not None:
-                times = {name: time - saved for name in _TIMES if (time := getattr(call, name)) is not None}
-                call = replace(call, **times)
-            message = replace(message, time=message.time - saved, call=call)
-        messages.append(message if len(left) == len(message.calls) else replace(message, calls=left))
+        else:
+            if saved and message.time is not None:
+                call = message.call
+                if call is not None:
+                    times = {name: time - saved for name in _TIMES if (time := getattr(call, name)) is not None}
+                    call = replace(call, **times)
+                message = replace(message, time=message.time - saved, call=call)
+            messages.append(message if len(left) == len(message.calls) else replace(message, calls=left))
+        last[message.id] = messages[-1].id
     # What the provider counted from a compaction on was not the whole history: the compactions stay, at their places.
-    places = {message.id: at for at, message in enumerate(conversation.messages)}
-    left_ids = {message.id for message in messages}
-
-    def moved(compaction: Compaction) -> Compaction:
-        before = conversation.messages[places[compaction.after] :: -1]
-        return replace(
-            compaction, after=next(message.id for message in before if message.id in left_ids), first_kept=None
-        )
-
-    compactions = tuple(map(moved, conversation.compactions))
-    return replace(conversation, messages=tuple(messages), compactions=compactions, probes=(), facts=())
+    compactions = (replace(each, after=last[each.after], first_kept=None) for each in conversation.compactions)
+    return replace(conversation, messages=tuple(messages), compactions=tuple(compactions), probes=(), facts=())
 
 
 _TIMES = ("started", "first_token")
@@ -160,7 +157,7 @@ def _sorted(arguments: str) -> bytes:
     """Return arguments with sorted keys and without white space between them, where they are JSON."""
     try:
         return msgspec.json.encode(msgspec.json.decode(arguments), order="sorted")
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, ValueError, RecursionError):
         return arguments.encode(errors="replace")
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -12,11 +12,13 @@ from typing import NamedTuple
 import msgspec
 import pandas as pd
 
+from ctxbench.harness.audit import CUTS, UNCOMPACTED
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.folder.run import KEYS, Run
 from ctxbench.metrics.aftermath import Aftermath
+from ctxbench.metrics.figures import units_of
 from ctxbench.metrics.language import sentences
-from ctxbench.metrics.statistics.intervals import FEWEST
+from ctxbench.metrics.statistics.intervals import FEWEST, by_unit, enough
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import grouped
 from ctxbench.scenarios.model import RECORDED
@@ -47,13 +49,13 @@ class Spared(Results):
         summary = Results(self.run, self.models, self.prices, self.text).summary
         if self.without is None:
             return summary
-        spared, sums = self.without.summary, summary.steps.by_conversation.astype(dict.fromkeys(KEYS, str))
-        others = spared.steps.by_conversation.astype(dict.fromkeys(KEYS, str))
+        spared = self.without.summary
+        others, sums = (of.steps.by_conversation.astype(dict.fromkeys(KEYS, str)) for of in (spared, summary))
         whole = others[others.strategy == WHOLE].set_index("conversation").tokens_full
         sums = sums[~sums.strategy.isin(spared.strategies)]
         sums = sums.assign(tokens_full=sums.conversation.map(whole))
-        common = sums[~sums.conversation.isin(summary.uneven)].groupby("strategy")[[*_TOKENS]].sum()
-        saved = {name: 1 - (row.tokens_sent + row.own_tokens) / row.tokens_full for name, row in common.iterrows()}
+        common = sums[~sums.conversation.isin(summary.uneven)].groupby("strategy")[list(_TOKENS)].sum()
+        saved = 1 - (common.tokens_sent + common.own_tokens) / common.tokens_full
         figures = {
             name: spared.strategies.get(name) or values | {"net_saving": saved.get(name, values["net_saving"])}
             for name, values in summary.strategies.items()
@@ -67,12 +69,10 @@ class Spared(Results):
         bills = self.billed.conversations()
         if self.without is None:
             return bills
-        spared, keys = self.without.bills.astype(dict.fromkeys(KEYS, str)), ["conversation", "model"]
-        bills = bills.astype(dict.fromkeys(KEYS, str)).drop(columns="base")
-        bills = bills[~bills.strategy.isin(spared.strategy)]
-        return pd.concat(
-            [spared, bills.merge(spared[[*keys, "base"]].drop_duplicates(keys), on=keys)], ignore_index=True
-        )
+        spared, own = (of.astype(dict.fromkeys(KEYS, str)) for of in (self.without.bills, bills.drop(columns="base")))
+        bases = spared[["conversation", "model", "base"]].drop_duplicates(["conversation", "model"])
+        own = own[~own.strategy.isin(spared.strategy)].merge(bases, on=["conversation", "model"])
+        return pd.concat([spared, own], ignore_index=True)
 
 
 _TOKENS = ("tokens_full", "tokens_sent", "own_tokens")
@@ -109,10 +109,10 @@ class OwnCompaction(NamedTuple):
     """Model calls that would not have been made without it."""
     spared_cost: float
     """Cost of these calls in US dollars."""
-    rules: int
-    """Rules of system messages and files such as CLAUDE.md, of all sessions."""
     lost: Mapping[str, str]
-    """The rules that reached no call after it, with the source."""
+    """Rules of system messages and of files such as CLAUDE.md that reached no call after it, with the source."""
+    forgetful: int
+    """Sessions that lost any."""
     stale: int
     """Answers whose reasoning a provider may reject or ignore, as it was sent behind a summary."""
 
@@ -136,40 +136,31 @@ class Audit:
         results = self.results
         events = results.run.table("events").astype({"conversation": str})
         events = events[(events.strategy == RECORDED) & ~events.conversation.isin(results.summary.uneven)]
-        actions = events[events.kind.isin(("summarised", "dropped", "cleared"))]
+        actions = events[events.kind.isin(CUTS) & events.conversation.isin(self.after.keys())]
         first = actions.groupby("conversation").step.min()
-        after = (self.calls.reindex(first.index) - first).clip(lower=0)
-        calls = [msgspec.json.decode(text) for text in events.event[events.kind == "called"]]
-        texts = defaultdict[str, list[str]](list)
-        summarised = events[events.kind == "summarised"]
-        for name, event in zip(summarised.conversation, summarised.event, strict=True):
-            texts[name].append(msgspec.json.decode(event)["summary"])
-        aftermaths = {name: self.after[name] for name in first.index}
-        places = pd.MultiIndex.from_tuples(
-            [(name, at) for name, of in aftermaths.items() for at in of.spared] or [("", 0)]
-        )
+        after = {name: self.after[name] for name in first.index}
+        calls = [msgspec.json.decode(event) for event in events.event[events.kind == "called"]]
+        texts: dict[str, list[str]] = {name: [] for name in first.index}
+        for event in actions[actions.kind == "summarised"].itertuples():
+            texts[event.conversation].append(msgspec.json.decode(event.event)["summary"])
+        billed, spared = results.billed, {(name, at) for name, of in after.items() for at in of.spared}
+        costs = billed.calls(Scheme(self.against_whole.model), ("cost",)).assign(at=billed.requests.at)
+        costs = costs[costs.strategy == RECORDED]
         return OwnCompaction(
             sessions=len(first),
-            units=len({results.run.units.get(name, name) for name in first.index}),
+            units=len({results.run.units.get(name, name) for name in after}),
             times=len(actions),
-            calls=int(after.sum()),
+            calls=int((self.calls.reindex(first.index) - first).clip(lower=0).sum()),
             summaries=len(calls),
             estimated=sum(call["basis"] == "estimated" for call in calls),
-            rounds=tuple(_rounds(texts, TokenCounter(results.run.manifest.plan.encoding))),
-            again=dict.fromkeys(_WHY, 0) | Counter(made.why for of in aftermaths.values() for made in of.again),
-            spared=sum(len(of.spared) for of in aftermaths.values()),
-            spared_cost=self._cost_of(places),
-            rules=len({rule for of in aftermaths.values() for rule in of.rules}),
-            lost={rule: source for of in aftermaths.values() for rule, source in of.lost.items()},
-            stale=sum(of.stale for of in aftermaths.values()),
+            rounds=tuple(_rounds(list(texts.values()), TokenCounter(results.run.manifest.plan.encoding))),
+            again=dict.fromkeys(_WHY, 0) | Counter(made.why for of in after.values() for made in of.again),
+            spared=len(spared),
+            spared_cost=sum((of.cost for of in costs.itertuples() if (str(of.conversation), of.at) in spared), 0.0),
+            lost={rule: source for of in after.values() for rule, source in of.lost.items()},
+            forgetful=sum(bool(of.lost) for of in after.values()),
+            stale=sum(of.stale for of in after.values()),
         )
-
-    def _cost_of(self, places: pd.MultiIndex) -> float:
-        """Return what the agents' calls at some places cost, each with its conversation."""
-        billed = self.results.billed
-        calls = billed.calls(Scheme(self.against_whole.model), ("cost",)).assign(at=billed.requests.at)
-        calls = calls[calls.strategy == RECORDED].astype({"conversation": str})
-        return float(calls.cost[calls.set_index(["conversation", "at"]).index.isin(places)].sum())
 
     @cached_property
     def calls(self) -> pd.Series[int]:
@@ -192,78 +183,95 @@ class Audit:
         """Every strategy against the agents' own compaction, or against sending everything where there was none."""
         return replace(self.against_whole, base=RECORDED) if self.is_comparable else self.against_whole
 
-    @property
-    def is_decidable(self) -> bool:
-        """Whether there is enough to say keep or change: compactions in FEWEST independent units."""
-        return not self.is_comparable or self.own.units >= FEWEST
+    @cached_property
+    def undecided(self) -> str:
+        """Why the agents' compactions are too few to say keep or change; empty where they are enough."""
+        if not self.is_comparable:
+            return ""
+        sessions, of = count(self.own.sessions, "session"), self.results.summary.compared
+        if self.own.units < FEWEST:
+            return about("audit_few", sessions=sessions, of=of, units=self.own.units, fewest=FEWEST)
+        bills = self.results.bills.astype(dict.fromkeys(KEYS, str))
+        bills = bills[(bills.strategy == RECORDED) & (bills.model == self.against_whole.model)]
+        bills = bills[bills.conversation.isin(self.after.keys())]
+        costs = by_unit(bills.cost.to_numpy(float), units_of(bills, self.results.run.units))
+        return "" if enough(costs) is None else about("audit_heavy", share=percent(costs.max() / costs.sum()))
 
     @cached_property
     def better(self) -> str | None:
         """The strategy to use instead; None where none is sure to be better."""
-        return self.places.shipped if self.is_decidable and self.places.shipped != RECORDED else None
+        return None if self.undecided or self.places.shipped == RECORDED else self.places.shipped
 
 
 _WHY = {
-    "dropped": "as the result had been dropped",
+    "dropped": "whose result had been dropped",
     "changed": "whose result could have changed",
     "there": "whose result was still there",
 }
 
 
-def _rounds(texts: Mapping[str, list[str]], counter: TokenCounter) -> Iterator[SummaryRound]:
+def _rounds(texts: Sequence[Sequence[str]], counter: TokenCounter) -> Iterator[SummaryRound]:
     """Yield the growth of summaries by round; `texts` are those of each session, in order."""
-    for number in range(max(map(len, texts.values()), default=0)):
-        summaries = [of[number] for of in texts.values() if len(of) > number]
-        pairs = [of[number - 1 : number + 1] for of in texts.values() if len(of) > number > 0]
-        before = [(sentence, later) for earlier, later in pairs for sentence in sentences(earlier)]
-        nested = sum(sentence in later for sentence, later in before) / len(before) if before else None
+    for number in range(max(map(len, texts), default=0)):
+        summaries = [of[number] for of in texts if len(of) > number]
+        pairs = [of[number - 1 : number + 1] for of in texts if len(of) > number > 0]
+        repeated = [sentence in later for earlier, later in pairs for sentence in sentences(earlier)]
+        nested = sum(repeated) / len(repeated) if repeated else None
         yield SummaryRound(len(summaries), sum(map(counter.text, summaries)) / len(summaries), nested)
 
 
 def audit_table(audit: Audit) -> Table:
-    """Return the verdict in at most 12 lines: what the agents did, what would have been better, how sure that is."""
+    """Return the verdict: what the agents did, what would have been better, how sure that is."""
     of_agent = _of_agent(audit) if audit.is_comparable else ()
     return Table(_title(audit), ("", ""), (*of_agent, *_of_others(audit), *_rest(audit)), prose=True)
 
 
 def _title(audit: Audit) -> str:
-    better, places = audit.better, audit.against_whole
-    if audit.is_comparable:
-        cost, whole = (dollars(places.points[name].cost) for name in (RECORDED, WHOLE))
+    better, places, own = audit.better, audit.against_whole, audit.own
+    if not audit.is_comparable:
+        found = "Your agent's own compaction cannot be measured"
+        if RECORDED in places.points and not own.sessions:
+            some = f" in the {count(int(audit.calls.size), 'session')} that can be replayed as they were sent"
+            found = "Your agent compacted nothing" + some * bool(audit.left_out)
+        return f"{found}: {better} would cost less than sending everything" if better else found
+    if audit.undecided:
+        title = f"Not decided: {audit.undecided}"
+    else:
         name = "audit_unsure"
-        if not audit.is_decidable:
-            name = "audit_few"
-        elif better:
+        if better:
             name = "audit_whole" if better == WHOLE else "audit_better"
         elif RECORDED in places.candidates and places.points[RECORDED].cost < places.points[WHOLE].cost:
             name = "audit_keep" if places.surely_keeps(RECORDED) else name
-        other = "" if better is None else dollars(places.points[better].cost)
-        few = f"{count(audit.own.units, 'session')} of {audit.results.summary.compared:,}"
-        title = about(name, cost=cost, whole=whole, better=better, other=other, few=few, fewest=FEWEST)
-        lost, files = len(audit.own.lost), ", ".join(dict.fromkeys(audit.own.lost.values()))
-        return title + f"; {count(lost, 'rule')} of {files} reached no call after it" * bool(lost)
-    is_measured = RECORDED in places.points and not audit.own.sessions
-    found = "Your agent compacted nothing" if is_measured else "Your agent's own compaction cannot be measured"
-    return f"{found}: {better} would cost less than sending everything" if better else found
+        cost, whole, other = (dollars(places.points[name].cost) for name in (RECORDED, WHOLE, better or WHOLE))
+        title = about(name, cost=cost, whole=whole, better=better, other=other)
+    if own.lost:
+        title += (
+            f"; {count(len(own.lost), 'rule')} of {', '.join(sorted(set(own.lost.values())))} reached no call after it"
+        )
+    return title
 
 
 def _of_agent(audit: Audit) -> Iterator[tuple[str, str]]:
-    """Yield what the recorded agents did, and what it saved, cost and dropped against sending everything."""
+    """Yield what the recorded agents did, and what it saved, cost and kept against sending everything."""
     own, places, totals = audit.own, audit.against_whole, audit.results.totals
     sessions, calls = count(audit.results.summary.compared, "session"), count(int(audit.calls.sum()), "model call")
     yield "compacted", about("audit_compacted", times=count(own.times, "time"), own=own, sessions=sessions, calls=calls)
     if again := {why: number for why, number in own.again.items() if number}:
-        made = ", ".join(f"{number:,} {_WHY[why]}" for why, number in again.items())
-        yield "again", f"{count(sum(again.values()), 'tool call')} after it had been made before: {made}"
+        reasons = ", ".join(f"{number:,} {_WHY[why]}" for why, number in again.items())
+        yield "again", f"{count(sum(again.values()), 'tool call')} after it repeat earlier ones: {reasons}"
     if own.spared:
-        spared = {"calls": count(own.spared, "model call"), "cost": dollars(own.spared_cost)}
-        yield "", about("audit_spared", **spared)
+        yield "", about("audit_spared", calls=count(own.spared, "model call"), cost=dollars(own.spared_cost))
     if own.lost:
         named = ", ".join(f'"{rule}"' for rule in list(own.lost)[:_NAMED])
-        named += f" and {len(own.lost) - _NAMED:,} more" * (len(own.lost) > _NAMED)
-        yield "rules", f"sent in no call after it, word for word: {named}"
+        more = f" and {len(own.lost) - _NAMED:,} more" * (len(own.lost) > _NAMED)
+        yield "rules", about("audit_rules", own=own, named=named + more)
     if len(own.rounds) > 1:
-        yield "summaries", "; ".join(_of_round(number, each) for number, each in enumerate(own.rounds, 1))
+        rounds = []
+        for number, of in enumerate(own.rounds, 1):
+            nested = "" if of.nested is None else f", {percent(of.nested)} of the one before in it"
+            summaries = count(of.summaries, "summary", "summaries")
+            rounds.append(f"round {number}: {of.tokens:,.0f} tokens in {summaries}{nested}")
+        yield "summaries", "; ".join(rounds)
     if own.stale:
         yield "reasoning", about("audit_stale", answers=count(own.stale, "answer"))
     yield "tokens", about("audit_tokens", change=changed(places.token_change(RECORDED)))
@@ -274,30 +282,25 @@ def _of_agent(audit: Audit) -> Iterator[tuple[str, str]]:
         summaries = totals[totals.model == places.model].set_index("strategy").cost_own[RECORDED]
         yield "", f"{dollars(summaries)} of it for its summaries{basis}"
     kept, points = percent(places.points[RECORDED].quality), points_of(places.gain(RECORDED, WHOLE))
-    yield "dropped", f"{kept} of the values that the agent used next were still there: {points}"
+    yield "kept", f"{kept} of the values that the agent used next were still there: {points}"
 
 
 _NAMED = 3
 """Rules that are quoted."""
 
 
-def _of_round(number: int, of: SummaryRound) -> str:
-    nested = "" if of.nested is None else f", {percent(of.nested)} of the one before in it"
-    return f"round {number}: {of.tokens:,.0f} tokens in {count(of.summaries, 'summary', 'summaries')}{nested}"
-
-
 def _of_others(audit: Audit) -> Iterator[tuple[str, str]]:
     """Yield the strategy that would have been better, or comes nearest, with how sure that is."""
     places, better = audit.places, audit.better
     name = better or places.nearest
-    if places.units < FEWEST:
+    if places.units < FEWEST and not audit.undecided:
         yield "why", too_few(places)
     if name is None or places.base not in places.points:
         return
     change = f"{dollars(places.points[name].cost)}, {changed(places.cost_change(name))}"
     gain = f"{places.quality.name} {points_of(places.gain(name, places.base))}"
     yield "better" if better else "nearest", f"{name}: {change}; {gain}"
-    if places.units >= FEWEST:
+    if places.units >= FEWEST and not audit.undecided:
         yield "how sure", how_sure(places, name)
 
 
@@ -308,7 +311,7 @@ def _rest(audit: Audit) -> Iterator[tuple[str, str]]:
     if len(audit.results.summary.recorded) > 1:  # the sessions of all models are in one bill
         yield "recorded", recorded_with(audit.places)
     folder = shlex.quote(audit.results.run.name)
-    without = f"; without needless calls: ctxbench report {folder}/uncompacted --all" * bool(audit.own.spared)
+    without = f"; without needless calls: ctxbench report {folder}/{UNCOMPACTED} --all" * bool(audit.own.spared)
     yield "next", f"all tables, against sending everything: ctxbench report {folder} --all{without}"
 
 

@@ -67,7 +67,7 @@ def coverage_by_format(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]
 
 def coverage_tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
     """Return how much of the files' text was read, by format, and the keys of what was not, most first."""
-    note = "– where the file is no JSON."
+    note = "– where nothing in the files counts as text: no JSON, or no string of three words and 20 characters."
     read = table_of("What was read of the files?", _COVERAGE, coverage_by_format(rows), [note], _SPARE)
     keys = Counter[str]()
     for row in rows:

@@ -141,7 +141,7 @@ def _gain(verdict: RunVerdict, name: str) -> float:
 
 def _without(verdict: RunVerdict, name: str, unit: str) -> str:
     """Return what a strategy costs and gains without an independent unit, in words."""
-    change, loss = verdict.without_each(name).loc[unit].to_numpy(float).tolist()
+    change, loss = map(float, verdict.without_each(name).loc[unit])
     gain = "" if isnan(loss) or _signed(-loss) == "0.0" else f", {_signed(-loss)} points"
     return f"{in_words(Ends(change, change))}{gain}"
 
@@ -418,7 +418,8 @@ def changed(change: Difference) -> str:
     """Return a relative change with its interval: 76.7 % less (65.0 to 83.4 % less)."""
     if isinstance(change.value, Missing):
         return f"({change.value.why})"
-    ends = "" if isinstance(change.shown, Missing) else f" ({in_words(change.shown)})"
+    low, high = (0.0, 0.0) if isinstance(change.shown, Missing) else change.shown
+    ends = f" ({in_words(Ends(low, high))})" * (percent(low) != percent(high))
     return f"{in_words(Ends(change.value, change.value))}{ends}"
 
 
@@ -426,8 +427,8 @@ def points_of(change: Difference) -> str:
     """Return a difference of shares in points, with its interval."""
     if isinstance(change.value, Missing):
         return f"({change.value.why})"
-    ends = "" if isinstance(change.shown, Missing) else f" ({_points(change.shown)})"
-    return f"{_signed(change.value)} points{ends}"
+    low, high = (0.0, 0.0) if isinstance(change.shown, Missing) else change.shown
+    return f"{_signed(change.value)} points" + f" ({_signed(low)} to {_signed(high)})" * (_signed(low) != _signed(high))
 
 
 def _points(ends: Ends | Missing) -> str:

@@ -167,6 +167,12 @@ def is_within(number: float, meta: msgspec.Meta) -> bool:
     return all(limit is None or compare(number, limit) for compare, limit in ends)
 
 
+def limits(meta: msgspec.Meta) -> str:
+    """Return bounds in words: `above 0 and at most 1`."""
+    ends = [(words, getattr(meta, end)) for end, (words, _) in _ENDS.items()]
+    return " and ".join(f"{words} {limit}" for words, limit in ends if limit is not None)
+
+
 def check_bounds(value: Any) -> None:
     """Raise ValueError for the first parameter of a dataclass's instance that is out of the bounds of its field.
 
@@ -179,9 +185,7 @@ def check_bounds(value: Any) -> None:
 def _check(name: str, value: object, meta: msgspec.Meta) -> None:
     for number in value if isinstance(value, (list, tuple)) else (value,):
         if isinstance(number, (int, float)) and not is_within(number, meta):
-            limits = [(words, getattr(meta, end)) for end, (words, _) in _ENDS.items()]
-            allowed = " and ".join(f"{words} {limit}" for words, limit in limits if limit is not None)
-            raise ValueError(f"{name} must be {allowed}, not {number}")
+            raise ValueError(f"{name} must be {limits(meta)}, not {number}")
 
 
 def nearest(name: str, known: Mapping[str, object]) -> str:

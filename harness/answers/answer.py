@@ -98,11 +98,11 @@ class RunProbes:
         Missing says why a probe has no context.
         """
         for strategy in dict.fromkeys((*self._plan.strategies, FLOOR, CEILING)):
-            questions: dict[int, Question | Missing] = {}
+            by_number: dict[int, Question | Missing] = {}
             for probe in asked_probes(self._run, conversation, strategy):
                 number, context = probe.row["number"], probe.context
                 if context is None:
-                    questions[number] = Missing("undefined", probe.row["failed"])
+                    by_number[number] = Missing("undefined", probe.row["failed"])
                     continue
                 sent = context.messages
                 # From the end, where the question mostly stands. The form puts it last itself, so it is taken out.
@@ -110,7 +110,7 @@ class RunProbes:
                 # Not started yet: only a model that calls a tool of the strategy needs it, and most call none
                 # (decision 24).
                 live = partial(Live, conversation, strategy, number, self._models, self._plan.encoding)
-                questions[number] = Question(
+                by_number[number] = Question(
                     conversation.id,
                     probe.probe.question,
                     sent[:at] + sent[at + 1 :] if at < len(sent) else Messages.of(sent),
@@ -119,7 +119,7 @@ class RunProbes:
                     None if context.tools == conversation.tools else live,
                     tuple(tool for tool in context.tools if tool not in conversation.tools),
                 )
-            yield strategy, questions
+            yield strategy, by_number
 
 
 class Live:

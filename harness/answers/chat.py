@@ -249,10 +249,15 @@ class ByModel:
         except ModelError as error:
             text = Missing("unusable" if isinstance(error, Unanswerable) else "failed", str(error))
         costs = [reply.cost for reply in charged if reply.cost is not None]
-        sent, written = (sum(getattr(reply, name) for reply in charged) for name in ("input_tokens", "output_tokens"))
-        cost, live = sum(costs) if len(costs) == len(charged) else None, tools.live
-        called, events = tuple(tools.called), live.events() if live else ()
-        return Answer(text, "", len(charged), sent, written, cost, called, events)
+        return Answer(
+            text,
+            rounds=len(charged),
+            input_tokens=sum(reply.input_tokens for reply in charged),
+            output_tokens=sum(reply.output_tokens for reply in charged),
+            cost=sum(costs) if len(costs) == len(charged) else None,
+            called=tuple(tools.called),
+            events=tools.live.events() if tools.live is not None else (),
+        )
 
     def _talk(self, form: ChatForm | TextForm, charged: list[Reply], tools: _Tools) -> str:
         """Return the model's answer after as many rounds of tools as it takes."""

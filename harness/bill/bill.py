@@ -373,7 +373,8 @@ def bill(
     """
     prices = prices or Prices()
     requests = run if isinstance(run, RunRequests) else RunRequests(run)
-    own = own_models(requests.run, prices) if any(scheme.model == OWN_MODELS for scheme in schemes) else {}
+    is_own = any(scheme.model == OWN_MODELS for scheme in schemes)
+    own = own_models(requests.run, prices, requests.recorded) if is_own else {}
     check_prices([one for scheme in schemes for one in _under(scheme, own)], prices)
     billed_schemes = [
         scheme for scheme in schemes if scheme.placement != BOUND or all(map(is_bounded, _under(scheme, own)))

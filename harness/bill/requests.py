@@ -85,6 +85,11 @@ class RunRequests:
         return known[model, thinking]
 
     @cached_property
+    def recorded(self) -> dict[str, int]:
+        """How many calls of each model were recorded in the whole run, the most first."""
+        return recorded_models(self.run) if self._whole is self else self._whole.recorded
+
+    @cached_property
     def hidden(self) -> dict[str, int]:
         """Estimated tokens in front of every prompt of a conversation that records no system prompt and no tools."""
         return hidden_prefixes(self.run) if self._whole is self else self._whole.hidden
@@ -497,12 +502,14 @@ def billed_models(run: Run, named: Sequence[str] = (), prices: Prices | None = N
     return tuple(dict.fromkeys((*[OWN_MODELS] * (len(own) > 1), *recorded, *MODELS)))[: len(MODELS)]
 
 
-def own_models(run: Run, prices: Prices) -> dict[str, str]:
+def own_models(run: Run, prices: Prices, recorded: Iterable[str] | None = None) -> dict[str, str]:
     """Map each conversation to the model that it was recorded with: of those whose price is known, that of most calls.
 
-    One that records none has the model of most calls in the run, or else the first of MODELS.
+    One that records none has the model of most calls in the run, or else the first of MODELS. `recorded` are the
+    models of the whole run, the one with the most calls first, where `run` is a piece of it.
     """
-    priced = [model for model in recorded_models(run) if prices.tariff(model) is not None]
+    models = recorded_models(run) if recorded is None else recorded
+    priced = [model for model in models if prices.tariff(model) is not None]
     own = dict.fromkeys(map(str, run.table("conversations").conversation), priced[0] if priced else MODELS[0])
     keys = ["conversation", "model"]
     calls = run.arrow("messages", keys).drop_null().group_by(keys, use_threads=False).aggregate([([], "count_all")])

@@ -191,14 +191,15 @@ def execute(
         if shards.media:
             media = media_counts(shards.media.elements())
             notes.append(f"{media}: not counted in tokens; `ctxbench bill` adds them by each provider's rule")
-        left_out = [(*astuple(error.place), error.what, error.remedy) for error in problems.errors]
         manifest = replace(
             manifest,
             complete=True,
             conversations=sum(shard.conversations for shard in counts),
             shards=len(counts),
             digest=joint_digest(shard.digest for shard in counts),
-            problems=tuple(LeftOutRecording(*error) for error in left_out),
+            problems=tuple(
+                LeftOutRecording(*astuple(error.place), error.what, error.remedy) for error in problems.errors
+            ),
             ignored=tuple(problems.ignored),
             files=file_digests(out, [name for name in store.part_files(out) if not name.startswith(store.TIMES)]),
             notes=tuple(notes),

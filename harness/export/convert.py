@@ -128,9 +128,10 @@ def _packed(to: Path) -> Iterator[IO[bytes]]:
 
 def _effort(effort: str) -> dict[str, Any]:
     """Return the settings of the request that stand for a recorded reasoning effort."""
-    match, settings = _EFFORT.fullmatch(effort), dict[str, Any]()
+    match = _EFFORT.fullmatch(effort)
     # "enabled 2048" is thinking with a budget, "adaptive high" thinking with an effort, "high" an effort alone.
     kind, budget, word = match.groups() if match else (None, None, effort)
+    settings: dict[str, Any] = {}
     if kind:
         settings["thinking"] = {"type": kind} | ({"budget_tokens": int(budget)} if budget else {})
     if word:

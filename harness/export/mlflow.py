@@ -7,7 +7,7 @@ import os
 import shlex
 import zlib
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.resources import files
@@ -22,7 +22,7 @@ from ctxbench.scenarios.errors import MissingExtra, NotLogged
 from ctxbench.scenarios.secrets import MASK, hide, without_secrets
 
 from ..models.provider import shown
-from .bench import Bench, exact, measures, metric_keys, name_of
+from .bench import Bench, MetricPoint, exact, measures, metric_keys, name_of
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -186,9 +186,13 @@ def _write(bench: Bench, into: MlflowClient, experiment: str, measured: int, rep
     every = {RUN: bench.identity, "mlflow.source.name": "ctxbench", "mlflow.source.type": "LOCAL", **versions}
 
     def create(
-        name: str, tags: dict[str, str], parameters: Mapping[str, str], figures: Mapping[str, float], curves: Any = ()
+        name: str,
+        tags: Mapping[str, str],
+        parameters: Mapping[str, str],
+        figures: Mapping[str, float],
+        curves: Sequence[MetricPoint] = (),
     ) -> str:
-        """Create a run with everything but its files; return its id. `curves` are MetricPoints."""
+        """Create a run with everything but its files; return its id."""
         bounded = {key: _short(text, LONGEST_TAG) for key, text in {**tags, **every}.items()}
         run_id = str(into.create_run(experiment, measured, bounded, _short(name, LONGEST_TAG)).info.run_id)
         params = [

@@ -123,8 +123,10 @@ def anthropic_blocks(message: Message, *, thinking: bool) -> list[dict[str, Any]
         blocks.append({"type": "thinking", "thinking": message.thinking, "signature": ""})
     if message.text:
         blocks.append(_text(message.text))
-    calls = ((call, arguments_object(call.arguments)) for call in message.calls)
-    return blocks + [{"type": "tool_use", "id": call.id, "name": call.name, "input": given} for call, given in calls]
+    for call in message.calls:
+        arguments = arguments_object(call.arguments)
+        blocks.append({"type": "tool_use", "id": call.id, "name": call.name, "input": arguments})
+    return blocks
 
 
 def _text(text: str) -> dict[str, Any]:

@@ -232,13 +232,14 @@ def coded(conversations: Sequence[Conversation], counter: TokenCounter) -> Coded
     quantised = Quantised(vectors)
     if quantised.exact:
         return Missing("undefined", f"{len(texts)} texts are too few to learn centroids from")
-    nearest, recall = exact(vectors, queries, NEAREST).tolist(), {}
+    nearest = exact(vectors, queries, NEAREST).tolist()
+    recall = {}
     for rerank in RERANKED:
         hits = quantised.search(queries, NEAREST, rerank).tolist()
         same = [len(set(one) & set(other)) for one, other in zip(nearest, hits, strict=True)]
         recall[rerank] = float(np.mean(same)) / NEAREST
-    sizes = vectors.shape[1], quantised.bytes_each, quantised.kept_bytes_each
-    return Coded(len(texts), len(questions), *sizes, recall)
+    bytes_each, kept = quantised.bytes_each, quantised.kept_bytes_each
+    return Coded(len(texts), len(questions), vectors.shape[1], bytes_each, kept, recall)
 
 
 def written(items: Sequence[ArchivedMessage], coding: Coding) -> tuple[int, Speed]:

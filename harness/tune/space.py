@@ -286,6 +286,8 @@ def _given(free: Free) -> Range:
         wrong = f"{free.name} is no number: give its values, ?[value, value]"
     elif float not in kinds and not whole:
         wrong = f"{free.name} takes whole numbers"
+    elif free.bounds is not None and not all(map(free.takes, values)):
+        wrong = f"{free.name} must be {text_of.limits(free.bounds)}"
     if wrong:
         raise SpecError(f"{what}: {wrong}")
     return Numbers(values[0], values[1], scale == "log", int in kinds and whole)

@@ -93,6 +93,7 @@ def test_calls_that_are_made_again(tmp_path: Path) -> None:
     assert found["use"] == "none"
     assert own["again"] == {"dropped": 54, "changed": 0, "there": 0}
     assert own["spared"] == 54
+    assert own["forgetful"] == 9
     assert own["lost"] == {"Never push to main.": "AGENTS.md", "Use pnpm, not npm": "AGENTS.md"}
     ctxbench("run", "whole", "-s", "none", "-s", "recorded", "-o", "runs/whole", cwd=tmp_path)
     bill = json.loads(ctxbench("bill", "runs/whole", "-m", "claude-sonnet-5", "--json", cwd=tmp_path).stdout)
@@ -101,7 +102,7 @@ def test_calls_that_are_made_again(tmp_path: Path) -> None:
     lines = verdict(ctxbench("audit", "mine", "-j", 1, cwd=tmp_path).stdout)
     assert lines[0].startswith("Send everything: with your agent's own compaction this work cost $")
     assert "2 rules of AGENTS.md reached no call after it" in " ".join(lines[:2])
-    assert "54 tool calls after it had been made before: 54 as the result had been dropped" in " ".join(lines)
+    assert "54 tool calls after it repeat earlier ones: 54 whose result had been dropped" in " ".join(lines)
 
 
 def test_one_compaction_decides_nothing(tmp_path: Path) -> None:
@@ -110,6 +111,30 @@ def test_one_compaction_decides_nothing(tmp_path: Path) -> None:
     sessions(tmp_path / "mine", 9, summary="")
     lines = verdict(ctxbench("audit", "mine", "-j", 1, cwd=tmp_path).stdout)
     assert lines[0].startswith("Not decided: your agent compacted in 1 session of 10, and it takes 8")
+    assert (tmp_path / "runs/audit/uncompacted/manifest.json").is_file()
+    (tmp_path / "mine/r0.jsonl").unlink()
+    ctxbench("audit", "mine", "-j", 1, cwd=tmp_path)
+    assert not list(tmp_path.glob("runs/audit/uncompacted*"))  # no call is needless now
+
+
+def test_one_long_session_decides_nothing(tmp_path: Path) -> None:
+    """It is more than a third of what the compacted sessions cost."""
+    readers(tmp_path / "mine", 9, again=1)
+    readers(tmp_path / "more", 1, again=60)
+    (tmp_path / "more/r0.jsonl").replace(tmp_path / "mine/r0.jsonl")
+    lines = verdict(ctxbench("audit", "mine", "-j", 1, cwd=tmp_path).stdout)
+    assert lines[0].startswith("Not decided: one session is ")
+
+
+def test_a_summary_that_is_not_recorded_behind_one_that_is(tmp_path: Path) -> None:
+    """The session is left out as a whole, though it was replayed up to there."""
+    folder = sessions(tmp_path / "mine", 9)
+    session = json.loads((folder / "s0.jsonl").read_text())
+    session["compactions"].append({"after": "a9", "summary": "", "hidden": "it is encrypted"})
+    (folder / "s0.jsonl").write_text(json.dumps(session) + "\n")
+    done = ctxbench("audit", "mine", "-j", 1, cwd=tmp_path)
+    assert "8 times in 8 of 8 sessions" in done.stdout
+    assert "left out" in done.stdout
 
 
 def test_sessions_that_are_packed(tmp_path: Path) -> None:
@@ -143,9 +168,12 @@ def test_summaries_that_are_not_recorded(tmp_path: Path) -> None:
     assert lines[0].startswith("Your agent's own compaction cannot be measured")
     reason = "2 sessions: the summary of a compaction is not in the recording: it is encrypted"
     assert any(line.endswith(reason) for line in lines)
+    sessions(tmp_path / "mine", 3, summary="")
+    lines = verdict(ctxbench("audit", "mine", "-j", 1, cwd=tmp_path).stdout)
+    assert lines[0].startswith("Your agent compacted nothing in the 3 sessions that can be replayed as they were sent")
     sessions(tmp_path / "mine", 2)
     lines = verdict(ctxbench("audit", "mine", "-j", 1, cwd=tmp_path).stdout)
-    assert "2 times in 2 of 2 sessions" in lines[1]
+    assert "2 times in 2 of 3 sessions" in lines[1]
     assert any(line.endswith(reason) for line in lines)
 
 

@@ -61,6 +61,7 @@ READ = {
     "a shell": ("shell", {"command": ["bash", "-lc", "cat src/a.py"]}, "x = 1"),
     "an editor": ("str_replace_editor", {"command": "view", "path": "src/a.py"}, "x = 1"),
     "a clerk": ("openDocument", {"id": "DOC-12"}, "Paid."),
+    "nested too deep": ("run", "[" * 9000 + "]" * 9000, "x = 1"),
     "arguments that are no JSON": ("run", "print(open('src/a.py'))", "x = 1"),
 }
 
@@ -104,19 +105,31 @@ def test_arguments_in_another_order() -> None:
     assert whys(("q", {"a": "A-1"}, "r"), "Summary.", ("q", {"a": "A-2"}, "r"), ("p", {"a": "A-1"}, "r")) == []
 
 
+def test_calls_side_by_side() -> None:
+    """The same call twice in one answer asks for the dropped result twice. None is made again because of the other."""
+    read = READ["Claude Code"]
+    conversation = session(read, "Summary.", read, read)
+    messages = list(conversation.messages)
+    second = messages.pop(7)
+    messages[5] = replace(messages[5], calls=messages[5].calls + second.calls)
+    both = replace(conversation, messages=tuple(messages))
+    of = aftermath(both, contexts(both))
+    assert [made.why for made in of.again] == ["dropped", "dropped"]
+    assert [both.messages[at].id for at in of.spared] == ["a2"]
+    assert [message.id for message in without_calls(both, of.dropped).messages] == ["s", "u", "a0", "r0", "u1", "end"]
+
+
 def test_rules_that_were_lost() -> None:
     """System messages are sent again. A file of rules is lost, unless it is in the summary or was kept."""
     read = READ["Claude Code"]
     conversation = session(read, "Summary.", read)
     of = aftermath(conversation, contexts(conversation))
-    assert of.rules == {
-        "Never tell a lie.": "system",
-        "Never push to main.": "AGENTS.md",
-        "Use pnpm, not npm": "AGENTS.md",
-    }
-    assert list(of.lost) == ["Never push to main.", "Use pnpm, not npm"]
+    assert of.lost == {"Never push to main.": "AGENTS.md", "Use pnpm, not npm": "AGENTS.md"}
     conversation = session(read, "The user said: Never push to main.", read)
     assert list(aftermath(conversation, contexts(conversation)).lost) == ["Use pnpm, not npm"]
+    said = replace(conversation.messages[1], text="Add to AGENTS.md: never push to main.")
+    of_user = replace(conversation, messages=(conversation.messages[0], said, *conversation.messages[2:]))
+    assert not aftermath(of_user, contexts(of_user)).lost  # a wish, and no file of rules
     conversation = session(read, "Summary.", read, first_kept="u")
     assert not aftermath(conversation, contexts(conversation)).lost
 

@@ -282,7 +282,9 @@ class BenchmarkRun:
         return run_query(self.reader, frames_of, query, parameters, memory, threads)
 
     def plot(self, name: str) -> Figure:
-        """Draw a figure of the report for papers, by matplotlib. Raises RunError where the run has nothing to draw.
+        """Draw a figure of the report for papers, by matplotlib.
+
+        Raises SpecError for an unknown name, RunError where the run has nothing to draw.
 
         By turn: `growth` (tokens of a call), `cache` (share of a call read from the cache), `break_even` (cost up to
         there against the whole history), `grounding`. By strategy: `frontier` (quality and cost, numbered, and the line

@@ -42,7 +42,7 @@ def load(path: str, entry: CommandEntry) -> Any:
     from .arguments import command_of
 
     function = _named(entry.function)
-    # The help of its parameters stands with them.
+    # Without the section `Args`, which typer shows at the parameters themselves.
     first, *rest = (inspect.getdoc(function) or "").partition("\n\nArgs:\n")[0].split("\n\n")
     # typer keeps line breaks: only lists and examples are laid out, sentences are filled to the terminal's width.
     parts = [part if "[bold]" in part or part.startswith(" ") else " ".join(part.split()) for part in (first, *rest)]

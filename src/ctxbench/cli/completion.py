@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-Choice = tuple[str, str]  # holds a word and a line about it
+Choice = tuple[str, str]  # a word, and a line about it
 _MOST_MODELS = 50
 
 

@@ -11,7 +11,7 @@ import msgspec
 import pandas as pd
 import pytest
 
-from ctxbench.harness.bill import simulation
+from ctxbench.harness.bill import OWN_MODELS, simulation
 from ctxbench.harness.bill.bill import bill as billed_as
 from ctxbench.harness.bill.bill import conversation_bills
 from ctxbench.harness.bill.requests import RunRequests
@@ -105,7 +105,8 @@ def run_of(folder: Path) -> Run:
         messages = list(each.messages[1:])
         for at, tokens in ((1, 500), (3, 900 + 40 * number)):
             usage = Usage(input=tokens, output=10)
-            messages[at] = msgspec.structs.replace(messages[at], call=Call(model="claude-sonnet-5", usage=usage))
+            model = "claude-sonnet-5" if number < 2 else "gpt-4o" if number < 6 else "nobody/knows-it"
+            messages[at] = msgspec.structs.replace(messages[at], call=Call(model=model, usage=usage))
         lines.append(msgspec.structs.replace(each, messages=tuple(messages)).to_json())
     path.write_bytes(b"\n".join(lines))
     execute(plan(path, strategies=("none", "window(max_tokens=400)", "summary(every=2)")), folder / "run")
@@ -114,13 +115,14 @@ def run_of(folder: Path) -> Run:
 
 @pytest.mark.usefixtures("small_shards")
 def test_pieces_have_the_bill_of_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same rows to the last digit, though token factors and hidden prefixes are estimated from all of a run."""
-    run = run_of(tmp_path)
+    """The same rows to the last digit, though token factors, hidden prefixes and the model of recordings without a
+    priced one follow from all of a run."""
+    run, schemes = run_of(tmp_path), [*SCHEMES, Scheme(OWN_MODELS)]
     monkeypatch.setattr("ctxbench.harness.bill.requests.AT_ONCE", 1)
     assert len(list(RunRequests(run).pieces())) == 3
     assert RunRequests(run).hidden
-    cut = conversation_bills(run, SCHEMES)
+    cut = conversation_bills(run, schemes)
     monkeypatch.setattr("ctxbench.harness.bill.requests.AT_ONCE", 1_000_000)
-    whole = billed_as(run, SCHEMES).conversations()
+    whole = billed_as(run, schemes).conversations()
     pd.testing.assert_frame_equal(cut, whole, check_exact=True)
     assert whole.cost_own.gt(0).any()

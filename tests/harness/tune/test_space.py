@@ -81,6 +81,8 @@ def test_ranges_that_are_given() -> None:
         ("window(max_tokens=?[1..1e999])", "no number may be beyond"),
         ("archive(trigger=?[1..2])", "trigger is no number"),
         ("window(max_tokens=?[1..2.5])", "max_tokens takes whole numbers"),
+        ("window(max_tokens=?[0..9])", "max_tokens must be at least 1"),
+        ("window(reserve=?[0..1])", "reserve must be at least 0 and below 1"),
     ],
 )
 def test_ranges_that_are_none(text: str, says: str) -> None:
