@@ -32,6 +32,7 @@ from .render import (
     dollars,
     exact,
     independent,
+    no_interval,
     sample,
     table_of,
     tokens,
@@ -217,9 +218,9 @@ def _short(value: float) -> str:
 
 
 def between(ends: Ends | Missing, unit: str, relative: bool) -> str:
-    """Return an interval: +0.9 to +3.1 %."""
+    """Return an interval: +0.9 to +3.1 %. Where there is none, the range over conversations: [+0.9 to +3.1 %]."""
     if isinstance(ends, Missing):
-        return f"({ends.why})"
+        return no_interval(ends, lambda low, high: between(Ends(low, high), unit, relative))
     low, high = (moved(end, unit, relative) for end in ends)
     for ending in (" %", " points"):
         low = low.removesuffix(ending)

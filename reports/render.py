@@ -110,7 +110,7 @@ def table_of(
         values = [column.value(row) for column in columns]
         cells = [column.show(value) for column, value in zip(columns, values, strict=True)]
         for value, cell in zip(values, cells, strict=True):
-            if cell.startswith("("):
+            if cell.startswith(("(", "[")) or cell.endswith("]"):
                 missing += [
                     part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, Missing)
                 ]
@@ -362,17 +362,25 @@ def percent(value: Value) -> str:
     return text.replace("%", " %").replace("-", "−")
 
 
-REACH = "± is half the 95 % interval over independent units; – where there is only one."
+REACH = "± is half the 95 % interval over independent units; [ ] the range over them where they are too few for one."
 """Note of tables with figures by `with_reach`."""
 
 
 def with_reach(share: Interval | Missing) -> str:
-    """Return a share with half its 95 % interval in points: 61.2 % ± 8.3, or 61.2 % ± – where it has none."""
+    """Return a share with half its 95 % interval in points: 61.2 % ± 8.3; 61.2 % [40.0 to 80.0 %] where it has none."""
     if isinstance(share, Missing):
         return percent(share)
     mean, low, high = share
-    reach = "–" if isinstance(low, Missing) or isinstance(high, Missing) else f"{(high - low) * 50:.1f}"
-    return f"{percent(mean)} ± {reach}"
+    if isinstance(low, Missing) or isinstance(high, Missing):
+        none = no_interval(low if isinstance(low, Missing) else share.high, shares)
+        return f"{percent(mean)} {none if none.startswith('[') else '± –'}"
+    return f"{percent(mean)} ± {(high - low) * 50:.1f}"
+
+
+def no_interval(interval: Value, show: Callable[[float, float], str]) -> str:
+    """Return the range over single conversations in square brackets, or why there is neither it nor an interval."""
+    assert isinstance(interval, Missing)
+    return f"[{show(*interval.across)}]" if isinstance(interval.across, tuple) else f"({interval.why})"
 
 
 def shares(low: float, high: float) -> str:
@@ -381,10 +389,10 @@ def shares(low: float, high: float) -> str:
 
 
 def share_range(ends: Ends | Interval | Missing) -> str:
-    """Return the ends of an interval of a share; why there is none in brackets."""
+    """Return the ends of an interval of a share; in brackets the range over conversations, or why there is none."""
     low, high = (ends, ends) if isinstance(ends, Missing) else ends[-2:]
     if isinstance(low, Missing) or isinstance(high, Missing):
-        return percent(low if isinstance(low, Missing) else high)
+        return no_interval(low if isinstance(low, Missing) else high, shares)
     return shares(low, high)
 
 
@@ -423,7 +431,8 @@ def reasons(values: Iterable[Value]) -> str:
     shown: dict[str, list[str]] = {}
     for why, detail in list(missing)[:_MOST_REASONS]:
         shown.setdefault(why, []).append(detail)
-    sentences = [f"{why.capitalize()}: {'; '.join(details)}." for why, details in shown.items()]
+    heads = {"few": "[ ] is the range over conversations, no interval"}
+    sentences = [f"{heads.get(why, why.capitalize())}: {'; '.join(details)}." for why, details in shown.items()]
     if len(missing) > _MOST_REASONS:
         sentences.append(f"{count(len(missing) - _MOST_REASONS, 'more reason')}: all are in --json.")
     return " ".join(sentences)

@@ -16,7 +16,7 @@ from ctxbench.metrics.statistics.intervals import Interval, ends_of
 from ctxbench.metrics.value import Missing, Value
 
 from .compare import between, moved
-from .render import Column, Table, count, exact, percent, table_of
+from .render import Column, Table, count, exact, no_interval, percent, table_of
 
 _HOW = (
     "Cost is the mean of a conversation; intervals are 95 %, over the conversations held out, in pairs where they are "
@@ -92,7 +92,9 @@ def _mean(show: Callable[[Value], str], figure: Interval | Missing) -> str:
 
 def _between(show: Callable[[Value], str], figure: Interval | Missing) -> str:
     ends = ends_of(figure)
-    return f"({ends.why})" if isinstance(ends, Missing) else f"{show(ends.low)} to {show(ends.high)}"
+    if isinstance(ends, Missing):
+        return no_interval(ends, lambda low, high: f"{show(low)} to {show(high)}")
+    return f"{show(ends.low)} to {show(ends.high)}"
 
 
 def cost(of: str, value: Value) -> str:

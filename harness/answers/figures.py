@@ -26,11 +26,11 @@ from ctxbench.metrics.statistics.intervals import (
     Ends,
     Floats,
     Interval,
-    Resampled,
-    Statistic,
     by_unit,
+    ends_of,
     is_noise,
-    of_share,
+    mean_of,
+    over_units,
     resampled,
     share_interval,
 )
@@ -212,29 +212,30 @@ def _strategy(name: str, rows: pd.DataFrame, compared: bool, sums: _Sums) -> Str
     # A strategy that is left out of the pairs has no column in `sums`: its own answers make a table of their own.
     alone = sums if compared else _Sums(can.assign(strategy=name), sums.units)
     own = alone.of(name)
-    correct, drawn = _figure(
-        own, lambda sums: _ratio(sums[..., 1], sums[..., 0]), "no probe with an answer is graded under all strategies"
-    )
-    about = drawn if isinstance(drawn, Missing) else drawn.interval()
-    worth: Value = correct
-    if own is not None and not isinstance(correct, Missing):
-        about = of_share(correct, about, len(own))
-        if isinstance(drawn, Missing):
-            worth = drawn
-        else:
+    none = Missing("undefined", "no probe with an answer is graded under all strategies")
+    correct: Value = none
+    worth: Value = none
+    about: Ends | Missing = none
+    if own is not None and own[:, 0].any():
+        share = over_units(right_first := own[:, ::-1], mean_of, 0.0, 1.0)
+        correct, about = share.mean, ends_of(share)
+        drawn = resampled(right_first, mean_of, draws=1)  # for its error, which the jackknife makes
+        worth = drawn
+        if not isinstance(drawn, Missing):
             # The standard error of a share p of n independent answers is the root of p (1 - p) / n, solved for n: 50 %
             # with an error of 5 points is worth 0.25 / 0.0025 = 100 answers, however many were given. Where no
             # conversation differs, it is their number.
-            informative = correct * (1 - correct) / drawn.error**2 if drawn.error else float(drawn.size)
+            informative = share.mean * (1 - share.mean) / drawn.error**2 if drawn.error else float(drawn.size)
             worth = min(float(len(can)), informative)
-    gain, gain_drawn = _figure(
-        alone.of(FLOOR, CEILING, name) if compared else None,
-        lambda sums: _ratio(sums[..., 3] - sums[..., 1], sums[..., 2] - sums[..., 1]),
-        "the ceiling is not above the floor" if compared else "too little of it is graded to be compared",
-    )
-    if alone.bounds_are_alike and not isinstance(gain, Missing):
-        gain = gain_drawn = WITHIN_NOISE
-    about_gain = gain_drawn if isinstance(gain_drawn, Missing) else gain_drawn.interval()
+    bounds = alone.of(FLOOR, CEILING, name) if compared else None
+    why = "the ceiling is not above the floor" if compared else "too little of it is graded to be compared"
+    gain: Value = (none := Missing("undefined", why))
+    about_gain: Ends | Missing = none
+    if bounds is not None and not np.isnan(_gain(bounds.sum(axis=0))):
+        found = over_units(bounds, _gain, weights=bounds[:, 0])
+        gain, about_gain = found.mean, ends_of(found)
+        if alone.bounds_are_alike:
+            gain = about_gain = WITHIN_NOISE
     if gain == fixed("normalised_gain", name):
         about_gain = BY_CONSTRUCTION
     ungraded = answered[answered.correct.isna()]
@@ -265,12 +266,9 @@ def _strategy(name: str, rows: pd.DataFrame, compared: bool, sums: _Sums) -> Str
     )
 
 
-def _figure(sums: Floats | None, figure: Statistic, why: str) -> tuple[Value, Resampled | Missing]:
-    """Return a figure, and its bootstrap over independent units."""
-    value = float(figure(sums.sum(axis=0))) if sums is not None and len(sums) else math.nan
-    if sums is None or math.isnan(value):
-        return (none := Missing("undefined", why)), none
-    return value, resampled(sums, figure)
+def _gain(sums: Floats) -> Floats:
+    """Return the normalised gain from the numbers of probes and of right answers: floor, ceiling, strategy."""
+    return _ratio(sums[..., 3] - sums[..., 1], sums[..., 2] - sums[..., 1])
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:

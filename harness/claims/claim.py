@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from ctxbench.metrics.statistics.intervals import Interval, ends_of
+from ctxbench.metrics.statistics.intervals import Ends, Interval, ends_of
 from ctxbench.metrics.value import Missing, Value
 
 Verdict = Literal["holds", "fails", "cannot tell"]
@@ -169,13 +169,18 @@ def ends(claimed: Claimed, unit: Unit) -> str:
 
 
 def interval(figure: Interval, unit: Unit) -> str:
-    """Return a value with its interval: 86.8 % (80.1 to 91.2 %). An exact value stands alone."""
-    mean, interval_ends = shown(figure.mean, unit), ends_of(figure)
+    """Return a value with its interval: 86.8 % (80.1 to 91.2 %). An exact value stands alone.
+
+    Where too few conversations carry it, their range stands in square brackets.
+    """
+    mean, interval_ends, brackets = shown(figure.mean, unit), ends_of(figure), "()"
+    if isinstance(interval_ends, Missing) and isinstance(interval_ends.across, tuple):
+        interval_ends, brackets = Ends(*interval_ends.across), "[]"
     if isinstance(interval_ends, Missing) or set(interval_ends) == {figure.mean}:
         return mean
     low, high = (shown(end, unit) for end in interval_ends)
     number, _, word = low.partition(" ")
-    return f"{mean} ({number if high.endswith(f' {word}') else low} to {high})"
+    return f"{mean} {brackets[0]}{number if high.endswith(f' {word}') else low} to {high}{brackets[1]}"
 
 
 def shown(value: float, unit: Unit) -> str:

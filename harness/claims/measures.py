@@ -342,7 +342,8 @@ def recorded_latencies(inputs: ClaimInputs) -> Figures:
             times: Floats = (totals[..., 0] / totals[..., 1]) / (totals[..., 2] / totals[..., 3])
             return times
 
-        found = over_units(by_unit(sums[has_both], units), ratio, least=0.0)
+        table = by_unit(sums[has_both], units)
+        found = over_units(table, ratio, least=0.0, weights=table[:, 1::2])
     setting = "recorded calls, by what the provider read from its cache"
     yield Measured("cached", setting, found, f"{len(units)} conversations")
     twice = Missing("unsupported", "the same dialogue is in no recording twice")

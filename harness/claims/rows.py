@@ -247,7 +247,7 @@ def of_loads(inputs: ClaimInputs, strategy: str, against: str, figure: str) -> t
 
     found: Interval | Missing = Missing("undefined", "nothing was loaded, or no archived result has evidence")
     if len(table) and np.isfinite(float(less(table.sum(axis=0)))):
-        found = over_units(table, less, -1.0 if against else 0.0, 1.0)
+        found = over_units(table, less, -1.0 if against else 0.0, 1.0, weights=table[:, 4:].sum(axis=1))
     return found, inputs.of if against else f"{len(names)} conversations with archived evidence or loads"
 
 

@@ -230,4 +230,4 @@ def against(outcomes: Sequence[SearchOutcome], every: Sequence[RagRow]) -> RagCo
     by = {name: [outcome for outcome in outcomes if outcome.way == name] for name in (best, single)}
     pairs = list(zip(by[best], by[single], strict=True))
     differences = [one.recalls[0] - other.recalls[0] for one, other in pairs]
-    return RagComparison(best, single, interval(differences, [one.unit for one, _ in pairs]))
+    return RagComparison(best, single, interval(differences, [one.unit for one, _ in pairs], -1.0, 1.0))

@@ -21,6 +21,8 @@ from .intervals import (
     BY_CONSTRUCTION,
     DRAWS,
     FEW,
+    FEWEST,
+    FEWEST_OF_AMOUNTS,
     LEVEL,
     LOST,
     SEED,
@@ -28,10 +30,14 @@ from .intervals import (
     Floats,
     by_unit,
     counts,
+    enough,
     finite,
+    of_change,
     p_value,
     quantile,
+    range_of,
     resampled,
+    widest,
 )
 
 TWO_SIDED, EQUIVALENCE = 0.95, 0.9
@@ -121,12 +127,11 @@ class Difference(NamedTuple):
     shown: Ends | Missing
     """The 95 % interval; Missing `few` where too few units carry the figure (`intervals.enough`)."""
     tested: Ends | Missing
-    """The 90 % interval: within the margin, the two are equivalent at 5 %."""
+    """The 90 % interval: within the margin, the two are equivalent at 5 %. Of shares it holds what a conversation may
+    lose that is none of these, so that it can be the wider one."""
     error: Value
     """Standard error of what was tested."""
     p: Value
-    freedom: float = 0.0
-    """Degrees of freedom of that error."""
     typical: TypicalChange | None = None
     """Change that was tested instead of the difference, where a few long conversations decide a total."""
 
@@ -150,44 +155,54 @@ def difference(pairs: Pairs, relative: bool = False, draws: int = DRAWS) -> Diff
         none = Missing("undefined", "nothing to measure on one of the two sides" if size else "nothing to measure")
         sides: list[Value] = [none if np.isnan(number) else float(number) for number in (before, after)]
         return Difference(size, units, sides[0], sides[1], relative, none, none, none, none, none, none)
-    # From 0 on there is no relative change, and `judge` then takes no relative margin either.
-    relative = relative and bool(before)
-    # A ratio of sums, not a sum of differences over a fixed total: 2 % more in conversations of any size is then 2 %
-    # without any spread (decision 27).
-    value = float(after / before - 1 if relative else after - before)
     # Columns: upper and lower sum before, upper and lower sum after. A draw takes both sides of a conversation, which
     # is what makes it paired.
     sums = np.hstack([some.before, some.after])
-    across = _across(some.form, sums, relative)
-    figures = partial(Difference, size, units, float(before), float(after), relative)
-    if units > 1 and still:
-        return figures(value, across, Ends(0.0, 0.0), Ends(0.0, 0.0), 0.0, 1.0)
-    figures = partial(figures, value, across)
+    tops, of = sums[:, ::2], sums[:, 1::2]
+    # Whole numbers that are not compared as a share of what they were count events.
+    events = some.form == "total" and not relative and bool((tops == np.rint(tops)).all())
+    # From 0 on there is no relative change, and `judge` then takes no relative margin either.
+    relative = relative and bool(before)
+    shares = some.form != "total" and not relative and bool(((tops >= 0) & (tops <= of)).all())
+    # A ratio of sums, not a sum of differences over a fixed total: 2 % more in conversations of any size is then 2 %
+    # without any spread (decision 27).
+    value, moved = float(after / before - 1 if relative else after - before), _moved(some.form, sums, relative)
+    figures = partial(Difference, size, units, float(before), float(after), relative, value, across := range_of(moved))
+    if some.form != "total":
+        few = enough(of, across)
+    elif relative:
+        few = enough(tops[:, 0], across)
+    else:
+        few = enough(np.abs(tops).sum(axis=1), across, FEWEST if before or events else FEWEST_OF_AMOUNTS)
+    if few is not None:
+        none = Missing("few", few.detail)
+        return figures(few, few, none, none)
+
+    def around(ends: Ends, level: float) -> Ends:
+        """Return the interval with what it must hold where few units moved, of shares and of events."""
+        if not events and not shares:
+            return ends
+        weights = (of / of.sum(axis=0)).mean(axis=1) if shares else None
+        largest = 1.0 if level == EQUIVALENCE else 0.0  # two are the same only if no unseen conversation may lose all
+        low, high = widest(ends, of_change(value, np.nan_to_num(moved), weights, level, largest))
+        # From nothing there is no way down, from all none up, and no share changes by more than all.
+        least, most = (-1.0 if shares else -np.inf), (float(before < 1) if shares else np.inf)
+        return Ends(max(low, least if before else 0.0), min(high, most))
+
+    levels = TWO_SIDED, EQUIVALENCE
+    if still:
+        shown, tested = (around(Ends(0.0, 0.0), level) for level in levels)
+        return figures(shown, tested, 0.0, 1.0)
     drawn = resampled(sums, lambda resample: _moved(some.form, resample, relative), draws)
-    if isinstance(drawn, Missing) and relative:  # draws without what few conversations have: by what it was in all
-        drawn = resampled(sums, lambda resample: _moved(some.form, resample, False) / before, draws)
     if isinstance(drawn, Missing):
         return figures(drawn, drawn, drawn, drawn)
-    if relative:  # nothing falls by more than all of it
-        least = -1.0 if (sums >= 0).all() else -np.inf
-        shown, tested = (drawn.interval(level, least) for level in (TWO_SIDED, EQUIVALENCE))
-    else:
-        low, high = _limits(some)
-        shown, tested = (
-            Ends(max(ends.low, low), min(ends.high, high)) for ends in map(drawn.interval, (TWO_SIDED, EQUIVALENCE))
-        )
+    least = -1.0 if relative and (sums >= 0).all() else -np.inf  # nothing falls by more than all of it
+    shown, tested = (around(drawn.interval(level, least, tops[:, 0]), level) for level in levels)
     typical = _typical(some) if relative else None
     if typical is not None:
-        return figures(shown, tested, typical.error, typical.p, units - 1, typical)
+        return figures(shown, tested, typical.error, typical.p, typical)
     p = p_value(value, drawn.error, drawn.freedom)
-    return figures(shown, tested, drawn.error, p, drawn.freedom)
-
-
-def _across(form: Form, sums: Floats, relative: bool) -> Ends | Missing:
-    """Return the least and the greatest change of a single unit, of those that have one."""
-    moved = _moved(form, sums, relative)
-    moved = moved[np.isfinite(moved)]
-    return Ends(float(moved.min()), float(moved.max())) if len(moved) else Missing("undefined", FEW)
+    return figures(shown, tested, drawn.error, p)
 
 
 def _typical(pairs: Pairs) -> TypicalChange | None:
@@ -203,24 +218,10 @@ def _typical(pairs: Pairs) -> TypicalChange | None:
     ratios, size = np.log(after / before), len(before)
     mean, error = float(ratios.mean()), float(ratios.std(ddof=1)) / size**0.5
     reach = quantile((1 + TWO_SIDED) / 2, size - 1) * error
-    ends = Ends(float(np.expm1(mean - reach)), float(np.expm1(mean + reach)))
+    # As any interval, within what a resample can reach.
+    low, high = max(mean - reach, float(ratios.min())), min(mean + reach, float(ratios.max()))
+    ends = Ends(float(np.expm1(low)), float(np.expm1(high)))
     return TypicalChange(float(np.expm1(mean)), ends, error, p_value(mean, error, size - 1))
-
-
-def _limits(pairs: Pairs) -> tuple[float, float]:
-    """Return the range of a difference of shares, which Student's interval may exceed: −1 to 1, or less.
-
-    Where a side is 0, or 1, in every conversation, the other can only be more, or less.
-    """
-    if pairs.form != "ratio" or any((top < 0).any() or (top > of).any() for top, of in (pairs.before.T, pairs.after.T)):
-        return -np.inf, np.inf
-    low, high = -1.0, 1.0
-    for sums, sign in ((pairs.before, -1), (pairs.after, 1)):
-        # Shares that are 0 in every conversation before can only rise: 0 to 1. If they are 0 after, they can only fall.
-        none, whole = not sums[:, 0].any(), bool((sums[:, 0] == sums[:, 1]).all())
-        low = 0.0 if (whole if sign > 0 else none) else low
-        high = 0.0 if (none if sign > 0 else whole) else high
-    return low, high
 
 
 def _figures(form: Form, sums: Floats) -> Floats:
@@ -284,7 +285,8 @@ def judge(
                     below `alpha`. Of a total that the typical conversation was tested for, the interval is that
                     conversation's, and the total has moved in the same direction.
     same            The 90 % interval is within the margin: two one-sided tests at 5 % say so. Not adjusted for other
-                    comparisons: it raises no alarm.
+                    comparisons: it raises no alarm. Where nothing moved, as many conversations as have to be seen that
+                    no more than the margin can move elsewhere: 59 for 5 %.
     cannot tell     Everything else.
     """
     if isinstance(change.value, Missing):
@@ -298,10 +300,14 @@ def judge(
     sign = 1 if better == "higher" else -1
     # From here on more is better, for every figure.
     gain, shown, tested = sign * change.value, _turned(change.shown, sign), _turned(change.tested, sign)
-    no_worse = tested.low >= -allowed
+    rest = 1 - alpha ** (1 / change.units)  # of others so many may move, at 95 %, where none of these did
+    unknown = change.nothing and rest > allowed
+    no_worse = tested.low >= -allowed and not unknown
     # First: what differs for certain, but by less than the margin, is the same and no alarm.
     if no_worse and tested.high <= allowed:
         return Verdict("same", "", True)
+    if unknown:
+        return Verdict("cannot tell", f"nothing moved here; of others up to {100 * rest:.0f} % may")
     if change.typical is not None:
         shown = _turned(change.typical.shown, sign)
     beyond, one_sided = abs(gain) > allowed, shown.low > 0 or shown.high < 0
@@ -384,10 +390,12 @@ def _alike(
     value = float(correlations(np.ones((1, conversations)))[0])
     if np.isnan(value):
         return (equal := Missing("undefined", "one of the two measures is the same for all strategies")), equal
+    if (few := enough(np.column_stack([one.wanted.sum(axis=1), other.wanted.sum(axis=1)]))) is not None:
+        return value, few
     drawn = np.concatenate(list(map(correlations, counts(conversations, SEED, draws, width=alternatives**2))))
     known = drawn[np.isfinite(drawn)]
-    if conversations < 2 or len(known) < (1 - LOST) * len(drawn):
-        return value, Missing("undefined", "one conversation" if conversations == 1 else FEW)
+    if len(known) < (1 - LOST) * len(drawn):
+        return value, Missing("undefined", FEW)
     return value, Ends(*np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist())
 
 

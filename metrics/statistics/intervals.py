@@ -4,17 +4,19 @@ A figure is a statistic of sums over conversations, so a draw is a product of tw
 was drawn, and what each adds to the sums. A conversation is drawn whole, with all of its steps and probes. Several
 that are one independent unit (twins of one generator) are drawn together: their sums are added up first (`by_unit`).
 
-The interval of a figure is the wider one, at either end, of two:
+The interval of a figure is the wider one, at either end, of two, cut to what a resample can reach:
 
 - BCa (Efron, "Better Bootstrap Confidence Intervals", JASA 1987), cut at the levels of Student's t with a spread that
   is larger by √(n/(n−1)) (Hesterberg, "What Teachers Should Know About the Bootstrap", 2015), without which it is too
   short under some 50 conversations;
 - Student's, with the jackknife's error. Of a figure that has a least value and no greatest one (a cost, a ratio), its
-  upper end is taken on the log scale.
+  upper end is at least that of log-normal amounts.
 
 Each alone is too short on some data: the first on sums that a few conversations dominate, the second on skewed ones.
 Both are cut at Student's t with fewer degrees of freedom where few conversations decide the figure, and with it the
-error itself (`_freedom`). docs/decisions/0027-statistics-and-gate.md has the coverage of all.
+error itself (`_freedom`). Shares and counts also have bounds that hold where nothing spreads (`of_share`, `of_events`,
+`of_change`). None is shown where too few units carry the figure (`enough`).
+docs/decisions/0027-statistics-and-gate.md has the coverage of all.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ from ..value import Missing, Value
 LEVEL = 0.95
 FEWEST, HEAVIEST = 8, 1 / 3
 """Independent units from which on an interval is shown, and the most that one of them may weigh (decision 27)."""
+FEWEST_OF_AMOUNTS = 30
+"""The same for a mean or sum of amounts, which weigh what they are: a sample without a heavy one has missed them."""
 
 
 class Ends(NamedTuple):
@@ -58,7 +62,7 @@ def ends_of(figure: Interval | Missing) -> Ends | Missing:
     return low if isinstance(low, Missing) else high if isinstance(high, Missing) else Ends(low, high)
 
 
-def enough(weights: Floats, across: Ends | Missing | None = None) -> Missing | None:
+def enough(weights: Floats, across: Ends | Missing | None = None, fewest: int = FEWEST) -> Missing | None:
     """Return why too few independent units carry a figure for an interval; None where they are enough.
 
     `weights` is what each unit (a row) has of the whole, in one column or several, of which the most lopsided counts.
@@ -67,14 +71,14 @@ def enough(weights: Floats, across: Ends | Missing | None = None) -> Missing | N
     table = np.abs(np.asarray(weights, np.float64)).reshape(len(weights), -1)
     whole = table.sum(axis=0)
     heaviest = float((table / np.where(whole > 0, whole, 1)).max(initial=0.0))
-    if len(table) < FEWEST:
-        number = f"{len(table)} independent conversations are" if len(table) != 1 else "one conversation is"
-        why = f"{number} too few for an interval"
+    if len(table) < fewest:
+        one = len(table) == 1
+        why = "one conversation is too few" if one else f"{len(table)} independent conversations are too few"
     elif heaviest > HEAVIEST + 1e-9:
-        why = f"one conversation is {heaviest:.0%} of the whole: too much for an interval"
+        why = f"one conversation is {100 * heaviest:.0f} % of the whole"
     else:
         return None
-    return Missing("few", why, *([(across.low, across.high)] if isinstance(across, Ends) else []))
+    return Missing("few", why, across) if isinstance(across, Ends) else Missing("few", why)
 
 
 _NORMAL = NormalDist()
@@ -92,17 +96,74 @@ def wilson(hits: int, size: int) -> Ends | Missing:
     return Ends(0.0 if not hits else middle - half, 1.0 if hits == size else middle + half)
 
 
-def of_share(value: float, ends: Ends | Missing, groups: int) -> Ends | Missing:
-    """Return the interval of a share over groups, cut to 0 and 1, which Student's interval may exceed.
+def clopper_pearson(hits: float, size: float, level: float = LEVEL) -> Ends:
+    """Return the exact interval of a share (1934); hits and size need not be whole."""
+    from scipy.special import betaincinv
 
-    A share of 0 or 1 is the same in every group, so resampling groups cannot tell how far it may be off: then Wilson's
-    interval for as many trials as there are groups is used.
+    tail, miss = (1 - level) / 2, size - hits
+    low = float(betaincinv(hits, miss + 1, tail)) if hits > 0 else 0.0
+    return Ends(low, float(betaincinv(hits + 1, miss, 1 - tail)) if miss > 1e-9 * size else 1.0)
+
+
+def of_share(parts: Floats, weights: Floats, level: float = LEVEL) -> Ends:
+    """Return the interval of Σ parts / Σ weights, a share, over units: Clopper and Pearson's of its effective size.
+
+    That is the number of independent trials with the same spread (Korn and Graubard, "Confidence Intervals for
+    Proportions with Small Expected Number of Positive Counts", 1998). Where nothing spreads, as at 0 and 1, each unit
+    is one trial, of units that differ in weight fewer (Kish): 0 of 8 may be up to 31 % (one-sided, at 95 %).
     """
-    if isinstance(ends, Missing):
-        return ends
-    if value in (0.0, 1.0):
-        return wilson(groups if value else 0, groups)
-    return Ends(max(ends.low, 0.0), min(ends.high, 1.0))
+    whole = float(weights.sum())
+    share = min(max(float(parts.sum()) / whole, 0.0), 1.0)
+    spread = float(((parts - share * weights) ** 2).sum()) / whole**2
+    if spread > 1e-18:
+        size = share * (1 - share) / spread
+    elif 0 < share < 1:  # all units alike, of questions that are not
+        return Ends(share, share)
+    else:
+        size = whole**2 / float((weights**2).sum())
+    return clopper_pearson(share * size, size, level)
+
+
+def of_events(counts: Floats, level: float = LEVEL) -> Ends:
+    """Return the interval of a sum of events over units: the gamma interval of Fay and Feuer (1997).
+
+    Poisson's where no unit has more than one. Events of one unit come together, so `counts` says how large they may be.
+    """
+    from scipy.special import gammaincinv
+
+    total, spread, largest = float(counts.sum()), float((counts**2).sum()), max(float(counts.max(initial=0)), 1.0)
+
+    def end(mean: float, variance: float, tail: float) -> float:
+        return variance / mean * float(gammaincinv(mean**2 / variance, tail)) if mean else 0.0
+
+    tail = (1 - level) / 2
+    return Ends(end(total, spread, tail), end(total + largest, spread + largest**2, 1 - tail))
+
+
+def of_change(value: float, moved: Floats, weights: Floats | None, level: float = LEVEL, largest: float = 0.0) -> Ends:
+    """Return the interval of a difference of shares, or without weights of counts, from what each unit moved.
+
+    `largest` is how much of a share an unseen unit may move at least; 0 = as much as one that was seen, or all.
+
+    What rose and what fell have an interval each, whose distances are joined (MOVER: Newcombe, "Improved Confidence
+    Intervals for the Difference Between Binomial Proportions Based on Paired Data", 1998; Zou and Donner, 2008).
+    """
+    sides, size = [], max(largest, float(np.abs(moved).max(initial=0))) or 1.0
+    for part in (np.maximum(moved, 0), np.maximum(-moved, 0)):
+        if weights is None:
+            ends, middle = of_events(part, level), float(part.sum())
+        else:
+            part = part * weights
+            ends = Ends(*(size * end for end in of_share(part / size, weights, level)))
+            middle = float(part.sum() / weights.sum())
+        sides.append((middle - ends.low, ends.high - middle))
+    (rose_less, rose_more), (fell_less, fell_more) = sides
+    return Ends(value - math.hypot(rose_less, fell_more), value + math.hypot(rose_more, fell_less))
+
+
+def widest(*intervals: Ends) -> Ends:
+    """Return the union of intervals."""
+    return Ends(min(ends.low for ends in intervals), max(ends.high for ends in intervals))
 
 
 ALPHA = 0.05
@@ -182,19 +243,40 @@ class Resampled(NamedTuple):
     """Number of conversations, or units."""
     freedom: float
     """Degrees of freedom of the error."""
+    alone: Floats = np.zeros(0)
+    """The figure of a resample that draws one unit alone, for each; NaN where that has none."""
 
-    def interval(self, level: float = LEVEL, least: float = -math.inf) -> Ends:
-        """Return the wider one of the BCa interval and Student's. `least`: what the figure cannot be below."""
+    def interval(self, level: float = LEVEL, least: float = -math.inf, weights: Floats | None = None) -> Ends:
+        """Return the wider one of the BCa interval and Student's, within what a resample can reach.
+
+        `least` is what the figure cannot be below, and `weights` what each unit has of the whole: with both, it is a
+        weighted mean of amounts.
+        """
         reach = quantile((1 + level) / 2, self.freedom)
         plain = self.bca(reach * (self.size / (self.size - 1)) ** 0.5)
-        low, high = min(plain.low, self.value - reach * self.error), max(plain.high, self.value + reach * self.error)
-        room = self.value - least
-        if 0 < room < math.inf:
-            # With the freedom of n − 1, and on along the tangent: else a few conversations reach beyond all proportion.
-            relative = quantile((1 + level) / 2, self.size - 1) * self.error / room
-            # e to the power of x up to x = 1, and from there the line e·x, which touches it in 1.
-            high = max(high, least + room * (math.exp(relative) if relative < 1 else math.e * relative))
-        return Ends(max(low, least), high)
+        ends = widest(plain, Ends(self.value - reach * self.error, self.value + reach * self.error))
+        if least > -math.inf and weights is not None:
+            ends = ends._replace(high=max(ends.high, self._log_normal(level, least, weights)))
+        reached = np.concatenate([self.drawn[[0, -1]], self.alone[~np.isnan(self.alone)], [self.value]])
+        return Ends(max(ends.low, float(reached.min())), min(ends.high, float(reached.max())))
+
+    def _log_normal(self, level: float, least: float, weights: Floats) -> float:
+        """Return the upper end of the mean if the amounts of units were log-normal above their median.
+
+        By Cox's method (Land, 1972) of that half alone: small amounts, which decide nothing, would make it too wide.
+        """
+        amounts, part = self.alone - least, weights / weights.sum()
+        amounts, part = amounts[part > 0], part[part > 0]
+        order = np.argsort(amounts)
+        middle = float(amounts[order][np.searchsorted(part[order].cumsum(), 0.5)])
+        if not middle > 0 or not np.isfinite(amounts).all():
+            return -math.inf
+        effective = 1 / float((part**2).sum())  # units of one weight (Kish)
+        above = np.log(np.maximum(amounts, middle) / middle)
+        spread = 2 * float((part * above**2).sum()) * effective / (effective - 1)
+        error = (spread / effective + spread**2 / (2 * (effective - 1))) ** 0.5
+        reach = quantile((1 + level) / 2, self.size - 1) * error
+        return least + middle * math.exp(min(spread / 2 + reach, 700.0))
 
     def bca(self, normal: float) -> Ends:
         """Return the draws at the levels to which BCa moves −normal and +normal."""
@@ -217,7 +299,8 @@ def resampled(sums: Floats, statistic: Statistic, draws: int = DRAWS) -> Resampl
     without_one = statistic((sums.sum(axis=0) - sums) * size / (size - 1))  # as many conversations as there are
     if not np.isfinite(without_one).all():
         return Missing("undefined", FEW)
-    return of_draws(value, drawn_values, without_one)
+    found = of_draws(value, drawn_values, without_one)
+    return found if isinstance(found, Missing) else found._replace(alone=statistic(sums * size))
 
 
 def of_draws(value: float, draws: Floats, without_one: Floats) -> Resampled | Missing:
@@ -297,21 +380,41 @@ def mean_of(sums: Floats) -> Floats:
     return means
 
 
-def over_units(table: Floats, statistic: Statistic, least: float = -math.inf, most: float = math.inf) -> Interval:
+def over_units(
+    table: Floats,
+    statistic: Statistic,
+    least: float = -math.inf,
+    most: float = math.inf,
+    weights: Floats | None = None,
+    draws: int = DRAWS,
+) -> Interval:
     """Return a statistic of column sums with its interval over units (rows), cut off at what is possible.
 
-    A share of 0 or 1 is so in every unit: its interval is Wilson's for as many trials (`of_share`).
+    From 0 to 1 it is a share, and from −1 to 1 a difference of shares, whose intervals hold at 0 and 1. `weights` is
+    what each unit has of the whole, in one column or several; None = the second column, the lower sum of a mean.
     """
-    value = float(statistic(table.sum(axis=0)))
-    # Student's interval, the wider one of few units, may reach past what is possible.
-    resamples = resampled(table, statistic)
+    value, alone = float(statistic(table.sum(axis=0))), statistic(table)
+    of, fewest = table[:, 1] if weights is None else weights, FEWEST
+    if most == math.inf and weights is None and (of == of[0]).all():  # one amount of each unit, which is its weight
+        of, fewest = table[:, 0], FEWEST_OF_AMOUNTS
+    few = enough(of, range_of(alone), fewest)
+    resamples = resampled(table, statistic, draws) if few is None else few
     if isinstance(resamples, Missing):
         return Interval(value, resamples, resamples)
-    ends = resamples.interval(least=least if most == math.inf else -math.inf)
+    of = of.reshape(len(table), -1).sum(axis=1) if fewest == FEWEST else np.ones(len(table))
+    ends = resamples.interval(LEVEL, least if most == math.inf else -math.inf, of)
+    figures = np.nan_to_num(alone)
     if (least, most) == (0.0, 1.0):
-        share = of_share(value, ends, len(table))
-        return Interval(value, *(share if isinstance(share, Ends) else (share, share)))
+        ends = widest(ends, of_share(figures * of, of))
+    elif (least, most) == (-1.0, 1.0):
+        ends = widest(ends, of_change(value, figures, of))
     return Interval(value, max(least, ends.low), min(most, ends.high))
+
+
+def range_of(figures: Floats) -> Ends | Missing:
+    """Return the least and the greatest of the figures of units that have one."""
+    known = figures[np.isfinite(figures)]
+    return Ends(float(known.min()), float(known.max())) if len(known) else Missing("undefined", FEW)
 
 
 def interval(
@@ -329,7 +432,7 @@ def interval(
 
 
 def share_interval(values: Sequence[float], groups: Sequence[Hashable]) -> Interval | Missing:
-    """Return the mean of some shares, with its interval over their groups cut to 0 and 1 (`of_share`)."""
+    """Return the mean of some shares, with its interval over their groups (`of_share`)."""
     return interval(values, groups, 0.0, 1.0)
 
 

@@ -71,8 +71,8 @@ def test_a_model_stands_beside_the_reader(tmp_path: Path) -> None:
     table = section.parts[titles.index("Correct, by answer model / grader")]
     pairs = [f"{who} / {RulesGrader().name}" for who in ("openai/parrot", "offline")]
     assert table.heads == ("strategy", pairs[0], "95 %", pairs[1], "95 %")
-    assert [note.partition(": ")[0] for note in table.notes] == pairs
-    assert all("agrees with people" in note for note in table.notes)
+    assert [note.partition(": ")[0] for note in table.notes[:2]] == pairs
+    assert all("agrees with people" in note for note in table.notes[:2])
     names = measured(found).metrics
     assert {"answer_quality", f"answer_quality(openai/parrot, {RulesGrader().name})"} <= names.keys()
 

@@ -62,7 +62,7 @@ def test_figures_by_hand(tmp_path: Path) -> None:
     assert list(found.retrieval) == ["retrieval(recent=1)"]
     assert found.retrieval["retrieval(recent=1)"]["all"]["recall@10"] > 0  # type: ignore[operator]
     assert isinstance(found.retrieval["retrieval(recent=1)"]["unanswerable"]["MRR"], Missing)
-    assert found.context_recall_interval["window(messages=2)"].low == Missing("undefined", "one conversation")  # type: ignore[union-attr]
+    assert found.context_recall_interval["window(messages=2)"].low.why == "few"  # type: ignore[union-attr]
 
 
 def test_what_is_so_by_construction_has_no_interval(tmp_path: Path) -> None:
@@ -75,9 +75,11 @@ def test_what_is_so_by_construction_has_no_interval(tmp_path: Path) -> None:
         assert summary.probes.context_recall_interval[name] == Interval(1.0, BY_CONSTRUCTION, BY_CONSTRUCTION)
     window = summary.probes.context_recall_interval["window(messages=2)"]
     assert isinstance(window, Interval)
-    assert not isinstance(window.low, Missing)
+    assert isinstance(window.low, Missing)
     shown = plain(list(probe_tables(summary.probes)))
     assert "Fixed: it is so by construction" in shown
+    assert "[0.0 to 50.0 %]" in shown
+    assert "[ ] is the range over conversations, no interval: 3 independent conversations are too few" in shown
     assert "85.7 to 100" not in shown
     measured = {**summary.strategies, "evidence_only": {}}
     for name, values in measured.items():

@@ -82,8 +82,9 @@ def test_nothing_is_worth_it() -> None:
 
 def test_differences_are_in_pairs() -> None:
     """Half the cost in every conversation is −50 % exactly, and no cost falls by more than all of it."""
-    whole = Tried("none", ["a", "b", "c"], [2.0, 4.0, 60.0], {"grounding": [(1, 1), (2, 2), (9, 9)]}, 0, 3)
-    half = Tried("x", ["a", "b", "c"], [1.0, 2.0, 30.0], {"grounding": [(1, 1), (1, 2), (9, 9)]}, 0, 3)
+    names, kept = [*"abcdefghi"], [(1, 1), (2, 2), (9, 9)] * 3
+    whole = Tried("none", names, [2.0, 4.0, 60.0] * 3, {"grounding": kept}, 0, 9)
+    half = Tried("x", names, [1.0, 2.0, 30.0] * 3, {"grounding": [(1, 1), (1, 2), (9, 9)] * 3}, 0, 9)
     found = against(half, whole, "grounding", {})
     assert found is not None
     assert found.cost.value == -0.5

@@ -209,6 +209,15 @@ def test_what_to_use() -> None:
     assert exact["choices"] == {"0": "none", "1": "good", "5": "good", "10": "good"}
 
 
+def test_a_loss_that_cannot_be_ruled_out_is_told() -> None:
+    """Eight conversations with a question each, of which none changed: 5 points more or less cannot be told."""
+    costs = {"none": [2.0] * 8, "short": [1.0] * 8}
+    found = by_hand(costs, {"none": [1.0, 0.0] * 4, "short": [1.0, 0.0] * 4}, wanted=1)
+    assert (found.shipped, found.is_sure) == ("short", False)
+    assert headline(found).startswith("Try short: ")
+    assert told(answer(found))["elsewhere"].endswith("; more than 5 points may be lost")
+
+
 def test_the_choice_for_each_loss() -> None:
     """The reader's loss is a row of its own, and the headline is that row."""
     for lose, name in ((0.5, "none"), (2.5, "good"), (45, "cheap")):

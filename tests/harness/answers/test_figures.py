@@ -75,9 +75,11 @@ def test_no_gain_is_shown_where_the_bounds_differ_by_noise() -> None:
 
 
 def test_the_interval_of_a_share_is_of_shares() -> None:
-    """One right of six, in one of two conversations: no interval of that begins below 0 or ends above 1."""
-    found = made([*cell("window", "++++ +-"), *BOUNDS])
-    for name in ("last_turn", "window"):
+    """In eight conversations: no interval of that begins below 0 or ends above 1. In two there is none."""
+    few = of(made([*cell("window", "++++ +-"), *BOUNDS]), "window").correct_interval
+    assert few == Missing("few", "2 independent conversations are too few", (0.5, 1.0))
+    found = made([*cell("window", "++++ +- " * 4), *MANY_BOUNDS])
+    for name in ("last_turn", "window", "evidence_only"):
         about = of(found, name).correct_interval
         assert not isinstance(about, Missing)
         assert 0 <= about.low <= about.high <= 1

@@ -33,7 +33,7 @@ def deciding(finding: Finding) -> list[str]:
 
 def plain(size: int, text: str = "?") -> list[Conversation]:
     """Conversations of one message, each a little different."""
-    return [Conversation(str(at), (Message("m", "user", text + "!" * (at % 2)),)) for at in range(size)]
+    return [Conversation(str(at), (Message("m", "user", text + " ok" * (at % 2)),)) for at in range(size)]
 
 
 def test_the_composition_is_chosen_by_the_other_conversations() -> None:
@@ -68,7 +68,12 @@ def calls(cached: float, fresh: float, unit: str = "") -> Conversation:
     for at, (read, seconds) in enumerate(((900, cached), (0, fresh))):
         call = Call("m", started=100.0 * at, usage=Usage(input=1000, output=10, cache_read=read))
         said += [
-            Message(f"u{at}", "user", "The committee has read the report on the harbour.", time=100.0 * at - 1),
+            Message(
+                f"u{at}",
+                "user",
+                "The committee has read it." + " Well." * (round(100 * cached) % 3),
+                time=100.0 * at - 1,
+            ),
             Message(f"a{at}", "assistant", "It has.", time=100.0 * at + seconds, call=call),
         ]
     return Conversation(f"c{cached}{fresh}", tuple(said), meta={"unit": unit} if unit else {})

@@ -20,7 +20,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two runs of the same recordings, the second with a smaller window under another name, and a baseline of the
     first."""
     made = tmp_path_factory.mktemp("gate")
-    path = recording(made, conversations=6, turns=6)
+    path = recording(made, conversations=8, turns=6)
     ctxbench("run", path, *STRATEGIES, "-o", "one", cwd=made)
     ctxbench("run", path, *STRATEGIES, "-o", "two", cwd=made)
     ctxbench("run", path, "-s", "none", "-s", "window(max_tokens=300)", "-o", "other", cwd=made)
@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_same_twice(folder: Path) -> None:
     """Two runs of the same plan are the same in everything, and the gate passes; its files say so too."""
     done = ctxbench("compare", "one", "two", cwd=folder)
-    assert "two against one, in 6 pairs of conversations" in done.stdout
+    assert "two against one, in 8 pairs of conversations" in done.stdout
     assert "Nothing moved beyond its threshold." in done.stdout
     assert "worse" not in done.stdout
     done = ctxbench("gate", "two", "--baseline", "one.json", "--junit", "same.xml", "--markdown", "same.md", cwd=folder)
@@ -59,7 +59,7 @@ def test_a_regression(folder: Path) -> None:
     done = ctxbench(*words, cwd=folder, code=1)
     assert "The gate FAILS" in done.stdout
     assert "The gate FAILS: window(max_tokens=400) got worse in tokens sent" in done.stdout
-    assert re.search(r"tokens sent +window\(max_tokens=400\) .*\+5.0 %.* in 6 of 6", done.stdout)
+    assert re.search(r"tokens sent +window\(max_tokens=400\) .*\+5.0 %.* in 8 of 8", done.stdout)
     assert "report.html#conversation=c" in done.stdout
     assert f"ctxbench gate one --update --baseline {words[3]}" in done.stdout
     assert 'a policy with [metrics."tokens_sent"] each = ' in done.stdout
@@ -67,7 +67,7 @@ def test_a_regression(folder: Path) -> None:
     assert text.startswith("## The gate FAILS")
     assert "| window(max\\_tokens=400)" in text or "| window(max_tokens=400) |" in text
     (failure,) = ElementTree.parse(folder / "fail.xml").getroot().findall(".//failure")
-    assert "worse: +5.0 % (in 6 of 6)" in str(failure.get("message"))
+    assert "worse: +5.0 % (in 8 of 8)" in str(failure.get("message"))
     found = json.loads(ctxbench(*words[:4], "--json", cwd=folder, code=1).stdout)
     assert found["result"] == "fails"
     assert found["failing"] == [{"strategy": "window(max_tokens=400)", "metric": "tokens_sent"}]
@@ -82,7 +82,7 @@ def test_other_strategies(folder: Path) -> None:
     assert "Lost: 1 strategy (window(max_tokens=400)): not in other." in done.stdout
     assert "New: 1 strategy (window(max_tokens=300)): not in one.json." in done.stdout
     done = ctxbench("compare", "other", cwd=folder)
-    assert "Strategies of other, in 6 conversations" in done.stdout
+    assert "Strategies of other, in 8 conversations" in done.stdout
     assert re.search(r"tokens sent +window\(max_tokens=300\) .* better", done.stdout)
     assert len(done.stdout.splitlines()) <= 60
     assert max(map(len, done.stdout.splitlines())) <= 120

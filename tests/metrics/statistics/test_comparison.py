@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ctxbench.metrics.statistics.comparison import Margin, Pairs, Verdict, difference, judge
-from ctxbench.metrics.statistics.intervals import Ends
+from ctxbench.metrics.statistics.intervals import BY_CONSTRUCTION
 from ctxbench.metrics.value import Missing
 
 
@@ -30,6 +30,31 @@ def test_by_hand() -> None:
     assert Pairs("ratio", before, after).contributions() == pytest.approx([9 / 14 - 8 / 12, 1 / 14 - 1 / 12])
 
 
+lopsided = st.sampled_from([1.0, 1.5, 2, 7, 1e3, 1e6])
+
+
+@given(st.lists(st.tuples(lopsided, lopsided, lopsided, lopsided), min_size=8, max_size=14), st.booleans())
+def test_no_difference_leaves_what_a_resample_can_reach(rows: list[tuple[float, ...]], relative: bool) -> None:
+    """A relative change of a total lies within those of its conversations, and that of a cost per call, before or
+    after, within what they cost; the typical change lies within those too."""
+    table = np.array(rows)
+    found = difference(Pairs("total", table[:, :2], table[:, 2:]), relative=True, draws=100)
+    ratios = table[:, 2] / table[:, 0] - 1
+    assert found.across == pytest.approx((ratios.min(), ratios.max()))
+    assert isinstance(found.shown, Missing) == (table[:, 0].max() > table[:, 0].sum() / 3 + 1e-6)
+    ends = [] if isinstance(found.shown, Missing) else [found.shown]
+    ends += [found.typical.shown] if found.typical else []
+    for low, high in ends:
+        assert ratios.min() - 1e-9 <= low <= high <= ratios.max() * (1 + 1e-9) + 1e-9
+    found = difference(Pairs("ratio", table[:, :2], table[:, 2:] + [1e6, 0]), relative, draws=100)
+    if not isinstance(found.shown, Missing):
+        before, after = table[:, 0] / table[:, 1], (table[:, 2] + 1e6) / table[:, 3]
+        least, most = after.min() - before.max(), after.max() - before.min()
+        if relative:
+            least, most = after.min() / before.max() - 1, after.max() / before.min() - 1
+        assert least - 1e-9 * most <= found.shown.low <= found.shown.high <= most * (1 + 1e-9)
+
+
 sums = st.tuples(*[st.integers(0, 50)] * 2).map(lambda each: (each[0] if each[1] else 0, each[1]))
 """Nothing is got where nothing is wanted: as of any figure."""
 pairs = st.lists(st.tuples(sums, sums).map(lambda each: (*each[0], *each[1])), min_size=1, max_size=12)
@@ -38,7 +63,8 @@ pairs = st.lists(st.tuples(sums, sums).map(lambda each: (*each[0], *each[1])), m
 @given(pairs, st.sampled_from(["total", "ratio", "saving"]))
 def test_laws(rows: list[tuple[int, int, int, int]], form: str) -> None:
     """Contributions add up to the difference; a sample against itself has none; the other way round has the other sign;
-    the interval holds the difference."""
+    the interval holds the difference and stays within what a resample can reach, or of shares and events what can be;
+    below eight units, or where one weighs more than a third, there is none."""
     table = np.array(rows, float)
     made = Pairs(form, table[:, :2], table[:, 2:])  # type: ignore[arg-type]
     found = difference(made, draws=200)
@@ -49,9 +75,15 @@ def test_laws(rows: list[tuple[int, int, int, int]], form: str) -> None:
         assert back.value == pytest.approx(-found.value, abs=1e-12)
     if not isinstance(found.shown, Missing):
         assert found.shown.low - 1e-9 <= found.value <= found.shown.high + 1e-9
-    if not isinstance(same.shown, Missing):
-        assert same.shown == (0, 0)
-        assert judge(same, Margin(0), "lower").word == "same"
+        assert found.units >= 8
+    if form != "total" and not isinstance(found.shown, Missing):
+        if (table[:, ::2] <= table[:, 1::2]).all():
+            assert -1 <= found.shown.low <= found.shown.high <= 1
+        wanted = table[:, 1::2] / table[:, 1::2].sum(axis=0)
+        assert wanted.max() <= 1 / 3 + 1e-6
+    if not isinstance(same.value, Missing):
+        assert same.nothing
+        assert judge(same, Margin(0), "lower").word == "cannot tell"
 
 
 def test_the_p_value_is_that_of_the_paired_test() -> None:
@@ -59,7 +91,7 @@ def test_the_p_value_is_that_of_the_paired_test() -> None:
     random = np.random.default_rng(8)
     before = random.normal(5, 2, 20)
     after = before + random.normal(0.3, 0.6, 20)
-    assert difference(totals(before, after)).p == pytest.approx(stats.ttest_rel(after, before).pvalue)
+    assert difference(totals(before, after), relative=False).p == pytest.approx(stats.ttest_rel(after, before).pvalue)
 
 
 def test_twins_are_one_unit() -> None:
@@ -74,12 +106,13 @@ def test_twins_are_one_unit() -> None:
         assert twins.shown == pytest.approx(alone.shown)
         assert (twins.error, twins.p) == pytest.approx((alone.error, alone.p))
     single = difference(Pairs("ratio", before, after, units=["one"] * 10))
-    assert single.shown == Missing("undefined", "one conversation")
+    assert isinstance(single.shown, Missing)
+    assert single.shown.why == "few"
 
 
 def test_a_uniform_change_is_certain() -> None:
     """Two per cent more everywhere, in conversations of any size: no spread in what is relative."""
-    before = np.array([10.0, 2000, 37, 500])
+    before = np.array([10.0, 2000, 37, 500, 800, 1500, 1300, 60])
     found = difference(totals(before, before * 1.02), relative=True)
     assert found.value == pytest.approx(0.02)
     assert found.shown == pytest.approx((0.02, 0.02))
@@ -92,23 +125,35 @@ def test_one_conversation_cannot_tell() -> None:
     """Nothing is known of others, whether it moved or not."""
     for after in (5.0, 9.0):
         verdict = judge(difference(totals([5.0], [after])), Margin(0), "lower")
-        assert verdict == Verdict("cannot tell", "one conversation")
+        assert verdict == Verdict("cannot tell", "one conversation is too few")
 
 
-def test_all_zero_differences_are_the_same() -> None:
-    """[0, 0], whatever the margin."""
-    found = difference(totals([3.0, 0, 7], [3.0, 0, 7]))
-    assert found.shown == Ends(0, 0)
-    assert found.nothing
-    assert found.p == 1
-    assert judge(found, Margin(0), "lower") == Verdict("same", "", True)
+def test_nothing_moved() -> None:
+    """0 of 8 right answers changed: up to 31 points may be lost (one-sided, at 95 %), so it takes 59 conversations to
+    call them the same within 5; of events up to 3.7 more are possible, and of costs as many conversations have to be
+    seen; what can be no other way is the same at once."""
+    for size, word in ((2, "cannot tell"), (8, "cannot tell"), (58, "cannot tell"), (59, "same")):
+        one = np.ones((size, 2))
+        shares, costs = difference(Pairs("ratio", one, one)), difference(Pairs("total", one, one), relative=True)
+        assert shares.nothing
+        assert judge(shares, Margin(0.05), "higher").word == word
+        assert judge(costs, Margin(0.05, relative=True), "lower").word == word
+    eight = difference(Pairs("ratio", np.ones((8, 2)), np.ones((8, 2))))
+    assert eight.tested == pytest.approx((-0.3123, 0), abs=1e-4)
+    assert judge(eight, Margin(0.05), "higher").why == "nothing moved here; of others up to 31 % may"
+    events = difference(totals([3.0] * 8, [3.0] * 8))
+    assert events.shown == pytest.approx((-3.689, 3.689), abs=1e-3)
+    assert judge(events, Margin(0), "lower").word == "cannot tell"
+    assert difference(totals([0.0] * 8, [0.0] * 8)).shown == pytest.approx((0, 3.689), abs=1e-3)
+    fixed = eight._replace(shown=BY_CONSTRUCTION, tested=BY_CONSTRUCTION)
+    assert judge(fixed, Margin(0.05), "higher") == Verdict("same", "by construction", True)
 
 
 def test_what_was_nothing_has_no_relative_difference() -> None:
     """From 0 it is the plain one, and any is beyond a relative margin."""
-    found = difference(totals([0.0] * 6, [3.0] * 6), relative=True)
+    found = difference(totals([0.0] * 30, [3.0] * 30), relative=True)
     assert not found.relative
-    assert found.value == 18
+    assert found.value == 90
     assert judge(found, Margin(0.5, relative=True), "lower").word == "worse"
 
 
@@ -141,13 +186,13 @@ def test_no_pairs() -> None:
 )
 def test_words(moved: np.ndarray, word: str, why: str) -> None:
     """Over 20 conversations, where two more in each are as good as none."""
-    verdict = judge(difference(totals(np.zeros(20), moved)), Margin(40), "lower")
+    verdict = judge(difference(totals(np.full(20, 100.0), 100 + moved)), Margin(40), "lower")
     assert (verdict.word, verdict.why) == (word, why)
 
 
 def test_among_many_comparisons() -> None:
     """What would be worse alone is not certain among others."""
-    found = difference(totals(np.zeros(20), np.linspace(-1, 3.5, 20)))
+    found = difference(totals(np.full(20, 9.0), np.linspace(8, 12.5, 20)))
     assert judge(found, Margin(0), "lower").word == "worse"
     verdict = judge(found, Margin(0), "lower", p=0.2)
     assert verdict.word == "cannot tell"
@@ -156,42 +201,39 @@ def test_among_many_comparisons() -> None:
 
 def test_no_worse() -> None:
     """Better at best, the same at worst: not the word same, but not worse than the margin allows."""
-    verdict = judge(difference(totals(np.zeros(20), np.linspace(-6, 4, 20))), Margin(20), "lower")
+    verdict = judge(difference(totals(np.full(20, 9.0), np.linspace(3, 13, 20))), Margin(20), "lower")
     assert (verdict.word, verdict.no_worse) == ("cannot tell", True)
 
 
 def test_what_few_conversations_have() -> None:
-    """One of twenty pays for everything, and pays a third more: of most draws there is no relative difference, so it is
-    taken by what it was in all; nobody can tell it from chance."""
+    """One of twenty pays for everything, and pays a third more: nothing can be said of others."""
     before = np.zeros(20)
     before[3] = 900
     found = difference(totals(before, before * 4 / 3), relative=True)
     assert found.value == pytest.approx(1 / 3)
-    assert not isinstance(found.shown, Missing)
-    assert found.shown.low <= 0 < 1 / 3 < found.shown.high
-    assert judge(found, Margin(0.01, relative=True), "lower").word == "cannot tell"
+    assert found.across == pytest.approx((1 / 3, 1 / 3))
+    assert judge(found, Margin(0.01, relative=True), "lower").why == "one conversation is 100 % of the whole"
 
 
 def test_a_difference_of_shares_is_one_that_can_be() -> None:
-    """Within −1 and 1; and where all is kept before, nothing can get better."""
-    some = np.array([[1.0, 1], [0, 1], [1, 1]])
-    found = difference(Pairs("ratio", some, np.array([[0.0, 1], [0, 1], [0, 1]])))
-    assert not isinstance(found.shown, Missing)
-    assert found.shown.low >= -1
-    assert found.shown.high <= 0  # 0 everywhere afterwards: it can only be less
-    whole = difference(Pairs("ratio", np.ones((3, 2)), some))
-    assert not isinstance(whole.shown, Missing)
-    assert -1 <= whole.shown.low <= whole.shown.high <= 0
-    saving = difference(Pairs("saving", some, np.array([[4.0, 1], [3, 1], [5, 1]])))
+    """Within −1 and 1, also where no draw differs; a saving is no share, and can fall below −1."""
+    some = np.repeat([[1.0, 1], [0, 1]], [6, 3], axis=0)
+    for before, after in ((some, some * [0, 1]), (np.ones((9, 2)), np.ones((9, 2)) * [0, 1])):
+        found = difference(Pairs("ratio", before, after))
+        assert not isinstance(found.shown, Missing)
+        assert -1 <= found.shown.low < found.value + 1e-9 < found.shown.high < 0
+    still = difference(Pairs("ratio", np.ones((9, 2)), np.ones((9, 2))))
+    assert still.shown == pytest.approx((-(1 - 0.025 ** (1 / 9)), 0))
+    saving = difference(Pairs("saving", some, some + [[3, 0]]))
     assert not isinstance(saving.shown, Missing)
-    assert saving.shown.low < -1  # a saving is no share: it can fall below −1
+    assert saving.shown.low < -1
 
 
 def test_a_total_is_judged_by_the_typical_conversation() -> None:
-    """Nine of ten conversations grow by 5 %, give or take; the tenth is a hundred times as long and did not move: its
-    weight hides the growth from the total, not from the typical conversation."""
-    before = np.column_stack([[100.0] * 9 + [10_000.0], np.zeros(10)])
-    grew = np.array([1.04, 1.05, 1.06, 1.05, 1.04, 1.06, 1.05, 1.05, 1.05, 1.0])
+    """Nine of twelve conversations grow by 5 %, give or take; the others are a hundred times as long and hardly moved:
+    their weight hides the growth from the total, not from the typical conversation."""
+    before = np.column_stack([[100.0] * 9 + [10_000.0] * 3, np.zeros(12)])
+    grew = np.array([1.04, 1.05, 1.06, 1.05, 1.04, 1.06, 1.05, 1.05, 1.05, 1.001, 1.001, 1.001])
     after = before * grew[:, None]
     change = difference(Pairs("total", before, after), relative=True)
     assert change.typical is not None
@@ -204,8 +246,8 @@ def test_a_total_is_judged_by_the_typical_conversation() -> None:
 
 def test_a_total_that_moved_the_other_way_than_its_conversations() -> None:
     """Nothing can be told: most conversations shrank by 10 %, and the longest grew so much that the total did."""
-    before = np.column_stack([[100.0] * 9 + [10_000.0], np.zeros(10)])
-    after = before * np.array([*np.linspace(0.89, 0.91, 9), 1.05])[:, None]
+    before = np.column_stack([[100.0] * 9 + [10_000.0] * 3, np.zeros(12)])
+    after = before * np.array([*np.linspace(0.89, 0.91, 9), 1.05, 1.05, 1.05])[:, None]
     verdict = judge(difference(Pairs("total", before, after), relative=True), Margin(0.01, relative=True), "lower")
     assert verdict.word == "cannot tell"
     assert "the other" in verdict.why
@@ -213,5 +255,5 @@ def test_a_total_that_moved_the_other_way_than_its_conversations() -> None:
 
 def test_a_total_of_nothing_has_no_typical_change() -> None:
     """Where a conversation has 0 there is no ratio, and the total itself is tested."""
-    before = np.column_stack([[0.0, 5, 6, 7], np.zeros(4)])
+    before = np.column_stack([[0.0, 5, 6, 7] * 2, np.zeros(8)])
     assert difference(Pairs("total", before, before + 1), relative=True).typical is None
