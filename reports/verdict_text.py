@@ -113,8 +113,9 @@ def _answer(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
         yield "doubtful", f"{other}: {_doubt(verdict, other)}"
     if name is not None:
         before, after = (percent(verdict.points[of].quality) for of in (verdict.base, name))
-        gain = f"instead of {before}: {_signed(_gain(verdict, name))} points" if before != after else "as before"
-        yield "quality", f"{verdict.quality.name} {after} {gain}"
+        whole = "the whole history" if verdict.base == WHOLE else verdict.base
+        gain = f" instead of {before}: {_signed(_gain(verdict, name))} points" if before != after else f", as {whole}"
+        yield "quality", f"{verdict.quality.name} {after}{gain}"
     unit, share = verdict.heaviest
     if share > HEAVIEST:
         is_told = name is None or verdict.units < 2 or (name in doubtful and verdict.doubts[name].unit == unit)
