@@ -69,8 +69,9 @@ def answer(verdict: RunVerdict, more: str = "") -> Table:
     more = more or f"ctxbench report {shlex.quote(verdict.results.run.name)} --all"
     lines = _answer(verdict) if verdict.is_comparable else [("why", _why_no_verdict(verdict))]
     text = recorded_with(verdict)
-    if guess(verdict):
-        text = f"{text or 'without the name of a model'}; to bill under another: -m MODEL"
+    if guessed := guess(verdict):  # the headline says it, where there is one
+        text = "; ".join([text or "without the name of a model", *[guessed] * (not verdict.is_comparable)])
+        text += "; to bill under another: -m MODEL"
     recorded = [("recorded", text)] if text else []
     last = ("next", f"everything else: {more}")
     return Table(headline(verdict), ("", ""), (*lines, *_measured_by(verdict), *recorded, last), prose=True)
