@@ -18,16 +18,17 @@ from ctxbench.harness.folder.run import KEYS, Run
 from ctxbench.metrics.aftermath import Aftermath
 from ctxbench.metrics.figures import units_of
 from ctxbench.metrics.language import sentences
+from ctxbench.metrics.statistics.comparison import Difference
 from ctxbench.metrics.statistics.intervals import FEWEST, by_unit, enough
 from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.metrics.value import grouped
+from ctxbench.metrics.value import Missing, grouped
 from ctxbench.scenarios.model import RECORDED
 
 from .render import Table, about, count, dollars, percent
 from .results import Results, RunSummary
 from .verdict import WHOLE, RunVerdict, verdict
 from .verdict import as_json as verdict_json
-from .verdict_text import changed, how_sure, points_of, recorded_with, too_few
+from .verdict_text import how_sure, points_of, recorded_with, too_few
 
 
 @dataclass(frozen=True)
@@ -141,13 +142,13 @@ class Audit:
         after = {name: self.after[name] for name in first.index}
         calls = [msgspec.json.decode(event) for event in events.event[events.kind == "called"]]
         texts: dict[str, list[str]] = {name: [] for name in first.index}
-        summarised = actions[actions.kind == "summarised"]
-        for name, event in zip(summarised.conversation, summarised.event, strict=True):
+        summaries = actions[actions.kind == "summarised"]
+        for name, event in zip(summaries.conversation, summaries.event, strict=True):
             texts[name].append(msgspec.json.decode(event)["summary"])
         billed, spared = results.billed, {(name, at) for name, of in after.items() for at in of.spared}
         costs = billed.calls(Scheme(self.against_whole.model), ("cost",)).assign(at=billed.requests.at)
         costs = costs[costs.strategy == RECORDED]
-        is_spared = [key in spared for key in zip(costs.conversation.astype(str), costs["at"], strict=True)]
+        cost_of = zip(costs.conversation.astype(str), costs["at"], costs.cost, strict=True)
         return OwnCompaction(
             sessions=len(first),
             units=len({results.run.units.get(name, name) for name in after}),
@@ -158,7 +159,7 @@ class Audit:
             rounds=tuple(_rounds(list(texts.values()), TokenCounter(results.run.manifest.plan.encoding))),
             again=dict.fromkeys(_WHY, 0) | Counter(made.why for of in after.values() for made in of.again),
             spared=len(spared),
-            spared_cost=float(costs.cost[is_spared].sum()),
+            spared_cost=sum((cost for name, at, cost in cost_of if (name, at) in spared), 0.0),
             lost={rule: source for of in after.values() for rule, source in of.lost.items()},
             forgetful=sum(bool(of.lost) for of in after.values()),
             stale=sum(of.stale for of in after.values()),
@@ -276,9 +277,9 @@ def _of_agent(audit: Audit) -> Iterator[tuple[str, str]]:
         yield "summaries", "; ".join(rounds)
     if own.stale:
         yield "reasoning", about("audit_stale", answers=count(own.stale, "answer"))
-    yield "tokens", about("audit_tokens", change=changed(places.token_change(RECORDED)))
+    yield "tokens", about("audit_tokens", change=_in_words(places.token_change(RECORDED)))
     cost, whole = (dollars(places.points[name].cost) for name in (RECORDED, WHOLE))
-    yield "cost", f"{cost} under {places.model} instead of {whole}: {changed(places.cost_change(RECORDED))}"
+    yield "cost", f"{cost} under {places.model} instead of {whole}: {_in_words(places.cost_change(RECORDED))}"
     if own.summaries:
         basis = f", estimated for {own.estimated:,} of {own.summaries:,}" if own.estimated else ", as recorded"
         summaries = totals[totals.model == places.model].set_index("strategy").cost_own[RECORDED]
@@ -299,11 +300,18 @@ def _of_others(audit: Audit) -> Iterator[tuple[str, str]]:
         yield "why", too_few(places)
     if name is None or places.base not in places.points:
         return
-    change = f"{dollars(places.points[name].cost)}, {changed(places.cost_change(name))}"
+    change = f"{dollars(places.points[name].cost)}, {_in_words(places.cost_change(name))}"
     gain = f"{places.quality.name} {points_of(places.gain(name, places.base))}"
     yield "better" if better else "nearest", f"{name}: {change}; {gain}"
     if places.units >= FEWEST and not audit.undecided:
-        yield "how sure", how_sure(places, name)
+        yield "elsewhere", how_sure(places, name)
+
+
+def _in_words(change: Difference) -> str:
+    """Return a relative change as it was here: 12.2 % less, 3.1 % more."""
+    if isinstance(change.value, Missing):
+        return f"({change.value.why})"
+    return f"{percent(abs(change.value))} {'more' if change.value > 0 else 'less'}"
 
 
 def _rest(audit: Audit) -> Iterator[tuple[str, str]]:

@@ -418,15 +418,6 @@ def tags(verdict: RunVerdict) -> dict[str, str]:
     return of_run | {f"place/{name}": place for name, place in verdict.places.items()}
 
 
-def changed(change: Difference) -> str:
-    """Return a relative change with its interval: 76.7 % less (65.0 to 83.4 % less)."""
-    if isinstance(change.value, Missing):
-        return f"({change.value.why})"
-    low, high = (0.0, 0.0) if isinstance(change.shown, Missing) else change.shown
-    ends = f" ({in_words(Ends(low, high))})" * (percent(low) != percent(high))
-    return f"{in_words(Ends(change.value, change.value))}{ends}"
-
-
 def points_of(change: Difference) -> str:
     """Return a difference of shares in points, with its interval."""
     if isinstance(change.value, Missing):

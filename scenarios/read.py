@@ -7,6 +7,7 @@ are in `Problems.notes`.
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -160,7 +161,7 @@ def detect(path: Path) -> Reader | None:
     if is_table(path.suffix, head):
         head = record_head(path)
     keys = key_paths(head)
-    fits = [(_fit(shape, keys), name, shape) for name, kind in readers().items() for shape in kind.shapes]
+    fits = [(len(shape), name, shape) for name, shape, plain in _shapes() if plain <= keys and _fit(shape, keys)]
     # Of shapes that fit equally well the name decides, not the order in which plug-ins were found.
     size, name, shape = max(fits, key=lambda fit: fit[:2], default=(0, "", frozenset()))
     # A column of messages alone makes a data set, but not beside the other columns of a log.
@@ -181,6 +182,12 @@ def _fit(shape: frozenset[str], keys: frozenset[str]) -> int:
 
 
 @cache
+def _shapes() -> list[tuple[str, frozenset[str], frozenset[str]]]:
+    """Return the shapes of all formats, each behind the name of its format and before its key paths without a `*`."""
+    return [(name, shape, _parts(shape)[0]) for name, kind in readers().items() for shape in kind.shapes]
+
+
+@cache
 def _parts(shape: frozenset[str]) -> tuple[frozenset[str], tuple[re.Pattern[str], ...]]:
     """Return the key paths of a shape without a `*`, and patterns of the others."""
     plain = frozenset(path for path in shape if "*" not in path)
@@ -192,7 +199,7 @@ def _in_one_record(shape: frozenset[str], head: bytes) -> bool:
     first, _, rest = head.lstrip().partition(b"\n")
     if not rest or rest.isspace() or not is_value(first):
         return True
-    return any(_fit(shape, key_paths(line)) for line in head.splitlines() if line.strip())
+    return any(_fit(shape, key_paths(line)) for line in io.BytesIO(head) if line.strip())
 
 
 def _is_no_recording(errors: Sequence[RecordingError], batch: Batch) -> bool:

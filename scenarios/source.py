@@ -14,6 +14,7 @@ import mmap
 import os
 import re
 import stat
+from collections import defaultdict
 from collections.abc import Generator, Hashable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -466,13 +467,13 @@ def key_paths(data: bytes, most: int = 50_000) -> frozenset[str]:
         _add_paths([whole], paths)
         return frozenset(paths)
     start, values = 0, list[Any]()
-    for record in data.split(b"\n"):
+    for record in io.BytesIO(data):  # one by one: mostly the first ones are enough
         value = _decoded(record)
         if value is None and record.strip(_BLANK):  # cut off, no JSON, or one value on many lines
             most -= _add_paths(values, paths)
             return frozenset(paths | _scanned(data[start:], most))
         values.append(value)
-        start += len(record) + 1
+        start += len(record)
         # Counted over all records together: a head of many short lines takes no longer than one of a long value.
         if len(values) == _TOGETHER:
             most -= _add_paths(values, paths)
@@ -499,19 +500,21 @@ def _add_paths(records: list[Any], paths: set[str]) -> int:
         below: dict[str, list[Any]] = {}
         for path, values in level.items():
             count += sum(map(len, values))
-            held: dict[str, list[Any]] = {}
+            held, nested = defaultdict[str, list[Any]](list), list[Any]()
             keys: set[str] = set()
             for inner in values:
                 if isinstance(inner, dict):
                     keys.update(inner)
                     for key, one in inner.items():
                         if isinstance(one, (dict, list)):
-                            held.setdefault(f".{key}", []).append(one)
-                elif nested := [one for one in inner if isinstance(one, (dict, list))]:
-                    held.setdefault("[]", []).extend(nested)
-            paths.update(f"{path}.{key}" for key in keys)
-            for step, found in held.items():
-                below.setdefault(path + step, []).extend(found)
+                            held[key].append(one)
+                else:
+                    nested += [one for one in inner if isinstance(one, (dict, list))]
+            paths.update([f"{path}.{key}" for key in keys])
+            for key, found in held.items():
+                below.setdefault(f"{path}.{key}", []).extend(found)
+            if nested:
+                below.setdefault(f"{path}[]", []).extend(nested)
         level = below
     return count
 

@@ -83,19 +83,32 @@ LIST: type[list[Any]] = list
 _NUMBER = re.compile(r"\.(\d+)(?![^.])")
 
 
+@cache
+def _holder(kind: Any) -> Any:
+    """Return a type with a value of some type: msgspec looks at what a union means anew each time, but for a class."""
+    return msgspec.defstruct("Holder", [("value", kind)])
+
+
 class Fields:
     """The fields of one record. Of several paths, separated by `|`, the first that holds something counts."""
 
+    __slots__ = ("_decoded", "place", "record")
+
     def __init__(self, record: Any, place: Place) -> None:
         self.record, self.place = record, place
-        self._decoded: dict[str, Any] = {"": record}
+        self._decoded: dict[str, Any] | None = None
 
     def at(self, path: str) -> Any:
         """Return what stands at one path; None if nothing does."""
-        outer, _, step = path.rpartition(".")
-        held = self._decoded.get(outer, self)
-        if held is self:  # it was not decoded yet
-            held = self._decoded[outer] = decoded(self.at(outer))
+        held, step = self.record, path
+        if "." in path:
+            outer, _, step = path.rpartition(".")
+            held = self.at(outer)
+            if isinstance(held, str):  # decoded once
+                self._decoded = self._decoded or {}
+                if outer not in self._decoded:
+                    self._decoded[outer] = decoded(held)
+                held = self._decoded[outer]
         if isinstance(held, dict):
             return held.get(step)
         return held[int(step)] if isinstance(held, list) and step.isdecimal() and int(step) < len(held) else None
@@ -110,40 +123,42 @@ class Fields:
 
     def typed(self, paths: str, kind: type[T]) -> T | None:
         """Return the first value that is not null. Raises RecordingError if it is not of the type."""
-        path = self.first(paths)
-        value = self.at(path)
-        return None if value is None else self._converted(value, kind, path)
+        for path in paths.split("|"):
+            if (value := self.at(path)) is not None:
+                return value if type(value) is kind else self._converted(value, kind, path)
+        return None
 
     def needed(self, paths: str, kind: type[T], blank: bool = False) -> T:
         """Return the first value that holds something. Raises RecordingError if there is none, or not of the type.
 
         With `blank` an empty text is a value as well.
         """
-        nothing = (None,) if blank else (None, "")
-        path = next((path for path in paths.split("|") if self.at(path) not in nothing), "")
-        if not path:
-            remedy = "correct it, or leave this record out" + ("" if self.place.field else MISFIT)
-            raise RecordingError(self.place, f"object missing required field {paths.partition('|')[0]}", remedy)
-        return self._converted(self.at(path), kind, path)
+        for path in paths.split("|"):
+            value = self.at(path)
+            if value is not None and (blank or value != ""):
+                return value if type(value) is kind else self._converted(value, kind, path)
+        remedy = "correct it, or leave this record out" + ("" if self.place.field else MISFIT)
+        raise RecordingError(self.place, f"object missing required field {paths.partition('|')[0]}", remedy)
 
     def each(self, paths: str) -> Iterator[Fields]:
         """Yield the elements of a list, if there is one. Raises RecordingError if it is none."""
         path = self.first(paths)
-        for at, element in enumerate(self.typed(path, LIST) or ()):
-            yield Fields(element, self.below(f"{path}[{at}]"))
+        if elements := self.typed(path, LIST):
+            where = self.below(path)
+            for at, element in enumerate(elements):
+                yield Fields(element, Place(where.file, where.line, f"{where.field}[{at}]"))
 
     def _converted(self, value: Any, kind: type[T], path: str) -> T:
         # Most values are what they should be: no place is made for them, and no type looked at twice.
-        if type(value) is kind:
-            return value
         try:
-            return msgspec.convert(value, kind, strict=True)
+            held: T = msgspec.convert({"value": value}, _holder(kind), strict=True).value
+            return held
         except (msgspec.ValidationError, RecursionError):
             return convert(value, kind, self.below(path))
 
     def below(self, path: str) -> Place:
         """Return the place of a path: `choices[0].message` of `choices.0.message`."""
-        return self.place.below(_NUMBER.sub(r"[\1]", path))
+        return self.place.below(_NUMBER.sub(r"[\1]", path) if "." in path else path)
 
     def first(self, paths: str) -> str:
         """Return the first path with a value that is not null; the first of all if there is none."""

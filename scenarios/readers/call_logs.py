@@ -55,7 +55,7 @@ def _anthropic_call(log: Fields, responses: Responses) -> LoggedRequest | None:
     asked.needed("messages", LIST)
     if not responses.new(answered.text("id"), answered.below("id")):
         return None
-    return logged_request(asked, answered, responses.problems, "anthropic_messages", Call(provider="anthropic"))
+    return logged_request(asked, answered, responses, "anthropic_messages", Call(provider="anthropic"))
 
 
 _OPTIONS = ("tools", "thinking", "reasoning_effort")
@@ -83,11 +83,15 @@ class LitellmLog(Reader):
             yield from conversations(_requests(ordered, _litellm_call, problems), folder.name, str(files[0].parent))
 
 
+class _Stamp(msgspec.Struct):  # the rest is not decoded
+    timestamp: float | None = None
+
+
 def _first_stamp(path: Path) -> float:
     """Return the time of a file's first answer. A damaged file gives 0; its errors come when it is read."""
     try:
         for place, raw in records(path, Problems()):
-            return Fields(decode(raw, OBJECT, place), place).typed("timestamp", float) or 0.0
+            return decode(raw, _Stamp, place).timestamp or 0.0
     except RecordingError:
         pass
     return 0.0
@@ -116,7 +120,7 @@ def _litellm_call(log: Fields, responses: Responses) -> LoggedRequest | None:
     cost = dollars(log.at("cost"), log.below("cost"), responses.problems)
     options = {name: log.at(f"kwargs.{name}") for name in _OPTIONS}
     asked = Fields({"messages": log.at("messages"), **options}, log.place)
-    return logged_request(asked, answered, responses.problems, "litellm_log", Call(), time, cost=cost)
+    return logged_request(asked, answered, responses, "litellm_log", Call(), time, cost=cost)
 
 
 _EPISODE = re.compile(r"episode-(\d+)")
@@ -174,7 +178,7 @@ def _trial_call(record: Fields, responses: Responses) -> LoggedRequest | None:
     call = Call(model, record.typed("custom_llm_provider", str) or provider, started=started)
     options = {name: record.at(f"optional_params.{name}") for name in _OPTIONS}
     asked = Fields({"messages": record.at("messages"), **options}, record.place)
-    return logged_request(asked, answered, responses.problems, "terminal_bench", call)
+    return logged_request(asked, answered, responses, "terminal_bench", call)
 
 
 _BEDROCK = "https://bedrock-runtime.amazonaws.com/model"

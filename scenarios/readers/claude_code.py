@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Conversation, Message, Scalar
-from ..source import Problems, decode, objects
+from ..source import Problems, convert, decode, objects
 from . import Fields, Reader, Recordings
 from .messages import History, Moment, decoded_body, moment_seconds
 from .prompts import recorded_messages
@@ -51,8 +51,29 @@ class _Progress(msgspec.Struct, rename="camel"):
     message: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
-_CONTENT: Any = str | list[dict[str, Any]]
 _NEEDED = {"tool_use": ("id", "name"), "tool_result": ("tool_use_id",)}
+
+
+class _Block(msgspec.Struct):
+    type: str
+    text: str | None = None
+    id: str | None = None
+    name: str | None = None
+    tool_use_id: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in _NEEDED.get(self.type, ()):
+            if not getattr(self, name):
+                raise ValueError(f"object missing required field {name}")
+
+
+class _Said(msgspec.Struct):
+    """What a message has to have, and what has to be of its type where it is there."""
+
+    content: str | list[_Block]
+    id: str | None = None
+    model: str | None = None
+    stop_reason: str | None = None
 
 
 class _Line(NamedTuple):
@@ -152,13 +173,7 @@ def _recorded_message(entry: _Entry, place: Place) -> Fields | None:
         what = f"a line of type {entry.type} without a message"
         raise RecordingError(place.below("message"), what, "remove the line")
     message = Fields(decoded_body(bytes(entry.message), place.below("message")), place.below("message"))
-    message.needed("content", _CONTENT, blank=True)
-    for name in ("id", "model", "stop_reason"):
-        message.typed(name, str)
-    for block in message.each("content") if isinstance(message.at("content"), list) else ():
-        block.typed("text", str)
-        for name in _NEEDED.get(block.needed("type", str), ()):
-            block.needed(name, str)
+    convert(message.record, _Said, message.place)
     return message
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from ..errors import Place
@@ -35,6 +36,12 @@ _IGNORED_ROWS = ("world_state", "inter_agent_communication_metadata")
 # Rows that a fork copies are written at once; the first reply of its own takes longer than that.
 _COPYING = 1.0
 _CONTENT: Any = str | list[dict[str, Any] | str]
+
+
+class _Row(msgspec.Struct):
+    type: str
+    timestamp: Moment
+    payload: dict[str, Any]
 
 
 class Codex(Reader):
@@ -71,7 +78,7 @@ class Codex(Reader):
             session = _Rollout(problems, History(problems))
             for place, raw in objects(path, problems):
                 with problems.collect():
-                    session.add(Fields(decode(raw, OBJECT, place), place))
+                    session.add(decode(raw, _Row, place), place)
             if session.history.messages:
                 yield Place(str(path)), session.conversation(path.stem)
 
@@ -106,13 +113,12 @@ class _Rollout:
     # Places in the history at which the user's turns begin.
     _turns: list[int] = field(default_factory=list)
 
-    def add(self, row: Fields) -> None:
+    def add(self, row: _Row, place: Place) -> None:
         """Add the next row. Raises RecordingError if it cannot be read."""
-        kind, written = row.needed("type", str), row.needed("timestamp", Moment).timestamp()
-        payload = Fields(row.needed("payload", OBJECT), row.below("payload"))
+        payload, written = Fields(row.payload, place.at("payload")), row.timestamp.timestamp()
         # A fork writes its parent's rows anew when it begins: their times say nothing about when they were said.
         time = None if self.parent and written - self._began < _COPYING else written
-        match kind:
+        match row.type:
             case "session_meta":
                 tools, name = tuple(_offered(payload.each("dynamic_tools"))), payload.typed("id", str) or ""
                 if self.session is None:
@@ -128,8 +134,8 @@ class _Rollout:
                 self._event(payload, time)
             case "compacted":
                 self._compact(payload, time)
-            case _ if kind not in _IGNORED_ROWS:
-                self.problems.unknown(f"codex: row of type {kind!r}", row.place)
+            case _ if row.type not in _IGNORED_ROWS:
+                self.problems.unknown(f"codex: row of type {row.type!r}", place)
 
     def conversation(self, stem: str) -> Conversation:
         """Return the session; a session without a `session_meta` row has the file's name as its id."""

@@ -110,7 +110,7 @@ def _model(url: str) -> str:
 def logged_request(
     asked: Fields,
     answered: Fields,
-    problems: Problems,
+    responses: Responses,
     format_name: str,
     call: Call,
     time: float | None = None,
@@ -121,9 +121,10 @@ def logged_request(
 
     The answer has `time` and `call`, with all that the two report of it.
     """
+    problems = responses.problems
     if answered.at("content") is not None:
         answered.record.setdefault("role", "assistant")
-    for at, said in enumerate(asked.at("messages") or ()):
+    for at, said in enumerate(asked.typed("messages", LIST) or ()):
         if "role" not in as_object(said):  # it would count as the user's
             Fields(said, asked.below(f"messages.{at}")).needed("role", str)
     (above, name), (answered_above, answer_name) = map(_split, (asked.place, answered.place))
@@ -133,7 +134,7 @@ def logged_request(
             raise RecordingError(answered.below("choices"), "no answer", "leave the failed call out")
         Fields(answered.at("choices.0.message"), answered.below("choices.0.message")).needed("role", str)
     names = name, answer_name
-    said = exchange(asked.record, response, above, problems, format_name, None, tools, names, answered_above)
+    said = exchange(asked.record, response, above, problems, format_name, None, tools, names, answered_above, responses)
     answer = said.answer
     if answer is None and response is not None:
         answer = Message(f"m{len(said.messages)}", "assistant")
@@ -215,7 +216,7 @@ class HttpExchanges:
             answered.record.setdefault("candidates", [])
         else:
             asked.needed("messages", LIST)
-        logged = logged_request(asked, answered, self.problems, "http", call, finished, tools)
+        logged = logged_request(asked, answered, self.responses, "http", call, finished, tools)
         answer = logged.answer
         if answer is None or answer.call is None:
             if form != "messages":

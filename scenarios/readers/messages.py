@@ -166,11 +166,10 @@ def _call(call: ChatCall, name: str) -> ToolCall:
 
 class _Part(msgspec.Struct):
     input: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    arguments: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Body(msgspec.Struct):
-    """Where the arguments of tool calls stand in Anthropic's form and in pi's."""
+    """Where the arguments of tool calls stand in Anthropic's form."""
 
     content: str | list[_Part | str] | None = None
     messages: list[_Body] = []
@@ -181,9 +180,8 @@ class _Body(msgspec.Struct):
     def put_inputs(self, record: dict[str, Any]) -> None:
         """Put the arguments into a decoded record as the texts that were recorded."""
         for part, held in zip(self.content or (), record.get("content") or (), strict=True):
-            if isinstance(part, _Part):
-                texts = {name: getattr(part, name) for name in ("input", "arguments")}
-                held |= {name: bytes(text).decode() for name, text in texts.items() if text is not msgspec.UNSET}
+            if isinstance(part, _Part) and part.input is not msgspec.UNSET:
+                held["input"] = bytes(part.input).decode()
         for body, held in zip(self.messages, record.get("messages", ()), strict=True):
             body.put_inputs(held)
         for name in ("message", "request", "response"):
@@ -194,7 +192,7 @@ class _Body(msgspec.Struct):
 def decoded_body(raw: bytes, place: Place) -> dict[str, Any]:
     """Decode a message, a request, a response or what holds one. Arguments of tool calls stay as they were written."""
     record = decode(raw, OBJECT, place)
-    if b'"tool_use"' in raw or b'"toolCall"' in raw:
+    if b'"tool_use"' in raw:
         with suppress(msgspec.ValidationError):  # parts of another form
             msgspec.json.decode(raw, type=_Body).put_inputs(record)
     return record

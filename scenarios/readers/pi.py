@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from ..errors import Place, RecordingError
 from ..media import sized
 from ..model import Call, Compaction, Conversation, Media, Message, Role, Scalar, Tool, ToolCall
-from ..source import Problems, as_text, decode, objects
-from . import LIST, OBJECT, Fields, Reader, Recordings
-from .messages import History, Moment, decoded_body, joined, moment_seconds
+from ..source import Problems, decode, objects
+from . import Reader, Recordings, as_object
+from .messages import History, Moment, joined, moment_seconds
 from .requests import dollars, numbered, other_than, usage
 
 # Entries that are not sent: settings, titles, what extensions keep for themselves.
@@ -29,23 +29,109 @@ _ROLES: dict[str, Role] = {
 }
 
 
+# What a part of each type and a message of each role has to have.
+_NEEDED: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("thinking", "image", "compactionSummary"), ()),
+    "text": ("text",),
+    "toolCall": ("id", "name", "arguments"),
+    "toolResult": ("tool_call_id", "content"),
+    "bashExecution": ("command",),
+}
+
+
+def _check(held: _Part | _Message, kind: str) -> None:
+    for name in _NEEDED.get(kind, ("content",)):
+        if getattr(held, name) in (None, msgspec.UNSET):
+            raise ValueError(f"object missing required field {name}")
+
+
+class _Part(msgspec.Struct):
+    type: Literal["text", "thinking", "image", "toolCall"]
+    text: str | None = None
+    thinking: str = ""
+    data: str = ""
+    id: str | None = None
+    name: str | None = None
+    arguments: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+    def __post_init__(self) -> None:
+        _check(self, self.type)
+        try:
+            bytes(self.arguments or b"").decode()
+        except UnicodeDecodeError as error:
+            raise ValueError(f"not UTF-8 ({error.reason})") from None
+
+
+_Content = str | list[_Part]
+
+
+class _Message(msgspec.Struct, rename="camel"):
+    """A message of any role, as pi holds it in memory."""
+
+    role: str
+    content: _Content | None = None
+    timestamp: float | None = None
+    provider: str = ""
+    model: str = ""
+    usage: Any = None
+    stop_reason: str = ""
+    response_id: str | None = None
+    response_model: str | None = None
+    ttft: float | None = None
+    error_message: str | None = None
+    tool_call_id: str | None = None
+    tool_name: str = ""
+    custom_type: str = ""
+    summary: str = ""
+    command: str | None = None
+    output: str = ""
+    exit_code: int | None = None
+    cancelled: bool = False
+    truncated: bool = False
+    full_output_path: str | None = None
+    exclude_from_context: bool = False
+
+    def __post_init__(self) -> None:
+        _check(self, self.role)
+
+
+class _Entry(msgspec.Struct, rename="camel"):
+    type: str
+    id: str | None = None
+    parent_id: str | None = None
+    timestamp: Moment | None = None
+    message: _Message | None = None
+    content: _Content = ""
+    custom_type: str = ""
+    summary: str = ""
+    first_kept_entry_index: int | None = None
+    first_kept_entry_id: str | None = None
+    tokens_before: int | None = None
+    thinking_level: str = ""
+    branched_from: str | None = None
+    parent_session: str | None = None
+    system_prompt: str | list[str] = ""
+    tools: list[str] = []
+
+    def __post_init__(self) -> None:
+        if self.type == "message" and self.message is None:
+            raise ValueError("object missing required field message")
+
+
 class _Line(NamedTuple):
-    """An entry of the file, and the number of its line, from 0."""
+    """An entry of the file, its place, and the number of its line, from 0."""
 
     number: int
-    entry: Fields
-
-    @property
-    def id(self) -> str | None:
-        return self.entry.at("id") or None
+    place: Place
+    entry: _Entry
 
     @property
     def name(self) -> str:
-        return self.id or f"e{self.number}"
+        return self.entry.id or f"e{self.number}"
 
     @property
     def time(self) -> float | None:
-        return moment_seconds(self.entry.typed("timestamp", Moment))
+        return moment_seconds(self.entry.timestamp)
 
 
 class Pi(Reader):
@@ -82,70 +168,58 @@ class Pi(Reader):
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
-            header = Fields({}, Place(str(path)))
+            header = _Entry("session")
             entries: list[_Line] = []
             for number, (place, raw) in enumerate(objects(path, problems)):
                 with problems.collect():
-                    entry = Fields(decoded_body(raw, place), place)
-                    if _kind(entry) == "session":
+                    entry = decode(raw, _Entry, place)
+                    if entry.type == "session":
                         header = entry
-                    elif entry.at("type") != "title":
-                        entries.append(_Line(number, entry))
+                    elif entry.type != "title":
+                        entries.append(_Line(number, place, entry))
             if entries:
                 yield Place(str(path)), _conversation(path, header, entries, problems)
 
 
-def _kind(entry: Fields) -> str:
-    """Return the type of an entry. Raises RecordingError for one that cannot be read."""
-    kind = entry.needed("type", str)
-    for name in ("id", "parentId", "parentSession", "firstKeptEntryId", "summary"):
-        entry.typed(name, str)
-    entry.typed("timestamp", Moment)
-    if kind == "message":
-        entry.needed("message", OBJECT)
-    return kind
-
-
-def _conversation(path: Path, header: Fields, entries: list[_Line], problems: Problems) -> Conversation:
+def _conversation(path: Path, header: _Entry, entries: list[_Line], problems: Problems) -> Conversation:
     branch = _branch(entries)
-    history, level = History(problems), header.text("thinkingLevel")
-    effort, compactions, tools = level, list[Compaction](), list[str]()
+    history, level, effort = History(problems), header.thinking_level, header.thinking_level
+    compactions, tools = list[Compaction](), list[str]()
     for line in branch:
-        entry, kind = line.entry, line.entry.at("type")
-        if entry.at("message.role") == "user":  # a level that is set while the model works counts from here on
-            effort = level
+        entry, place = line.entry, line.place
+        if entry.message is not None and entry.message.role == "user":
+            effort = level  # a level that is set while the model works counts from here on
         with problems.collect():
-            if kind == "thinking_level_change":
-                level = entry.text("thinkingLevel")
-            elif kind == "compaction" and history.messages:
+            if entry.type == "thinking_level_change":
+                level = entry.thinking_level
+            elif entry.type == "compaction" and history.messages:
                 compactions.append(_compaction(line, branch, history))
-            elif kind == "session_init":
-                tools = entry.typed("tools", list[str]) or []
-                told = entry.typed("systemPrompt", str | list[str]) or ""  # type: ignore[arg-type]
+            elif entry.type == "session_init":
+                tools, told = entry.tools, entry.system_prompt
                 prompt = told if isinstance(told, str) else "\n\n".join(told)
                 if prompt and not any(message.text == prompt for message in history.messages):
-                    history.add(Message(line.name, "system", prompt, time=line.time), entry.place)
-            elif kind != "compaction" and (message := _message(line, effort, problems)) is not None:
-                history.add(message, entry.below("message"))
+                    history.add(Message(line.name, "system", prompt, time=line.time), place)
+            elif entry.type != "compaction" and (message := _message(line, effort, problems)) is not None:
+                history.add(message, place.at("message"))
     meta: dict[str, Scalar] = {"off_branch": len(entries) - len(branch)}
-    if parent := header.text("branchedFrom|parentSession"):
+    if parent := header.branched_from or header.parent_session:
         meta["parent"] = Path(parent).stem.rpartition("_")[2]
     offered = tuple(map(Tool, tools))
-    name, messages = header.text("id") or path.stem, history.in_order()
+    name, messages = header.id or path.stem, history.in_order()
     return Conversation(name, messages, tools=offered, compactions=tuple(compactions), meta=meta)
 
 
 def _branch(entries: list[_Line]) -> list[_Line]:
     """Return the entries from the first to the last along `parentId`; all entries in files without parents."""
-    position = {line.id: at for at, line in enumerate(entries)}
+    position = {line.entry.id: at for at, line in enumerate(entries)}
     branch = []
     at = len(entries) - 1
     while at >= 0:
-        line, above = entries[at], entries[at].entry.at("parentId")
-        branch.append(line)
-        if line.id is not None and above is None:
+        entry = entries[at].entry
+        branch.append(entries[at])
+        if entry.id and entry.parent_id is None:
             break
-        parent = position.get(above, at) if line.id is not None else at
+        parent = position.get(entry.parent_id, at) if entry.id else at
         # Upwards always, so that a circle of parents ends.
         at = parent if parent < at else at - 1
     return branch[::-1]
@@ -153,106 +227,88 @@ def _branch(entries: list[_Line]) -> list[_Line]:
 
 def _compaction(line: _Line, branch: list[_Line], history: History) -> Compaction:
     entry = line.entry
-    lowest, first = entry.typed("firstKeptEntryIndex", int), entry.at("firstKeptEntryId")
+    lowest, first = entry.first_kept_entry_index, entry.first_kept_entry_id
     if first is not None:
-        lowest = next((other.number for other in branch if other.id == first), None)
+        lowest = next((other.number for other in branch if other.entry.id == first), None)
     names = {message.id for message in history.messages}
     kept = (later.name for later in branch if lowest is not None and later.number >= lowest and later.name in names)
-    before = entry.typed("tokensBefore", int)
-    return Compaction(history.last, entry.text("summary"), next(kept, None), before, line.time)
+    return Compaction(history.last, entry.summary, next(kept, None), entry.tokens_before, line.time)
 
 
 def _message(line: _Line, effort: str, problems: Problems) -> Message | None:
     """Return the entry as a message; None if the model never saw it."""
-    entry, kind = line.entry, line.entry.at("type")
-    if kind == "message":
-        message = Fields(entry.at("message"), entry.below("message"))
-        return agent_message(message, line.name, line.time, effort, problems)
+    entry, kind = line.entry, line.entry.type
+    if kind == "message" and entry.message is not None:
+        return _agent_message(entry.message, line.name, line.time, effort, line.place.below("message"), problems)
     if kind == "custom_message":
-        text, _, _, media = _parts(entry)
-        return Message(line.name, "user", text, name=entry.text("customType"), time=line.time, media=media)
-    if kind == "branch_summary" and entry.at("summary"):
-        return Message(line.name, "user", entry.text("summary"), name=kind, time=line.time)
+        text, _, _, media = _parts(entry.content)
+        return Message(line.name, "user", text, name=entry.custom_type, time=line.time, media=media)
+    if kind == "branch_summary" and entry.summary:
+        return Message(line.name, "user", entry.summary, name=kind, time=line.time)
     if kind not in (*_NOT_SENT, "branch_summary"):
-        problems.unknown(f"pi: entry of type {kind!r}", entry.place)
+        problems.unknown(f"pi: entry of type {kind!r}", line.place)
     return None
 
 
-def agent_message(message: Fields, name: str, time: float | None, effort: str, problems: Problems) -> Message | None:
-    """Return a message as pi holds it in memory in our form, with the id `name`; None if the model never saw it.
-
-    Programs built on pi record such messages elsewhere as well.
-    """
-    kind = message.needed("role", str)
+def _agent_message(
+    message: _Message, name: str, time: float | None, effort: str, place: Place, problems: Problems
+) -> Message | None:
+    """Return a message as pi holds it in memory in our form, with the id `name`; None if the model never saw it."""
+    kind = message.role
     if kind not in _ROLES:
-        raise RecordingError(message.below("role"), f"unknown role {kind!r}", f"use {', '.join(_ROLES)}")
+        raise RecordingError(place.below("role"), f"unknown role {kind!r}", f"use {', '.join(_ROLES)}")
     if kind == "bashExecution":
-        shown = not message.at("excludeFromContext")
-        return Message(name, "user", _bash_text(message), time=time) if shown else None
-    text, thinking, calls, media = _parts(message)
-    answers = message.needed("toolCallId", str, blank=True) if kind == "toolResult" else None
-    speaker, call = message.typed("toolName|customType", str) or "", None
+        return None if message.exclude_from_context else Message(name, "user", _bash_text(message), time=time)
+    text, thinking, calls, media = _parts(message.content or "")
+    answers = message.tool_call_id if kind == "toolResult" else None
+    speaker, call = message.tool_name or message.custom_type, None
     if kind == "assistant":
-        call = _call(message, effort, problems)
+        call = _call(message, effort, place, problems)
     else:
         calls, thinking = (), ""
     return Message(name, _ROLES[kind], text, calls, answers, speaker, time, thinking, media=media, call=call)
 
 
-def _parts(message: Fields) -> tuple[str, str, tuple[ToolCall, ...], tuple[Media, ...]]:
+def _parts(content: _Content) -> tuple[str, str, tuple[ToolCall, ...], tuple[Media, ...]]:
     """Return content as text, thinking, tool calls and media."""
-    if isinstance(said := message.at("content"), str):
-        return said, "", (), ()
-    text, thinking, calls, media = [], [], list[ToolCall](), list[Media]()
-    message.needed("content", LIST)
-    for part in message.each("content"):
-        match part.needed("type", str):
-            case "text":
-                text.append(part.needed("text", str, blank=True))
-            case "thinking":
-                thinking.append(part.typed("thinking", str) or "")
-            case "image":
-                media.append(sized("image", {"data": part.typed("data", str) or ""}))
-            case "toolCall":
-                name, tool = (part.needed(key, str, blank=True) for key in ("id", "name"))
-                calls.append(ToolCall(name, tool, as_text(part.needed("arguments", object, blank=True))))
-            case kind:
-                raise RecordingError(
-                    part.below("type"), f"invalid value {kind!r}", "correct it, or leave this record out"
-                )
-    return "\n".join(text), joined(thinking), tuple(calls), tuple(media)
+    if isinstance(content, str):
+        return content, "", (), ()
+    text = "\n".join(part.text or "" for part in content if part.type == "text")
+    thinking = joined(part.thinking for part in content if part.type == "thinking")
+    made = (part for part in content if part.type == "toolCall")
+    calls = tuple(ToolCall(part.id or "", part.name or "", bytes(part.arguments or b"{}").decode()) for part in made)
+    media = tuple(sized("image", {"data": part.data}) for part in content if part.type == "image")
+    return text, thinking, calls, media
 
 
-def _call(message: Fields, effort: str, problems: Problems) -> Call:
-    began, ttft = message.typed("timestamp", float), message.typed("ttft", float)
-    started = None if began is None else began / 1000
-    cost = dollars(message.at("usage.cost.total"), message.below("usage.cost.total"), problems)
-    used, asked = usage(message.at("usage"), message.below("usage"), problems, cost), message.text("model")
-    model = message.text("responseModel") or asked
+def _call(message: _Message, effort: str, place: Place, problems: Problems) -> Call:
+    started = None if message.timestamp is None else message.timestamp / 1000
+    total = as_object(as_object(message.usage).get("cost")).get("total")
+    cost = dollars(total, place.below("usage.cost.total"), problems)
+    model, ttft = message.response_model or message.model, message.ttft
     return Call(
         model,
-        message.text("provider"),
-        used,
+        message.provider,
+        usage(message.usage, place.below("usage"), problems, cost),
         started,
         effort=effort,
-        stop=message.text("stopReason"),
-        request_id=message.text("responseId"),
-        requested=other_than(model, asked),
+        stop=message.stop_reason,
+        request_id=message.response_id or "",
+        requested=other_than(model, message.model),
         first_token=None if started is None or ttft is None else started + ttft / 1000,
-        error=message.text("errorMessage"),
+        error=message.error_message or "",
     )
 
 
-def _bash_text(bash: Fields) -> str:
+def _bash_text(bash: _Message) -> str:
     """Return a command and its output in the words in which pi shows them to the model."""
-    command, output = bash.needed("command", str, blank=True), bash.typed("output", str)
-    parts = [f"Ran `{command}`\n" + (f"```\n{output}\n```" if output else "(no output)")]
-    if bash.at("cancelled"):
+    parts = [f"Ran `{bash.command}`\n" + (f"```\n{bash.output}\n```" if bash.output else "(no output)")]
+    if bash.cancelled:
         parts.append("(command cancelled)")
-    elif code := bash.typed("exitCode", int):
-        parts.append(f"Command exited with code {code}")
-    if bash.at("truncated") and (path := bash.text("fullOutputPath")):
-        parts.append(f"[Output truncated. Full output: {path}]")
+    elif bash.exit_code:
+        parts.append(f"Command exited with code {bash.exit_code}")
+    if bash.truncated and bash.full_output_path:
+        parts.append(f"[Output truncated. Full output: {bash.full_output_path}]")
     return "\n\n".join(parts)
 
 
@@ -323,11 +379,10 @@ def _claw_messages(recorded: list[bytes], place: Place, problems: Problems) -> t
     for at, raw in enumerate(recorded):
         name, where = f"m{at}", place.at(f"messages[{at}]")
         with problems.collect():
-            said = Fields(decoded_body(raw, where), where)
-            role, began = said.needed("role", str), said.typed("timestamp", float)
-            time = None if began is None or role == "assistant" else began / 1000
-            if role == _SUMMARY:
-                history.add(Message(name, "user", said.text("summary"), name=_SUMMARY, time=time), where)
-            elif (message := agent_message(said, name, time, "", problems)) is not None:
+            said = decode(raw, _Message, where)
+            time = None if said.timestamp is None or said.role == "assistant" else said.timestamp / 1000
+            if said.role == _SUMMARY:
+                history.add(Message(name, "user", said.summary, name=_SUMMARY, time=time), where)
+            elif (message := _agent_message(said, name, time, "", where, problems)) is not None:
                 history.add(message, where)
     return history.in_order()

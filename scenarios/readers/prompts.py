@@ -15,7 +15,8 @@ the prompt keeps its length.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, NamedTuple, NoReturn
 
 import msgspec
@@ -27,7 +28,7 @@ from ..model import Call, Compaction, Mark, Media, Message, Role, Tool, ToolCall
 from ..source import Problems, as_text
 from . import as_object, decoded
 from .messages import COMPACTIONS, ENCRYPTED, IS_ENCRYPTED, OUTPUTS, TOOL_CALLS, joined, tool
-from .requests import mark
+from .requests import Responses, mark
 
 _ROLES = {
     **ROLES,
@@ -49,11 +50,11 @@ _AROUND = {
     "toolUse": "tool_use",
     "reasoningContent": "reasoning",
 }
-_CALLS = ("tool_call", "tool_use", "tool-call", "toolCall", "function", *TOOL_CALLS)
-_RESULTS = ("tool_call_response", "tool_result", "tool-result", "toolResult", *OUTPUTS)
+_CALLS = frozenset(("tool_call", "tool_use", "tool-call", "toolCall", "function", *TOOL_CALLS))
+_RESULTS = frozenset(("tool_call_response", "tool_result", "tool-result", "toolResult", *OUTPUTS))
 _THINKING = ("thinking", "reasoning", "redacted_thinking")
 # Items of OpenAI's Responses API: those between two inputs are one answer.
-_ITEMS = ("message", "reasoning", *_CALLS, *_RESULTS)
+_ITEMS = frozenset(("message", "reasoning", *_CALLS, *_RESULTS))
 # Parts that may have no text: it is empty, or encrypted.
 _EMPTY = ("text", "input_text", "output_text", "refusal", *_THINKING)
 _IDS = ("call_id", "tool_call_id", "tool_use_id", "toolCallId", "toolUseId", "tool_id", "id")
@@ -88,16 +89,22 @@ def exchange(
     tools: Any = None,
     names: tuple[str, str] = ("prompt", "answer"),
     answered: Place | None = None,
+    responses: Responses | None = None,
 ) -> LoggedCall:
     """Return a logged prompt and answer as messages. Either may be None, or JSON text.
 
     Tools stand in the prompt, or are given. A response that repeats the instructions and the tools of its request gives
     them to a prompt without any. `place` is that of the span, `answered` that of an answer elsewhere; errors name the
-    fields below it by `names`. Raises RecordingError for what is no message.
+    fields below it by `names`. Of the calls of one log, whose `responses` are given, most begin with messages of the
+    one before them: these are not read again. Raises RecordingError for what is no message.
     """
     prompt, answer = decoded(prompt), decoded(answer)
     repeated = answer if isinstance(answer, dict) else {}
     logged = _Messages(place, problems, format_name)
+    if responses is not None:
+        if responses.latest is not None:
+            responses.latest.earlier = None
+        logged.earlier, responses.latest = responses.latest, logged
     if not system and not _begins_with_system(prompt):
         system = repeated.get("instructions")
     if system:
@@ -192,20 +199,19 @@ def _stop(answer: Any) -> str:
     return next((_stop(answer[key]) for key in ("choices", "candidates", "generations") if answer.get(key)), "")
 
 
-@dataclass(slots=True)
-class _Turn:
+class _Turn(msgspec.Struct):
     """A message that is being read."""
 
     role: Role
     name: str = ""
     answers: str | None = None
     is_item: bool = False
-    texts: list[str] = field(default_factory=list)
-    thinking: list[str] = field(default_factory=list)
+    texts: list[str] = []
+    thinking: list[str] = []
     hides: bool = False
     """Whether reasoning stands in it without a text."""
-    calls: list[ToolCall] = field(default_factory=list)
-    media: list[Media] = field(default_factory=list)
+    calls: list[ToolCall] = []
+    media: list[Media] = []
     control: Any = None
     """The last `cache_control` in it."""
 
@@ -219,6 +225,8 @@ class _Messages:
 
     trusts = False
     """Whether a result of a tool is one although no message before it has the call."""
+    earlier: _Messages | None = None
+    """Another prompt, which this one may repeat."""
 
     def __init__(self, place: Place, problems: Problems, format_name: str, before: Iterable[Message] = ()) -> None:
         self.tools: list[Tool] = []
@@ -227,11 +235,15 @@ class _Messages:
         self.tool_mark: tuple[Mark, ...] = ()
         self._place, self._problems, self._format = place, problems, format_name
         self._messages: list[Message] = []
-        earlier = list(before)
-        self._first = len(earlier)
-        self._open_calls = [call.id for message in earlier for call in message.calls]
+        before = list(before)
+        self._first = len(before)
+        self._open_calls = [call.id for message in before for call in message.calls]
         self._turn: _Turn | None = None
         self._ttl = _BREAKPOINT_TTL
+        self._was_noted = False
+        # The list that was read, and the number of messages and marks before each of its parts, and behind the last.
+        self._listed: list[Any] = []
+        self._states: list[tuple[int, int] | None] = []
 
     def take(self) -> list[Message]:
         """Return all messages that were read."""
@@ -257,16 +269,51 @@ class _Messages:
             if logged and all(isinstance(part, list) for part in logged):  # LangChain's batch of one prompt
                 logged = logged[0]
             if any(_is_message(part) for part in logged):
-                for number, part in enumerate(logged):
+                self._close()
+                first = self._repeat(logged)
+                for number, part in enumerate(logged[first:], first):
                     if not isinstance(part, (dict, str)):
                         self._wrong(f"{at}[{number}]", f"expected object, got {type(part).__name__}")
+                    self._pause()
                     self._message(part, f"{at}[{number}]", role)
+                self._pause()
             else:
                 self._message({"content": logged}, at, role)
         elif isinstance(logged, dict) and "role" not in logged:
             self._request(logged, at, role)
         elif logged is not None:
             self._message(logged, at, role)
+
+    def _pause(self) -> None:
+        """Note how much was read before the next part of a list; nothing where an answer of items may go on with it."""
+        is_open = self._turn is not None and self._turn.is_item
+        if not is_open:
+            self._close()
+        self._states.append(None if is_open else (len(self._messages), len(self.marks)))
+
+    def _repeat(self, logged: list[Any]) -> int:
+        """Take over what the earlier prompt made of the parts that both begin with, and return their number."""
+        earlier, self._listed, self._states = self.earlier, logged, []
+        if earlier is None or earlier._was_noted or earlier.compactions or not earlier._states:
+            return 0
+        own, marks = earlier._states[0] or (0, 0)
+        before = earlier._messages[:own], earlier.marks[:marks], earlier._ttl
+        if before != (self._messages, self.marks, self._ttl):
+            return 0
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(earlier._listed, logged, strict=False))
+        self._states = earlier._states[: sum(1 for _ in same) + 1]
+        while (state := self._states.pop()) is None:
+            pass
+        self._messages, self.marks = earlier._messages[: state[0]], earlier.marks[: state[1]]
+        for message in self._messages[own:]:
+            self._settle(message)
+        return len(self._states)
+
+    def _settle(self, message: Message) -> None:
+        """Note which calls are open behind a message."""
+        if message.answers in self._open_calls:
+            self._open_calls.remove(message.answers)
+        self._open_calls += [call.id for call in message.calls]
 
     def read_tools(self, logged: Any) -> None:
         """Read tool schemas, in any of the forms that providers take."""
@@ -333,8 +380,10 @@ class _Messages:
         if role == "tool":
             turn.answers = self._answered_call(logged)
         turn.control = logged.get("cache_control")
-        told = (logged.get(key) for key in ("reasoning_content", "thinking"))  # the second is Ollama's
-        turn.thinking += [thinking for thinking in told if isinstance(thinking, str)][:1]
+        for key in ("reasoning_content", "thinking"):  # the second is Ollama's
+            if isinstance(told := logged.get(key), str):
+                turn.thinking.append(told)
+                break
         if is_item and kind != "message":
             self._part(logged, at)
             return
@@ -375,15 +424,17 @@ class _Messages:
         return logged, _ROLES[named]
 
     def _content(self, logged: dict[str, Any], at: str, role: Role) -> None:
-        key = next((key for key in ("content", "contents", "parts", "text") if logged.get(key) is not None), None)
-        if key is None:
+        for key in ("content", "contents", "parts", "text"):
+            if (content := logged.get(key)) is not None:
+                break
+        else:
             if not {"role", "type", "tool_calls", "function_call"} & logged.keys() and logged:
                 self._said(as_text(logged))  # an object that is no message is shown to the model as its JSON
             return
-        content, inner = logged[key], f"{at}.{key}".removeprefix(".")
+        inner = f"{at}.{key}".removeprefix(".")
         if role == "tool" and isinstance(content, dict) and content.get("type") == "function":
             self.read_tools(content)  # Langfuse logs LangChain's tools as messages
-            self._turn = None
+            self._turn, self._was_noted = None, True
             return
         if role == "tool" and not (isinstance(content, list) and any(map(_holds_result, content))):
             assert self._turn is not None
@@ -409,15 +460,17 @@ class _Messages:
         if not isinstance(part, dict):
             turn.texts.append("" if part is None else as_text(part))
             return
-        for key, kind in _AROUND.items():
-            if isinstance(part.get(key), dict):
-                part = {"type": kind, **part[key]} if kind else part[key]
-                break
+        if not part.keys().isdisjoint(_AROUND):
+            key = next((key for key in _AROUND if isinstance(part.get(key), dict)), "")
+            part = {"type": _AROUND[key], **part[key]} if _AROUND.get(key) else part.get(key, part)
         kind = "thinking" if part.get("thought") is True else _kind(part)  # Gemini's
         if kind not in _RESULTS:
             turn.control = self._control(part, turn.control)
             if "cachePoint" in part:
                 return
+        if kind == "text" and isinstance(part.get("text"), str):
+            turn.texts.append(part["text"])
+            return
         text = next((part[key] for key in ("text", "content", "refusal") if isinstance(part.get(key), str)), None)
         self._check_text(part, at)
         if kind in _RESULTS:
@@ -521,19 +574,18 @@ class _Messages:
             role, answers = "user", None
         if turn.calls and role != "assistant":
             self._wrong(at, f"a message of role {role!r} calls tools", "only the assistant does")
-        if answers in self._open_calls:
-            self._open_calls.remove(answers)
-        self._open_calls += [call.id for call in turn.calls]
         self.marks += mark(at, turn.control)
         text, calls = joined(turn.texts), tuple(turn.calls)
         thinking, media = joined(turn.thinking), tuple(turn.media)
         self._messages.append(Message(at, role, text, calls, answers, turn.name, None, thinking, turn.hides, media))
+        self._settle(self._messages[-1])
 
     def _control(self, part: dict[str, Any], otherwise: Any = None) -> Any:
         """Return what sets a breakpoint: of Anthropic and OpenAI on the part itself, of Bedrock a part of its own."""
         if part.get("prompt_cache_breakpoint"):
             return {"ttl": self._ttl}
-        return next((part[key] for key in ("cache_control", "cachePoint") if part.get(key) is not None), otherwise)
+        control = part.get("cache_control", part.get("cachePoint"))
+        return otherwise if control is None else control
 
     def _check_text(self, part: Any, at: str) -> None:
         text = part.get("text") if isinstance(part, dict) and _kind(part) in _EMPTY else None
@@ -544,6 +596,7 @@ class _Messages:
         raise RecordingError(self._place.below(at.removeprefix(".")), what, remedy)
 
     def _unknown(self, what: str, at: str) -> None:
+        self._was_noted = self._was_noted or at != "tools"
         self._problems.unknown(f"{self._format}: {what}", self._place.below(at.removeprefix(".")))
 
 
@@ -570,7 +623,10 @@ def _kind(logged: dict[str, Any]) -> str:
 
 def _named(logged: dict[str, Any], keys: Iterable[str] = _IDS) -> str:
     """Return the id of a tool call, under any of its names."""
-    return next((logged[key] for key in keys if isinstance(logged.get(key), str) and logged[key]), "")
+    for key in keys:
+        if isinstance(name := logged.get(key), str) and name:
+            return name
+    return ""
 
 
 def _thoughts(part: dict[str, Any]) -> list[str]:
