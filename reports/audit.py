@@ -142,11 +142,13 @@ class Audit:
         after = {name: self.after[name] for name in first.index}
         calls = [msgspec.json.decode(event) for event in events.event[events.kind == "called"]]
         texts: dict[str, list[str]] = {name: [] for name in first.index}
-        for event in actions[actions.kind == "summarised"].itertuples():
-            texts[event.conversation].append(msgspec.json.decode(event.event)["summary"])
+        summarised = actions[actions.kind == "summarised"]
+        for name, event in zip(summarised.conversation, summarised.event, strict=True):
+            texts[name].append(msgspec.json.decode(event)["summary"])
         billed, spared = results.billed, {(name, at) for name, of in after.items() for at in of.spared}
         costs = billed.calls(Scheme(self.against_whole.model), ("cost",)).assign(at=billed.requests.at)
-        costs = costs[costs.strategy == RECORDED]
+        costs = costs[costs.strategy == RECORDED].astype({"conversation": str})
+        places = zip(costs.conversation, costs["at"], strict=True)
         return OwnCompaction(
             sessions=len(first),
             units=len({results.run.units.get(name, name) for name in after}),
@@ -157,7 +159,7 @@ class Audit:
             rounds=tuple(_rounds(list(texts.values()), TokenCounter(results.run.manifest.plan.encoding))),
             again=dict.fromkeys(_WHY, 0) | Counter(made.why for of in after.values() for made in of.again),
             spared=len(spared),
-            spared_cost=sum((of.cost for of in costs.itertuples() if (str(of.conversation), of.at) in spared), 0.0),
+            spared_cost=float(costs.cost[[place in spared for place in places]].sum()),
             lost={rule: source for of in after.values() for rule, source in of.lost.items()},
             forgetful=sum(bool(of.lost) for of in after.values()),
             stale=sum(of.stale for of in after.values()),
