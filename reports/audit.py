@@ -142,13 +142,13 @@ class Audit:
         after = {name: self.after[name] for name in first.index}
         calls = [msgspec.json.decode(event) for event in events.event[events.kind == "called"]]
         texts: dict[str, list[str]] = {name: [] for name in first.index}
-        summarised = actions[actions.kind == "summarised"]
-        for name, event in zip(summarised.conversation, summarised.event, strict=True):
+        summaries = actions[actions.kind == "summarised"]
+        for name, event in zip(summaries.conversation, summaries.event, strict=True):
             texts[name].append(msgspec.json.decode(event)["summary"])
         billed, spared = results.billed, {(name, at) for name, of in after.items() for at in of.spared}
         costs = billed.calls(Scheme(self.against_whole.model), ("cost",)).assign(at=billed.requests.at)
-        costs = costs[costs.strategy == RECORDED].astype({"conversation": str})
-        places = zip(costs.conversation, costs["at"], strict=True)
+        costs = costs[costs.strategy == RECORDED]
+        cost_of = zip(costs.conversation.astype(str), costs["at"], costs.cost, strict=True)
         return OwnCompaction(
             sessions=len(first),
             units=len({results.run.units.get(name, name) for name in after}),
@@ -159,7 +159,7 @@ class Audit:
             rounds=tuple(_rounds(list(texts.values()), TokenCounter(results.run.manifest.plan.encoding))),
             again=dict.fromkeys(_WHY, 0) | Counter(made.why for of in after.values() for made in of.again),
             spared=len(spared),
-            spared_cost=float(costs.cost[[place in spared for place in places]].sum()),
+            spared_cost=sum((cost for name, at, cost in cost_of if (name, at) in spared), 0.0),
             lost={rule: source for of in after.values() for rule, source in of.lost.items()},
             forgetful=sum(bool(of.lost) for of in after.values()),
             stale=sum(of.stale for of in after.values()),
