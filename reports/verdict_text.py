@@ -419,11 +419,8 @@ def tags(verdict: RunVerdict) -> dict[str, str]:
 
 
 def points_of(change: Difference) -> str:
-    """Return a difference of shares in points, with its interval."""
-    if isinstance(change.value, Missing):
-        return f"({change.value.why})"
-    low, high = (0.0, 0.0) if isinstance(change.shown, Missing) else change.shown
-    return f"{_signed(change.value)} points" + f" ({_signed(low)} to {_signed(high)})" * (_signed(low) != _signed(high))
+    """Return a difference of shares in points, as it was here."""
+    return f"({change.value.why})" if isinstance(change.value, Missing) else f"{_signed(change.value)} points"
 
 
 def _points(ends: Ends | Missing) -> str:

@@ -151,7 +151,8 @@ class Fields:
     def _converted(self, value: Any, kind: type[T], path: str) -> T:
         # Most values are what they should be: no place is made for them, and no type looked at twice.
         try:
-            held: T = msgspec.convert({"value": value}, _holder(kind), strict=True).value
+            holder = _holder(kind)  # type: ignore[arg-type]  # mypy takes type[T] for unhashable
+            held: T = msgspec.convert({"value": value}, holder, strict=True).value
             return held
         except (msgspec.ValidationError, RecursionError):
             return convert(value, kind, self.below(path))
