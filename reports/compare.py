@@ -213,15 +213,20 @@ def _size(value: float, unit: str, relative: bool) -> str:
 
 
 def _short(value: float) -> str:
-    """Return one decimal, or more where that would read as 0."""
-    return f"{value:,.1f}" if value >= 0.05 or not value else f"{value:.3f}" if value >= 0.0005 else f"{value:.0e}"
+    """Return one decimal, or more where that would read as 0; of less than a millionth, which is rounding, 0.0."""
+    return f"{value:,.1f}" if value >= 0.05 or value < 1e-6 else f"{value:.3f}" if value >= 0.0005 else f"{value:.0e}"
 
 
 def between(ends: Ends | Missing, unit: str, relative: bool) -> str:
-    """Return an interval: +0.9 to +3.1 %. Where there is none, the range over conversations: [+0.9 to +3.1 %]."""
+    """Return an interval: +0.9 to +3.1 %. Where there is none, the range over conversations: [+0.9 to +3.1 %].
+
+    Ends that print alike are printed once.
+    """
     if isinstance(ends, Missing):
         return no_interval(ends, lambda low, high: between(Ends(low, high), unit, relative))
     low, high = (moved(end, unit, relative) for end in ends)
+    if low == high:
+        return high
     for ending in (" %", " points"):
         low = low.removesuffix(ending)
     return f"{low} to {high}"

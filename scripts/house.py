@@ -23,14 +23,13 @@ ROOT = Path(__file__).parents[1]
 OPEN = re.compile(r"(What|Whatever|Who|Whose|Which|Those|Of (each|every|those)|That which)\b")
 """First words of docstrings that do not say what they are about."""
 BUDGET = {
-    "lines of Python without tests": 70_600,
-    "files": 336,
-    "lines of tests": 44_000,
+    "lines of Python without tests": 70_000,
+    "files": 360,
+    "lines of tests": 46_000,
     "commands": 30,
     "parameters of all commands": 200,
     "parameters of `ctxbench run`": 26,
 }
-# On the way to 66,000 lines: lower the first with each step, then let it be 70,000 and the files 360.
 """The most that there may be of each. Who adds, takes away."""
 
 

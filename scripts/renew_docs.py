@@ -121,7 +121,7 @@ def verdict(measured: Printed) -> Iterator[str]:
     yield from ("```text", *cut(measured.bench), "```")
 
 
-HEADLINES = ("Use ", "Try ", "Keep ", "No recommendation", "Ship ")
+HEADLINES = ("Use ", "Try ", "Keep ", "No recommendation")
 """How the first line of a verdict begins."""
 
 

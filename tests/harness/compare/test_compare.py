@@ -10,7 +10,7 @@ from ctxbench.harness.compare.compare import Comparison, RunComparison, Unpaired
 from ctxbench.harness.compare.figures import About, MeasuredRun
 from ctxbench.metrics.statistics.comparison import Verdict
 from ctxbench.metrics.statistics.intervals import BY_CONSTRUCTION, Ends
-from ctxbench.reports.compare import as_json, tables
+from ctxbench.reports.compare import as_json, between, moved, tables
 from ctxbench.scenarios.errors import RunError
 from tests.harness.compare.builders import ABOUT, made
 
@@ -138,3 +138,11 @@ def test_figures_without_a_direction_are_not_compared() -> None:
     about = {**ABOUT, "steps": About("steps", "", "total", "1"), "saving": About("share", "higher", "saving", "1")}
     run = made({"a": {"steps": TOKENS, "saving": [(1, 2)] * 6, "tokens_sent": TOKENS}}, about=about)
     assert [each.metric for each in compared(run, run).comparisons] == ["tokens_sent"]
+
+
+def test_rounding_is_no_difference() -> None:
+    """What is left of a subtraction prints as 0, what is small stays to be seen, and equal ends are printed once."""
+    assert moved(4e-17, "tokens", True) == "+0.0 %"
+    assert moved(0.00004, "share", False) == "+0.004 points"
+    assert between(Ends(0.431, 0.4311), "tokens", True) == "+43.1 %"
+    assert between(Ends(-0.01, 0.031), "share", False) == "−1.0 to +3.1 points"
