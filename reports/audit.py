@@ -24,11 +24,11 @@ from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing, grouped
 from ctxbench.scenarios.model import RECORDED
 
-from .render import Table, about, count, dollars, percent, shares
+from .render import Table, about, count, dollars, percent
 from .results import Results, RunSummary
 from .verdict import WHOLE, RunVerdict, verdict
 from .verdict import as_json as verdict_json
-from .verdict_text import how_sure, less, points_of, recorded_with, too_few
+from .verdict_text import how_sure, points_of, recorded_with, too_few
 
 
 @dataclass(frozen=True)
@@ -142,11 +142,13 @@ class Audit:
         after = {name: self.after[name] for name in first.index}
         calls = [msgspec.json.decode(event) for event in events.event[events.kind == "called"]]
         texts: dict[str, list[str]] = {name: [] for name in first.index}
-        for event in actions[actions.kind == "summarised"].itertuples():
-            texts[event.conversation].append(msgspec.json.decode(event.event)["summary"])
+        summaries = actions[actions.kind == "summarised"]
+        for name, event in zip(summaries.conversation, summaries.event, strict=True):
+            texts[name].append(msgspec.json.decode(event)["summary"])
         billed, spared = results.billed, {(name, at) for name, of in after.items() for at in of.spared}
         costs = billed.calls(Scheme(self.against_whole.model), ("cost",)).assign(at=billed.requests.at)
         costs = costs[costs.strategy == RECORDED]
+        cost_of = zip(costs.conversation.astype(str), costs["at"], costs.cost, strict=True)
         return OwnCompaction(
             sessions=len(first),
             units=len({results.run.units.get(name, name) for name in after}),
@@ -157,7 +159,7 @@ class Audit:
             rounds=tuple(_rounds(list(texts.values()), TokenCounter(results.run.manifest.plan.encoding))),
             again=dict.fromkeys(_WHY, 0) | Counter(made.why for of in after.values() for made in of.again),
             spared=len(spared),
-            spared_cost=sum((of.cost for of in costs.itertuples() if (str(of.conversation), of.at) in spared), 0.0),
+            spared_cost=sum((cost for name, at, cost in cost_of if (name, at) in spared), 0.0),
             lost={rule: source for of in after.values() for rule, source in of.lost.items()},
             forgetful=sum(bool(of.lost) for of in after.values()),
             stale=sum(of.stale for of in after.values()),
@@ -275,7 +277,7 @@ def _of_agent(audit: Audit) -> Iterator[tuple[str, str]]:
         yield "summaries", "; ".join(rounds)
     if own.stale:
         yield "reasoning", about("audit_stale", answers=count(own.stale, "answer"))
-    yield "saved", about("audit_saved", share=less(places.token_change(RECORDED)))
+    yield "tokens", about("audit_tokens", change=_in_words(places.token_change(RECORDED)))
     cost, whole = (dollars(places.points[name].cost) for name in (RECORDED, WHOLE))
     yield "cost", f"{cost} under {places.model} instead of {whole}: {_in_words(places.cost_change(RECORDED))}"
     if own.summaries:
@@ -302,15 +304,14 @@ def _of_others(audit: Audit) -> Iterator[tuple[str, str]]:
     gain = f"{places.quality.name} {points_of(places.gain(name, places.base))}"
     yield "better" if better else "nearest", f"{name}: {change}; {gain}"
     if places.units >= FEWEST and not audit.undecided:
-        yield "how sure", how_sure(places, name)
+        yield "elsewhere", how_sure(places, name)
 
 
 def _in_words(change: Difference) -> str:
-    """Return a relative change of a bill with its interval: 12.2 % (6.8 to 17.3 %) less, 3.1 % more."""
-    if isinstance(change.value, Missing) or change.value <= 0:
-        return f"{less(change)} less"
-    low, high = (0.0, 0.0) if isinstance(change.shown, Missing) else change.shown
-    return percent(change.value) + f" ({shares(low, high)})" * (percent(low) != percent(high)) + " more"
+    """Return a relative change as it was here: 12.2 % less, 3.1 % more."""
+    if isinstance(change.value, Missing):
+        return f"({change.value.why})"
+    return f"{percent(abs(change.value))} {'more' if change.value > 0 else 'less'}"
 
 
 def _rest(audit: Audit) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, zip_longest
 from textwrap import wrap
 from typing import Any
-from urllib.parse import urlencode
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from ctxbench.harness.answers.figures import BOUNDS
@@ -58,7 +57,8 @@ def tables(
     title = f"{compared.after} against {compared.before}, in {pairs}"
     title += independent(compared.conversations, compared.units)
     if any(row.strategy != row.against for row in rows):
-        title = f"Strategies of {compared.before}, in {sample(compared.conversations, compared.units)}"
+        title = f"{compared.before}, strategies against {rows[0].against}, in "
+        title += sample(compared.conversations, compared.units)
     moved = [row for row in rows if (_change(row) if every else _is_beyond(row))]
     shown = sorted(moved if every else _most(moved), key=lambda row: _WORDS.index(row.verdict.word))
     notes = [
@@ -112,7 +112,7 @@ def _most(rows: Sequence[Comparison], most: int = _MOST_LINES) -> list[Compariso
     order = {row.metric: at for at, row in enumerate(rows)}
     of_first = sorted(
         (name for name in order if billed_model(name) in (None, first)),
-        key=lambda name: (billed_model(name) is None, order[name]),
+        key=lambda name: (_is_mixed(by_metric[name][0]), billed_model(name) is None, order[name]),
     )
     ranked = [row for group in zip_longest(*map(by_metric.__getitem__, of_first)) for row in group if row is not None]
     lines = accumulate(
@@ -270,24 +270,28 @@ def _row(comparison: Comparison, library: str | None) -> dict[str, Any]:
     }
 
 
-_MOST_CONVERSATIONS = 12
-Look = Callable[[str, str, str], str]
-"""Function from metric, conversation and strategy to a link to the step that worsens the figure most."""
+_MOST_CONVERSATIONS = 8
+Look = Callable[[str, str, str], int | None]
+"""Function from metric, conversation and strategy to the step that worsens the figure most."""
 
 
 def gate_tables(gate: Gate, look: Look) -> Iterator[Table]:
     """Yield the result, what fails and where it moved most, how to accept it, and what got better."""
     yield Table(_title(gate), (), (), tuple(_summary(gate)))
-    where = Column("conversations", lambda row: row.verdict.why if row.verdict.word == "worse" else row.verdict.word)
+    where = Column("worse", lambda row: row.verdict.why if row.verdict.word == "worse" else row.verdict.word)
     columns = _columns(("was", "is"), None, where)
     if worse := [row for row in gate.failing if row.found is not None]:
         yield from _section("What got worse?", columns, worse, _MOST_LINES // 2)
-        # The worst conversation of each comparison, then the second worst of each.
+        # The worst conversation of each comparison, then the second worst of each; none twice under a strategy.
         changes = ([(row, change) for change in row.moved if change.gain < 0] for row in _most(worse, _MOST_LINES // 2))
-        pairs = [pair for rank in zip_longest(*changes) for pair in rank if pair is not None][:_MOST_CONVERSATIONS]
-        heads = ("conversation", "strategy", "metric", "was", "is", "look at it")
-        rows = tuple(_conversation(row, change, look) for row, change in pairs)
-        yield Table("Which conversations moved most?", heads, rows, prose=True)
+        places = dict[tuple[str, str], tuple[Comparison, MetricChange]]()
+        for pair in (pair for rank in zip_longest(*changes) for pair in rank if pair is not None):
+            places.setdefault((pair[0].strategy, pair[1].conversation), pair)
+        heads = ("conversation", "strategy", "metric", "was", "is", "step")
+        rows = tuple(_conversation(row, change, look) for row, change in [*places.values()][:_MOST_CONVERSATIONS])
+        first = [gate.compared.after, rows[0][0], *rows[0][-1].split(), "-s", rows[0][1]] if rows else []
+        notes = (f"Look at the first: {shlex.join(['ctxbench', 'show', *first])}",) if rows else ()
+        yield Table("Which conversations moved most?", heads, rows, notes, prose=True)
     if gate.result == "fails":
         yield Table("How to accept it?", ("if", "then"), tuple(_accept(gate)), prose=True)
     better = [row for row in gate.compared.comparisons if row.verdict.word == "better"]
@@ -305,11 +309,11 @@ def _title(gate: Gate) -> str:
     if gate.result == "passes":
         return "The gate passes"
     if worse := [row for row in gate.failing if row.verdict.word == "worse"]:
-        names, metrics = dict.fromkeys(row.strategy for row in worse), dict.fromkeys(map(_metric, worse))
+        ranked = _most(worse, len(worse) * _MOST_LINES)
+        names, metrics = dict.fromkeys(row.strategy for row in worse), dict.fromkeys(map(_metric, [*ranked, *worse]))
         return f"The gate FAILS: {some(list(names))} got worse in {some(list(metrics))}"
-    others = dict.fromkeys(
-        [*map(_metric, gate.failing), *gate.unknown, *(name for of in gate.gone for name in of.names)]
-    )
+    others = dict.fromkeys([*map(_metric, gate.failing), *gate.unknown])
+    others |= dict.fromkeys(name for of in gate.gone for name in ((of.strategy,) if of.strategy else of.names))
     return f"The gate FAILS: {some(list(others))} cannot be compared with the baseline"
 
 
@@ -331,11 +335,14 @@ def _accept(gate: Gate) -> Iterator[tuple[str, str]]:
     """Yield how to make the baseline anew, how to loosen the policy, and how to compare a strategy that was renamed."""
     run, baseline = (shlex.quote(name) for name in (gate.compared.after, gate.compared.before))
     yield "it is wanted", f"ctxbench gate {run} --update --baseline {baseline}"
-    worst = next(((row, change) for row in gate.failing for change in row.moved if change.gain < 0), None)
-    if worst is not None and not any(isinstance(side, Missing) for side in worst[1][1:3]):
-        row, change = worst
-        limit = float(f"{1.1 * abs(change.after - change.before):.1e}")  # type: ignore[operator]
-        yield "so much is no harm", f'a policy with [metrics."{row.metric}"] each = {limit:g}'
+    most = dict[str, float]()  # the most that each metric lost in one of the conversations that are named
+    for row in _most(gate.failing, _MOST_LINES // 2):
+        for _, before, after, gain in row.moved:
+            if gain < 0 and not isinstance(before, Missing) and not isinstance(after, Missing):
+                most[row.metric] = max(most.get(row.metric, 0.0), abs(after - before))
+    for metric, loss in [*most.items()][:_MOST_NAMES]:
+        limit = f"each = {float(f'{1.1 * loss:.1e}'):g}"
+        yield f"{display_name(metric)} may get worse", f'--policy gate.toml, with [metrics."{metric}"] {limit}'
     if {group.word for group in gate.compared.unpaired if group.what == "strategy"} == {"lost", "new"}:
         yield "a strategy has new settings", "a name for it in both runs, -s 'NAME=SPEC': names are compared"
 
@@ -343,14 +350,8 @@ def _accept(gate: Gate) -> Iterator[tuple[str, str]]:
 def _conversation(row: Comparison, change: MetricChange, look: Look) -> tuple[str, ...]:
     unit = row.about.unit
     figures = (amount(unit, whole(unit, value)) for value in (change.before, change.after))
-    link = look(row.metric, change.conversation, row.strategy)
-    return (change.conversation, row.strategy, display_name(row.metric), *figures, link)
-
-
-def anchor(conversation: str, strategy: str, step: int | None) -> str:
-    """Return the link to a step in the report."""
-    where = {"conversation": conversation, "strategy": strategy} | ({} if step is None else {"step": str(step)})
-    return f"report/report.html#{urlencode(where)}"
+    step = look(row.metric, change.conversation, row.strategy)
+    return (change.conversation, row.strategy, display_name(row.metric), *figures, "" if step is None else str(step))
 
 
 def gate_json(gate: Gate, look: Look) -> dict[str, Any]:
@@ -358,7 +359,7 @@ def gate_json(gate: Gate, look: Look) -> dict[str, Any]:
     result = as_json(gate.compared)
     for row in result["comparisons"]:
         for change in row.get("moved", ()):
-            change["look"] = look(row["metric"], change["conversation"], row["strategy"])
+            change["step"] = look(row["metric"], change["conversation"], row["strategy"])
     return {
         "result": gate.result,
         "failing": [{"strategy": comparison.strategy, "metric": comparison.metric} for comparison in gate.failing],

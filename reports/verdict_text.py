@@ -233,7 +233,7 @@ def _expected(ends: Ends) -> str:
     if low < 0 < high:
         return f"{percent(-low)} less to {percent(high)} more"
     near, far = sorted(map(abs, ends))
-    size = percent(far) if near == far else shares(near, far)
+    size = percent(far) if percent(near) == percent(far) else shares(near, far)
     return f"{size} {'less' if low < 0 else 'more'}"
 
 
@@ -395,14 +395,6 @@ def tags(verdict: RunVerdict) -> dict[str, str]:
     of_run = {"verdict": headline(verdict), "accepted_loss": points_in_words(verdict.results.lose), **chosen}
     of_run["quality"] = verdict.quality.metric
     return of_run | {f"place/{name}": place for name, place in verdict.places.items()}
-
-
-def less(change: Difference) -> str:
-    """Return a relative change as what is saved, with its interval: 76.7 % (65.0 to 83.4 %)."""
-    if isinstance(change.value, Missing):
-        return f"({change.value.why})"
-    low, high = (0.0, 0.0) if isinstance(change.shown, Missing) else (-change.shown.high, -change.shown.low)
-    return percent(-change.value) + f" ({shares(low, high)})" * (percent(low) != percent(high))
 
 
 def points_of(change: Difference) -> str:

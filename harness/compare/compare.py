@@ -199,7 +199,7 @@ class _Pairing:
         one, other = one[self._at[0]], other[self._at[1]]
         measured = in_both(one, other)
         if not measured.any():
-            word: Word = "lost" if np.isnan(other).all() and not np.isnan(one).all() else "cannot tell"
+            word: Word = "lost" if before is not after and np.isfinite(one).all(axis=1).any() else "cannot tell"
             return replace(comparison, verdict=Verdict(word, "no conversation has it on both sides"))
         names, units = (list(compress(every, measured)) for every in (self.names, self.units))
         pairs = Pairs(about.form, one[measured], other[measured], units)

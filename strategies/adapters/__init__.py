@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -43,8 +44,16 @@ def adapter(
     def strategy(open_step: Callable[..., Any]) -> type[Any]:
         @wraps(open_step)
         def opened(services: ChatServices, **parameters: Any) -> Step | Any:
-            step = open_step(services, **parameters)
-            return step if by is None else by(services, **parameters, **step)
+            try:
+                step = open_step(services, **parameters)
+                return step if by is None else by(services, **parameters, **step)
+            except AttributeError as error:
+                module = error.obj.__name__ if isinstance(error.obj, ModuleType) else ""
+                package = module.partition(".")[0].replace("_", "")
+                if not package or not library.replace("-", "").startswith(package):
+                    raise
+                problem = f"is too old: it has no {module}.{error.name}"
+                raise MissingExtra(f"{library} {process.version_of(library)}", extra, problem=problem) from None
 
         @wraps(open_step)
         def open_in_place(services: ChatServices, **parameters: Any) -> Step | Any:

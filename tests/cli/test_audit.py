@@ -45,7 +45,7 @@ def test_an_audit(tmp_path: Path) -> None:
     assert "your agent's own compaction" in lines[0]
     assert "9 times in 9 of 9 sessions: 36 of 108 model calls came after it" in lines[1]
     words = [line.split()[0] for line in lines[1:]]
-    assert words[:3] == ["compacted", "saved", "cost"]
+    assert words[:3] == ["compacted", "tokens", "cost"]
     assert "estimated for 9 of 9" in done.stdout
     assert words[-1] == "next"
     assert "ctxbench report runs/audit --all" in lines[-1]

@@ -10,7 +10,7 @@ from ctxbench.harness.compare.figures import worst_of
 from ctxbench.harness.compare.gate import Gate, GatePolicy, gate
 from ctxbench.metrics.figures import METRICS
 from ctxbench.metrics.value import Ratio
-from ctxbench.reports.compare import anchor, as_junit, gate_tables
+from ctxbench.reports.compare import as_junit, gate_tables
 from ctxbench.reports.render import markdown
 from tests.harness.compare.builders import made
 
@@ -28,15 +28,12 @@ def test_hostile_names() -> None:
     """They are text in Markdown and in XML, and steer neither."""
     answer = found([HOSTILE, *"bcdef"], strategy=HOSTILE)
     assert answer.result == "fails"
-    text = markdown(list(gate_tables(answer, lambda *_: "report")))
+    text = markdown(list(gate_tables(answer, lambda *_: 3)))
     assert "<script>" not in text
     assert "\x1b" not in text
     assert "\u202e" not in text
     root = ElementTree.fromstring(as_junit(answer))
     assert root.find(".//failure") is not None
-    where = anchor(HOSTILE, "window(max_tokens=8000)", 3)
-    assert where.startswith("report/report.html#conversation=%3Cscript%3E")
-    assert where.endswith("&strategy=window%28max_tokens%3D8000%29&step=3")
 
 
 def test_the_step_to_look_at() -> None:

@@ -30,7 +30,7 @@ from ctxbench.harness.folder.run import load as load_folder
 from ctxbench.harness.folder.schema import Manifest
 from ctxbench.harness.folder.store import remove_empty
 from ctxbench.harness.models import Settings
-from ctxbench.harness.models.settings import usual_access
+from ctxbench.harness.models.base import usual_access
 from ctxbench.metrics import figures
 from ctxbench.reports.render import count
 from ctxbench.reports.results import LOSE, Results

