@@ -219,7 +219,10 @@ def test_the_items_of_a_reply_are_one_message() -> None:
     ("prompt", "what"),
     [
         ([{"role": "pope", "content": "x"}], "f:1: span.prompt[0].role: unknown role 'pope'"),
-        ([{"role": "user", "tool_calls": [{"name": "x"}]}], "f:1: span.prompt[0]: a message of role 'user' calls tools"),
+        (
+            [{"role": "user", "tool_calls": [{"name": "x"}]}],
+            "f:1: span.prompt[0]: a message of role 'user' calls tools",
+        ),
         (
             [{"role": "assistant", "tool_calls": [{"id": "x"}]}],
             "f:1: span.prompt[0].tool_calls[0]: a tool call without",
