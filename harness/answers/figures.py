@@ -220,8 +220,9 @@ def _strategy(name: str, rows: pd.DataFrame, compared: bool, sums: _Sums) -> Str
         share = over_units(right_first := own[:, ::-1], mean_of, 0.0, 1.0)
         correct, about = share.mean, ends_of(share)
         drawn = resampled(right_first, mean_of, draws=1)  # for its error, which the jackknife makes
-        worth = drawn
-        if not isinstance(drawn, Missing):
+        if isinstance(drawn, Missing):
+            worth = drawn
+        else:
             # The standard error of a share p of n independent answers is the root of p (1 - p) / n, solved for n: 50 %
             # with an error of 5 points is worth 0.25 / 0.0025 = 100 answers, however many were given. Where no
             # conversation differs, it is their number.

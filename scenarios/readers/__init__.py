@@ -7,7 +7,7 @@ reader with options is a frozen dataclass: its options are written like a strate
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
@@ -150,9 +150,9 @@ class Fields:
 
     def _converted(self, value: Any, kind: type[T], path: str) -> T:
         # Most values are what they should be: no place is made for them, and no type looked at twice.
-        holder: Callable[[Any], Any] = _holder
         try:
-            held: T = msgspec.convert({"value": value}, holder(kind), strict=True).value
+            holder = _holder(kind)  # type: ignore[arg-type]  # mypy takes type[T] for unhashable
+            held: T = msgspec.convert({"value": value}, holder, strict=True).value
             return held
         except (msgspec.ValidationError, RecursionError):
             return convert(value, kind, self.below(path))
