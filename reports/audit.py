@@ -318,9 +318,8 @@ def _rest(audit: Audit) -> Iterator[tuple[str, str]]:
     """Yield what could not be measured, and where everything else is."""
     if reasons := grouped((None, why) for why in audit.left_out.values()):
         yield "left out", "; ".join(f"{count(reason.times, 'session')}: {reason.text}" for _, reason in reasons[:2])
-    models, billed = audit.results.summary.recorded, audit.places.model
-    if len(models) > 1:  # the sessions of all models are in one bill
-        yield "recorded", recorded_with(audit.places) + (f"; all billed under {billed}" if billed in models else "")
+    if len(audit.results.summary.recorded) > 1:  # the sessions of all models are in one bill
+        yield "recorded", recorded_with(audit.places)
     folder = shlex.quote(audit.results.run.name)
     without = f"; without needless calls: ctxbench report {folder}/{UNCOMPACTED} --all" * bool(audit.own.spared)
     yield "next", f"all tables, against sending everything: ctxbench report {folder} --all{without}"

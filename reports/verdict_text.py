@@ -48,6 +48,9 @@ MOST_ROWS = 12
 PREFIX = "traps/"
 """Start of the ids of the traps."""
 _MODELS_NAMED = 3
+_GUESSED = 0.05
+"""Share of calls without a model, or with one of unknown price, from which on the headline says so."""
+_BROKEN_NAMED = 2
 _NAME = 32
 _OF_SOME = ("compression_ratio", "lru_k_hit_rate")
 
@@ -65,7 +68,11 @@ def answer(verdict: RunVerdict, more: str = "") -> Table:
     """
     more = more or f"ctxbench report {shlex.quote(verdict.results.run.name)} --all"
     lines = _answer(verdict) if verdict.is_comparable else [("why", _why_no_verdict(verdict))]
-    recorded = [("recorded", text)] if (text := recorded_with(verdict)) else []
+    text = recorded_with(verdict)
+    if guessed := guess(verdict):  # the headline says it, where there is one
+        text = "; ".join([text or "without the name of a model", *[guessed] * (not verdict.is_comparable)])
+        text += "; to bill under another: -m MODEL"
+    recorded = [("recorded", text)] if text else []
     last = ("next", f"everything else: {more}")
     return Table(headline(verdict), ("", ""), (*lines, *_measured_by(verdict), *recorded, last), prose=True)
 
@@ -74,7 +81,7 @@ def headline(verdict: RunVerdict) -> str:
     """Return the decision in one sentence, with what it saved here."""
     if not verdict.is_comparable:
         return "No verdict"
-    billed = f"; billed under {verdict.model}{guess(verdict)}" if guess(verdict) else ""
+    billed = f"; {guess(verdict)}" * bool(guess(verdict))
     if verdict.units < FEWEST:
         return f"No recommendation: {too_few(verdict)}{billed}"
     if (name := verdict.shipped) is not None:
@@ -99,14 +106,17 @@ def _answer(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
     """Yield lines of a label and a text."""
     doubtful = verdict.but_for(verdict.doubts) if verdict.units >= FEWEST else []
     name = verdict.shipped or verdict.nearest
+    if name is None and verdict.units < FEWEST:
+        yield "nearest", "no strategy without broken calls cost less here"
     if name is not None and name != verdict.shipped and name not in doubtful:
         yield "nearest", f"{name}: {here(verdict, name)}"
     for other in doubtful[:2]:
         yield "doubtful", f"{other}: {_doubt(verdict, other)}"
     if name is not None:
         before, after = (percent(verdict.points[of].quality) for of in (verdict.base, name))
-        gain = f"{_signed(_gain(verdict, name))} points"
-        yield "quality", f"{verdict.quality.name} {after} instead of {before}: {gain}"
+        whole = "the whole history" if verdict.base == WHOLE else verdict.base
+        gain = f" instead of {before}: {_signed(_gain(verdict, name))} points" if before != after else f", as {whole}"
+        yield "quality", f"{verdict.quality.name} {after}{gain}"
     unit, share = verdict.heaviest
     if share > HEAVIEST:
         is_told = name is None or verdict.units < 2 or (name in doubtful and verdict.doubts[name].unit == unit)
@@ -120,7 +130,9 @@ def _answer(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
     if name is not None:
         yield "elsewhere", how_sure(verdict, name)
     if crossed := verdict.but_for(verdict.broken):
-        yield "broken", f"{', '.join(crossed)}: would do but for what breaks"
+        broken = "; ".join(f"{other} ({_worst(verdict.broken[other])})" for other in crossed[:_BROKEN_NAMED])
+        more = f"; {len(crossed) - _BROKEN_NAMED:,} more" * (len(crossed) > _BROKEN_NAMED)
+        yield "broken", f"cheaper here, but breaks calls: {broken}{more}"
     if idle := _idle(verdict):
         yield "short", idle
     if verdict.shipped is not None and (have := how_to_have(verdict.shipped)):
@@ -132,9 +144,10 @@ def _gain(verdict: RunVerdict, name: str) -> float:
 
 
 def _without(verdict: RunVerdict, name: str, unit: str) -> str:
-    """Return what a strategy costs and loses without an independent unit, in words."""
+    """Return what a strategy costs and gains without an independent unit, in words."""
     change, loss = map(float, verdict.without_each(name).loc[unit])
-    return f"{_expected(Ends(change, change))}" + ("" if isnan(loss) else f", {_signed(-loss)} points")
+    gain = "" if isnan(loss) or _signed(-loss) == "0.0" else f", {_signed(-loss)} points"
+    return f"{in_words(Ends(change, change))}{gain}"
 
 
 def unit_words(verdict: RunVerdict, unit: str) -> str:
@@ -149,7 +162,7 @@ def _doubt(verdict: RunVerdict, name: str) -> str:
     if not doubt.unit:
         return f"{here(verdict, name)}; {doubt.words}"
     unit = unit_words(verdict, doubt.unit)
-    return f"{here(verdict, name)}; {doubt.words} {unit}: without it {_without(verdict, name, doubt.unit)}"
+    return f"{here(verdict, name)}; {doubt.words} {unit}: the others cost {_without(verdict, name, doubt.unit)}"
 
 
 def why_placed(verdict: RunVerdict, name: str) -> str:
@@ -188,11 +201,13 @@ def choices_table(verdict: RunVerdict) -> Table:
         name = verdict.choice(points)
         cost, mark = verdict.points[name].cost, " (--lose)" * (points == verdict.results.lose)
         saved = percent(1 - cost / base.cost) if base.cost else "–"
-        label = f"{points_in_words(points)}{mark}"
-        return label, short[name], dollars(cost), saved, _signed(_gain(verdict, name))
+        label = points_in_words(points) if points else "nothing"
+        return label + mark, short[name], dollars(cost), saved, _signed(_gain(verdict, name))
 
-    heads = ("if you accept to lose", "choose", "cost", "saves", "points")
-    return Table("What to choose, and what it saves", heads, tuple(map(row, verdict.losses)), names=2, page=True)
+    few = verdict.units < FEWEST
+    heads = ("if you accept to lose", "cheapest" if few else "choose", "cost", "saves", "points")
+    title = "What was cheapest here, and what it saved" if few else "What to choose, and what it saves"
+    return Table(title, heads, tuple(map(row, verdict.losses)), names=2, page=True)
 
 
 def _idle(verdict: RunVerdict) -> str:
@@ -218,23 +233,24 @@ def how_sure(verdict: RunVerdict, name: str) -> str:
     change, gain = verdict.cost_change(name), verdict.gain(name, verdict.base)
     drawn = sample(verdict.conversations, verdict.units)
     if isinstance(change.shown, Missing):
-        cost = f"{_expected(change.across)} cost" if isinstance(change.across, Ends) else "any cost"
+        cost = f"{in_words(change.across)} cost" if isinstance(change.across, Ends) else "any cost"
         quality = f" and {_points(gain.across)} points" if isinstance(gain.across, Ends) else ""
         return about("verdict_range", why=change.shown.detail, cost=cost, quality=quality)
-    shown = gain.shown if isinstance(gain.shown, Ends) else gain.across
-    points = "" if isinstance(shown, Missing) else f" and {_points(shown)} points of quality"
+    points = f" and {_points(gain.shown)} points of quality" if isinstance(gain.shown, Ends) else ""
     more = "" if verdict.surely_keeps(name) else f"; more than {points_in_words(verdict.results.lose)} may be lost"
-    return about("verdict_expect", cost=_expected(change.shown), points=points, drawn=drawn, more=more)
+    if isinstance(gain.shown, Missing) and gain.shown.why == "few" and isinstance(gain.across, Ends):
+        more = f"; {_points(gain.across)} points in single conversations here: {gain.shown.detail}"
+    return about("verdict_expect", cost=in_words(change.shown), points=points, drawn=drawn, more=more)
 
 
-def _expected(ends: Ends) -> str:
-    """Return a range of relative changes as more or less: 46.0 to 68.0 % less, 5.0 % less to 31.0 % more."""
+def in_words(ends: Ends) -> str:
+    """Return a range of relative changes as more or less: 46.0 to 68.0 % less, 5.0 % less to 31.0 % more, the same."""
     low, high = ends
     if low < 0 < high:
         return f"{percent(-low)} less to {percent(high)} more"
     near, far = sorted(map(abs, ends))
-    size = percent(far) if percent(near) == percent(far) else shares(near, far)
-    return f"{size} {'less' if low < 0 else 'more'}"
+    size = shares(near, far) if percent(near) != percent(far) else percent(far)
+    return "the same" if size == percent(0) else f"{size} {'less' if low < 0 else 'more'}"
 
 
 def too_few(verdict: RunVerdict) -> str:
@@ -269,11 +285,9 @@ def recorded_with(verdict: RunVerdict) -> str:
     shown = [row for row in (*shown, ("without a model's name", whole - sum(calls.values()))) if row[1]]
     named = ", ".join(name + f" ({percent(number / whole)})" * (len(shown) > 1) for name, number in shown)
     if model == OWN_MODELS:
-        unpriced = [name for name in calls if verdict.results.prices.tariff(name) is None]
-        but = f"; no price is known of {', '.join(unpriced)}: under the first that has one" if unpriced else ""
-        return f"recorded with {named}; each billed under its own{but}"
+        return f"recorded with {named}; each billed under its own"
     if model not in calls:
-        return f"recorded with {named}; billed under {model}{guess(verdict)}"
+        return f"recorded with {named}; billed under {model}"
     also = "and" if len(shown) == 1 else f"{named}; all"
     factors = verdict.results.billed.factors[model]
     is_ours = factors.family is not None or factors.prompt == 1
@@ -282,12 +296,19 @@ def recorded_with(verdict: RunVerdict) -> str:
 
 
 def guess(verdict: RunVerdict) -> str:
-    """Return the words that the billed model is a guess, where nobody named it; empty elsewhere."""
-    summary, model = verdict.results.summary, verdict.model
-    if verdict.results.named or model == OWN_MODELS or model in summary.recorded:
+    """Return which calls are billed under a model that nobody named, nor the recordings; empty for none."""
+    results, summary = verdict.results, verdict.results.summary
+    if results.named or verdict.model != results.models[0]:  # the other models are for comparison
         return ""
-    why = "no price of it is known" if summary.recorded else "no recording names its model"
-    return f", a guess: {why} (-m MODEL)"
+    priced = {name: number for name, number in summary.recorded.items() if results.prices.tariff(name) is not None}
+    share = 1 - sum(priced.values()) / (summary.calls or 1)
+    if share < _GUESSED:
+        return ""
+    unpriced = ", ".join([name for name in summary.recorded if name not in priced][:_MODELS_NAMED])
+    unnamed = "they name no model" if priced else "no recording names its model"
+    why = f"no price of {unpriced} is known" if unpriced else unnamed
+    model = next(iter(priced)) if verdict.model == OWN_MODELS else verdict.model
+    return f"{percent(share)} of the calls " * bool(priced) + f"billed under {model}, a guess: {why}"
 
 
 def _measured_by(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
@@ -355,10 +376,10 @@ def five_measures(verdict: RunVerdict) -> Table:
     subagents = f"{summary.subagents:,} of them of subagents, " if summary.subagents else ""
     title = (
         f"{sample(summary.conversations, summary.units)}, {subagents}{count(summary.messages, 'message')}, "
-        f"{count(summary.calls, 'model call')}, billed under {model}"
+        f"{count(summary.calls, 'model call')}, billed under {'their own models' if model == OWN_MODELS else model}"
     )
     notes = [about("verdict_measures")]
-    if any(row["gain"] is not None and isinstance(row["gain"].shown, Missing) for row in rows):
+    if any(row["gain"] is not None and gain_range(row["gain"]).startswith("[") for row in rows):
         notes.append(about("verdict_across"))
     if verdict.broken:
         # The names of the broken strategies by what they break, and in how many calls.
@@ -380,7 +401,7 @@ def _marked(verdict: RunVerdict, name: str, short: str) -> str:
 def gain_range(gain: Difference) -> str:
     """Return the interval of a gain in points; where it has none, the range over units in brackets."""
     if isinstance(gain.shown, Missing) and isinstance(gain.across, Ends):
-        return f"[{_points(gain.across)}]"
+        return _signed(0) if gain.shown.why == "fixed" else f"[{_points(gain.across)}]"
     return _points(gain.shown)
 
 
@@ -398,15 +419,15 @@ def tags(verdict: RunVerdict) -> dict[str, str]:
 
 
 def points_of(change: Difference) -> str:
-    """Return a difference of shares in points, with its interval."""
-    if isinstance(change.value, Missing):
-        return f"({change.value.why})"
-    low, high = (0.0, 0.0) if isinstance(change.shown, Missing) else change.shown
-    return f"{_signed(change.value)} points" + f" ({_signed(low)} to {_signed(high)})" * (_signed(low) != _signed(high))
+    """Return a difference of shares in points, as it was here."""
+    return f"({change.value.why})" if isinstance(change.value, Missing) else f"{_signed(change.value)} points"
 
 
 def _points(ends: Ends | Missing) -> str:
-    return f"({ends.why})" if isinstance(ends, Missing) else f"{_signed(ends.low)} to {_signed(ends.high)}"
+    if isinstance(ends, Missing):
+        return f"({ends.why})"
+    low, high = map(_signed, ends)
+    return low if low == high else f"{low} to {high}"
 
 
 def _signed(share: float) -> str:

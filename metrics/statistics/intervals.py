@@ -153,9 +153,8 @@ def of_change(value: float, moved: Floats, weights: Floats | None, level: float 
         if weights is None:
             ends, middle = of_events(part, level), float(part.sum())
         else:
-            part = part * weights
-            ends = Ends(*(size * end for end in of_share(part / size, weights, level)))
-            middle = float(part.sum() / weights.sum())
+            ends, middle = of_share(part * weights, weights, level), float((part * weights).sum() / weights.sum())
+            ends = ends if middle else Ends(0.0, size * ends.high)  # of a side that no unit moved to
         sides.append((middle - ends.low, ends.high - middle))
     (rose_less, rose_more), (fell_less, fell_more) = sides
     return Ends(value - math.hypot(rose_less, fell_more), value + math.hypot(rose_more, fell_less))

@@ -130,8 +130,8 @@ def test_the_verdict_has_its_figures(smoke: ctxbench.BenchmarkRun, monkeypatch: 
     assert tuple(rows.index) == smoke.strategies
     others = rows.drop(index="none")
     for name in ("cost_saved", "tokens_saved"):
-        assert (others[f"{name}_low"] <= others[name]).all()
-        assert (others[name] <= others[f"{name}_high"]).all()
+        assert not (others[f"{name}_low"] > others[name]).any()  # NaN where one conversation weighs too much
+        assert not (others[name] > others[f"{name}_high"]).any()
     assert rows.loc["none", ["cost_saved", "cheaper_in"]].isna().all()
     assert set(rows.index[rows.on_frontier]) == set(verdict.frontier)
     assert verdict.quality == "answers correct"

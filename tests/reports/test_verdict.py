@@ -130,11 +130,9 @@ def test_what_one_conversation_carries_is_not_recommended() -> None:
     told_of = told(answer(found))
     assert told_of["doubtful"] == (
         "short: $10.80 instead of $17.00 here (−36.5 %), cheaper in 1 of 9 conversations; "
-        "but that rests on one conversation, c0: without it 10.0 % more, 0.0 points"
+        "but that rests on one conversation, c0: the others cost 10.0 % more"
     )
-    assert (
-        told_of["largest"] == "one conversation, c0: 52.9 % of the bill; without it plain costs 20.0 % less, 0.0 points"
-    )
+    assert told_of["largest"] == "one conversation, c0: 52.9 % of the bill; without it plain costs 20.0 % less"
     del costs["plain"]
     alone = by_hand(costs, dict.fromkeys(costs, [0.9] * 9))
     assert alone.shipped is None
@@ -203,12 +201,21 @@ def test_what_to_use() -> None:
     lines = told(answer(found))
     assert lines["quality"] == "grounding recall 84.0 % instead of 85.0 %: −1.0 points"
     assert lines["elsewhere"].endswith("points of quality (95 %, resamples of these 8 conversations)")
-    assert lines["broken"] == "broken: would do but for what breaks"
+    assert lines["broken"] == "cheaper here, but breaks calls: broken (newest message missing: 3)"
     assert lines["next"] == "everything else: ctxbench report 'runs/by hand' --all"
     assert len(answer(found).rows) + 1 <= 12
     exact = as_json(found)
     assert (exact["ship"], exact["breaks"]) == ("good", {"broken": ["newest message missing: 3"]})
     assert exact["choices"] == {"0": "none", "1": "good", "5": "good", "10": "good"}
+
+
+def test_a_loss_that_cannot_be_ruled_out_is_told() -> None:
+    """Eight conversations with a question each, of which none changed: 5 points more or less cannot be told."""
+    costs = {"none": [2.0] * 8, "short": [1.0] * 8}
+    found = by_hand(costs, {"none": [1.0, 0.0] * 4, "short": [1.0, 0.0] * 4}, wanted=1)
+    assert (found.shipped, found.is_sure) == ("short", False)
+    assert headline(found).startswith("Try short: ")
+    assert told(answer(found))["elsewhere"].endswith("; more than 5 points may be lost")
 
 
 def test_the_choice_for_each_loss() -> None:
@@ -383,7 +390,9 @@ def test_one_session_is_most_of_the_bill(tmp_path: Path) -> None:
     assert headline(found) == "Keep the whole history: what retrieval saves here rests on one conversation, big"
     lines = told(answer(found))
     assert lines["largest"] == "one conversation, big: 81.9 % of the bill"
-    assert "cheaper in 1 of 9 conversations; but that rests on one conversation, big: without it" in lines["doubtful"]
+    assert (
+        "cheaper in 1 of 9 conversations; but that rests on one conversation, big: the others cost" in lines["doubtful"]
+    )
     assert found.places["last_turn"] == "bound"
     [overview, *_] = sections(found.results)
     rows = {row["strategy"]: row for row in overview.frames["frontier"].to_dict("records")}

@@ -7,6 +7,7 @@ import pytest
 
 from ctxbench.harness.compare.gate import GatePolicy, MetricPolicy, gate
 from ctxbench.metrics.statistics.comparison import Difference, Margin, Pairs, difference, holm, judge
+from ctxbench.metrics.value import Missing
 from tests.harness.compare.builders import Steps
 
 POLICY = GatePolicy(
@@ -42,7 +43,8 @@ def heavy_tails(conversations: int, effect: float, samples: int, metrics: int = 
             after = sizes * np.exp(random.normal(0, 0.1, conversations)) * (1 + effect * (not metric))
             sums = [np.column_stack([side, np.zeros(conversations)]) for side in (sizes, after)]
             changes.append(difference(Pairs("total", *sums), relative=True, draws=1000))
-        adjusted = holm([float(change.p) for change in changes])  # type: ignore[arg-type]
+        # Where one conversation is too much of the whole, nothing is tested.
+        adjusted = holm([1.0 if isinstance(change.p, Missing) else float(change.p) for change in changes])
         words = [
             judge(change, Margin(0.01, relative=True), "lower", p).word
             for change, p in zip(changes, adjusted, strict=True)
@@ -53,7 +55,7 @@ def heavy_tails(conversations: int, effect: float, samples: int, metrics: int = 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("conversations", "power"), [(5, 0.0), (10, 0.05), (24, 0.2), (100, 0.9)])
+@pytest.mark.parametrize(("conversations", "power"), [(8, 0.0), (10, 0.0), (24, 0.2), (100, 0.9)])
 def test_heavy_tails(conversations: int, power: float) -> None:
     """Totals that a few conversations dominate: at most 5 % of false alarms, and power that grows with their number."""
     samples = 300
