@@ -206,6 +206,7 @@ class _Turn(msgspec.Struct):
     name: str = ""
     answers: str | None = None
     is_item: bool = False
+    field: str = ""
     texts: list[str] = []
     thinking: list[str] = []
     hides: bool = False
@@ -373,7 +374,7 @@ class _Messages:
         if not (is_item and turn is not None and turn.is_item and turn.role == role == "assistant"):
             self._close()
             speaker = "" if is_item and kind != "message" else as_text(logged.get("name") or "")  # a call's is the tool
-            turn = self._turn = _Turn(role, speaker, is_item=is_item)
+            turn = self._turn = _Turn(role, speaker, is_item=is_item, field=at)
         results = logged.get("tool_results")
         if isinstance(results, list) and results:  # Datadog's
             turn.role = role = "user" if role == "tool" else role
@@ -522,7 +523,7 @@ class _Messages:
         text, media = self._output(next((result[key] for key in _OUTPUTS if key in result), None), at)
         name = as_text(result.get("name") or result.get("toolName") or "")
         control = result.get("cache_control")
-        self._turn = _Turn("tool", name, self._answered_call(result), texts=[text], media=media, control=control)
+        self._turn = _Turn("tool", name, self._answered_call(result), False, at, [text], media=media, control=control)
         self._close()
         # Anthropic's user messages mix results with text: what comes behind the result is a message of its own.
         if outer is not None and not outer.is_item:
@@ -570,10 +571,10 @@ class _Messages:
         at = f"m{self._first + len(self._messages)}"
         role, answers = turn.role, turn.answers if turn.role == "tool" else None
         if role == "tool" and answers not in self._open_calls and not (answers and self.trusts):
-            self._unknown("result of a tool that no message called, read as a user's message", at)
+            self._unknown("result of a tool that no message called, read as a user's message", turn.field)
             role, answers = "user", None
         if turn.calls and role != "assistant":
-            self._wrong(at, f"a message of role {role!r} calls tools", "only the assistant does")
+            self._wrong(turn.field, f"a message of role {role!r} calls tools", "only the assistant does")
         self.marks += mark(at, turn.control)
         text, calls = joined(turn.texts), tuple(turn.calls)
         thinking, media = joined(turn.thinking), tuple(turn.media)

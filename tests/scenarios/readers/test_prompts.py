@@ -169,7 +169,7 @@ def test_a_result_without_its_call_keeps_its_text() -> None:
     made, notes = read(LATER[3:])
     assert [(message.role, message.text) for message in made.messages] == [("user", "a cat")]
     assert notes == [
-        "test: result of a tool that no message called, read as a user's message: 1 not read (f:1: span.m0)"
+        "test: result of a tool that no message called, read as a user's message: 1 not read (f:1: span.prompt[0])"
     ]
 
 
@@ -219,7 +219,10 @@ def test_the_items_of_a_reply_are_one_message() -> None:
     ("prompt", "what"),
     [
         ([{"role": "pope", "content": "x"}], "f:1: span.prompt[0].role: unknown role 'pope'"),
-        ([{"role": "user", "tool_calls": [{"name": "x"}]}], "f:1: span.m0: a message of role 'user' calls tools"),
+        (
+            [{"role": "user", "tool_calls": [{"name": "x"}]}],
+            "f:1: span.prompt[0]: a message of role 'user' calls tools",
+        ),
         (
             [{"role": "assistant", "tool_calls": [{"id": "x"}]}],
             "f:1: span.prompt[0].tool_calls[0]: a tool call without",
