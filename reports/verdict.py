@@ -139,8 +139,10 @@ class RunVerdict:
                 return Doubt(about("doubt_cost"), str(unit))
             if base.quality - point.quality <= self.accepted + _ROUNDING and not loss <= self.accepted + _ROUNDING:
                 return Doubt(about("doubt_quality"), str(unit))
-        shown = self.cost_change(name).shown
-        is_sure = not is_cheaper or isinstance(shown, Missing) or shown.high < 0
+        cost = self.cost_change(name)
+        # An interval ends at 0 where no conversation costs more and most cost the same: it is cheaper for sure.
+        least = cost.shown if isinstance(cost.shown, Missing) or cost.shown.high < 0 else cost.across
+        is_sure = not is_cheaper or isinstance(least, Missing) or least.high <= 0
         return None if is_sure else Doubt(about("doubt_interval"))
 
     def without_each(self, name: str) -> pd.DataFrame:

@@ -68,7 +68,7 @@ class _Block(msgspec.Struct):
 
 
 class _Said(msgspec.Struct):
-    """What a message has to have, and what has to be of its type where it is there."""
+    """Keys that a message has to have, and keys that have to be of their type where they are there."""
 
     content: str | list[_Block]
     id: str | None = None

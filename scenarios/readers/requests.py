@@ -327,7 +327,7 @@ class Responses:
 
     problems: Problems
     latest: Any = None
-    """What was read of the prompt of the latest call (`prompts.exchange`)."""
+    """Messages read of the prompt of the latest call (`prompts.exchange`)."""
     _places: dict[str, Place] = field(default_factory=dict)
 
     def new(self, name: str | None, place: Place) -> bool:

@@ -148,6 +148,17 @@ def test_quality_that_one_conversation_carries() -> None:
     assert by_hand(costs, shares, lose=20).shipped == "short"
 
 
+def test_what_never_costs_more_is_cheaper() -> None:
+    """Three of 24 conversations cost a fifth less and the others the same: the interval ends at 0, and that is no
+    doubt. One that costs more would be."""
+    costs = {"none": [1.0] * 24, "short": [*[0.8] * 3, *[1.0] * 21]}
+    found = by_hand(costs, dict.fromkeys(costs, [0.9] * 24))
+    assert found.cost_change("short").shown[1] == 0.0
+    assert found.shipped == "short"
+    costs["short"][-1] = 1.01
+    assert by_hand(costs, dict.fromkeys(costs, [0.9] * 24)).shipped is None
+
+
 def test_two_conversations_are_one_unit() -> None:
     """Where the unit that carries a saving has two conversations, the words say so."""
     costs = {"none": [5.0, 5.0, *[1.0] * 8], "short": [2.0, 2.0, *[1.1] * 8]}
