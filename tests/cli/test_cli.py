@@ -27,7 +27,7 @@ def test_a_whole_path(tmp_path: Path) -> None:
     assert printed in ran.stdout
     assert (tmp_path / written.strip()).is_file()
     assert "written: r.md" in ctxbench("report", "r", "--markdown", "r.md", cwd=tmp_path).stderr
-    assert (tmp_path / "r.md").read_text().startswith("## Keep the whole history\n")
+    assert (tmp_path / "r.md").read_text().startswith("## No recommendation: 3 conversations are too few")
     assert "c2" in ctxbench("show", "r", cwd=tmp_path).stdout
     shown = ctxbench("show", "r", "c1", "20", "-s", "window(max_tokens=400)", cwd=tmp_path).stdout
     assert "step 20 of 0 to 23" in shown
@@ -270,9 +270,9 @@ def test_hostile_text_is_text(tmp_path: Path) -> None:
 
 
 def test_a_first_look_needs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`demo` in an empty folder ends with a strategy to ship, with what it saves; told again, it does all again."""
+    """`demo` in an empty folder ends with what to use or keep; told again, it does all again."""
     shown = ctxbench("demo", cwd=tmp_path).stdout
-    assert shown.split("\n")[1].startswith("Ship ")
+    assert shown.split("\n")[1].startswith(("Use ", "Try ", "Keep the whole history"))
     told: list[bool] = []
     monkeypatch.setattr("ctxbench.cli.run.run", lambda inputs, overwrite, **more: told.append(overwrite))
     for out in (tmp_path / "runs" / "demo", tmp_path / "new"):
