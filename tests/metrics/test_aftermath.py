@@ -1,4 +1,4 @@
-"""What an agent did after its context was cut, for agents with different tools."""
+"""Tests count repeated calls and lost rules after a compaction, for agents with different tools."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_result_that_was_dropped(read: tuple[str, Any, str]) -> None:
     ],
 )
 def test_a_file_that_was_written(between: tuple[str, Any, str], why: str) -> None:
-    """What may have written the file that is read again decides, whatever the tool is called."""
+    """A repeated read could have changed if any call in between may have written that file, by a tool of any name."""
     assert whys(READ["Claude Code"], between, "A file was read.", READ["Claude Code"]) == [why]
 
 

@@ -263,8 +263,8 @@ def any_run(draw: st.DrawFn) -> RunVerdict:
 @settings(max_examples=60, deadline=None)
 @given(any_run())
 def test_frontier_colours_and_words_agree(found: RunVerdict) -> None:
-    """Whatever the figures: one place each; what is chosen is on the frontier, the headline's, the table's, and sound
-    without any single unit; nothing on the frontier is beaten; bounds and what breaks are never chosen."""
+    """Each strategy has one place. The chosen one is on the frontier, in the headline and in the table, and would be
+    chosen without any single unit. Nothing beats the frontier. No bound, and nothing that breaks, is chosen."""
     places, few = found.places, found.units < FEWEST
     chosen = [name for name, place in places.items() if place == "chosen"]
     assert len(chosen) == (0 if few else 1)
@@ -305,7 +305,7 @@ def test_no_verdict(costs: dict[str, list[float]], why: str) -> None:
 
 
 def test_a_few_conversations_recommend_nothing() -> None:
-    """What happened in one or three is told exactly, and that it says too little of others."""
+    """Of one or three conversations the exact figures are told, and that they are too few to recommend anything."""
     for number, words in ((1, "1 conversation is"), (3, "3 conversations are")):
         found = by_hand(
             {"none": [9.0] * number, "good": [1.0] * number}, dict.fromkeys(("none", "good"), [0.9] * number)

@@ -141,7 +141,7 @@ def test_figures_without_a_direction_are_not_compared() -> None:
 
 
 def test_rounding_is_no_difference() -> None:
-    """What is left of a subtraction prints as 0, what is small stays to be seen, and equal ends are printed once."""
+    """A rounding error prints as 0, a small change keeps its digits, and two ends that print alike are printed once."""
     assert moved(4e-17, "tokens", True) == "+0.0 %"
     assert moved(0.00004, "share", False) == "+0.004 points"
     assert between(Ends(0.431, 0.4311), "tokens", True) == "+43.1 %"

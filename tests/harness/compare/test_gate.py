@@ -134,7 +134,7 @@ def policy(folder: Path, text: str) -> GatePolicy:
 
 
 def test_a_policy_file(tmp_path: Path) -> None:
-    """What it says is what is asked; what it does not name may not get worse."""
+    """A policy sets the limits of the metrics that it names; no other metric may get worse."""
     found = policy(
         tmp_path,
         """
