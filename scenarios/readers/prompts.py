@@ -118,6 +118,8 @@ def exchange(
     reply = _Messages(answered or place, problems, format_name, messages)
     reply.read(*_answered(answer, names[1]), "assistant")
     said = next((message for message in reply.take() if message.role == "assistant"), None)
+    if said is None and (others := reply.take()):
+        problems.unknown(f"{format_name}: answer of role {others[0].role!r}", (answered or place).below(names[1]))
     marks = [*logged.tool_mark, *logged.marks]
     if messages and all(mark.after != messages[-1].id for mark in marks):
         marks += mark(messages[-1].id, as_object(prompt).get("cache_control"))
@@ -478,7 +480,7 @@ class _Messages:
             self._result(part, at)
         elif kind in COMPACTIONS:  # Anthropic's
             if self._messages and isinstance(content := part.get("content"), (str, list)):
-                self.compactions.append(Compaction(self._messages[-1].id, self._output(content, at)[0]))
+                self.compactions.append(Compaction(self._messages[-1].id, self._output(content, f"{at}.content")[0]))
         elif kind in _CALLS:
             turn.calls.append(self._call(part, at, len(turn.calls)))
         elif kind in _THINKING:
@@ -520,7 +522,8 @@ class _Messages:
         """Add the result of a tool as a message of its own; the message around it goes on behind it."""
         outer = self._turn
         self._close()
-        text, media = self._output(next((result[key] for key in _OUTPUTS if key in result), None), at)
+        key = next((key for key in _OUTPUTS if key in result), "")
+        text, media = self._output(result.get(key), f"{at}.{key}")
         name = as_text(result.get("name") or result.get("toolName") or "")
         control = result.get("cache_control")
         self._turn = _Turn("tool", name, self._answered_call(result), False, at, [text], media=media, control=control)
@@ -540,7 +543,7 @@ class _Messages:
     def _output(self, output: Any, at: str) -> tuple[str, list[Media]]:
         """Return a tool's output as text and media."""
         if isinstance(output, dict) and isinstance(output.get("content"), list):  # of an MCP server
-            output = output["content"]
+            output, at = output["content"], f"{at}.content"
         elif isinstance(output, dict):
             output = next(
                 (output[key] for key in ("output", "value", "text") if isinstance(output.get(key), str)), output

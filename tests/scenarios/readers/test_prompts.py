@@ -173,6 +173,12 @@ def test_a_result_without_its_call_keeps_its_text() -> None:
     ]
 
 
+def test_an_answer_of_another_role_is_noted() -> None:
+    """Only what the assistant says is an answer: a note counts any other message in its place."""
+    made, notes = read(CHAT, {"choices": [{"message": {"role": "user", "content": "Hi"}}]})
+    assert (made.answer, notes) == (None, ["test: answer of role 'user': 1 not read (f:1: span.answer)"])
+
+
 def test_thinking_images_and_unknown_parts() -> None:
     """Thinking stands apart, so do images, and a part that has no text is named in the notes."""
     parts = [{"type": "thinking", "thinking": "hm"}, {"type": "image"}, {"type": "smell", "url": "x"}, {"text": "ok"}]
@@ -226,6 +232,10 @@ def test_the_items_of_a_reply_are_one_message() -> None:
         (
             [{"role": "assistant", "tool_calls": [{"id": "x"}]}],
             "f:1: span.prompt[0].tool_calls[0]: a tool call without",
+        ),
+        (
+            [{"role": "user", "content": [{"type": "tool_result", "content": [{"type": "text", "text": 7}]}]}],
+            "f:1: span.prompt[0].content[0].content[0].text: expected str, got int",
         ),
     ],
 )
