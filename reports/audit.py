@@ -55,7 +55,7 @@ class Spared(Results):
         whole = others[others.strategy == WHOLE].set_index("conversation").tokens_full
         sums = sums[~sums.strategy.isin(spared.strategies)]
         sums = sums.assign(tokens_full=sums.conversation.map(whole))
-        common = sums[~sums.conversation.isin(summary.uneven)].groupby("strategy")[list(_TOKENS)].sum()
+        common = sums[~sums.conversation.isin(summary.uneven)].groupby("strategy").sum(numeric_only=True)
         saved = 1 - (common.tokens_sent + common.own_tokens) / common.tokens_full
         figures = {
             name: spared.strategies.get(name) or values | {"net_saving": saved.get(name, values["net_saving"])}
@@ -74,9 +74,6 @@ class Spared(Results):
         bases = spared[["conversation", "model", "base"]].drop_duplicates(["conversation", "model"])
         own = own[~own.strategy.isin(spared.strategy)].merge(bases, on=["conversation", "model"])
         return pd.concat([spared, own], ignore_index=True)
-
-
-_TOKENS = ("tokens_full", "tokens_sent", "own_tokens")
 
 
 class SummaryRound(NamedTuple):

@@ -16,7 +16,6 @@ from .render import Column, Table, number, table_of
 
 _WORDS: tuple[Verdict, ...] = ("holds", "fails", "cannot tell")
 _NOTHING = "–"
-_VERSION = 1
 _HOW = (
     "A claim holds if the 95 % interval lies within what is claimed, fails if it lies wholly outside, and otherwise "
     "cannot be told. Of several settings all must hold, and the first that decides is shown."
@@ -99,7 +98,7 @@ def as_json(findings: Sequence[Finding]) -> dict[str, Any]:
     about = ("id", "claim", "source", "protocol", "timed")
     timed = [finding for finding in findings if any(row.timed for row in finding.rows)]
     return {
-        "version": _VERSION,
+        "version": 1,
         "claims": [{name: getattr(each, name) for name in about} | part(each, False) for each in findings],
         "timed": [{"id": finding.id, **part(finding, True)} for finding in timed],
     }

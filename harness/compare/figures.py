@@ -212,7 +212,6 @@ def _bills(run: Run, models: Sequence[str], grid: SumGrid, prices: Prices) -> di
         billed_sums = grid.sums(BILLED, rows)
         for name, metric in BILLED.items():
             assert isinstance(metric.of, get_args(Summed))
-            # A new price list is incomparable, not dearer. Cache rules follow the recording, so they are not in it.
             version = f"{metric.version}, prices {tariff}" if name.startswith("cost") else str(metric.version)
             about = About(metric.unit, metric.better, metric.of.form, version)
             tables[f"{name}({model})"] = billed_sums[name], about

@@ -74,16 +74,13 @@ def _options(
             streams.say(f"settings: {settings.file}")
 
 
-_ALLOCATIONS = 100_000  # new objects before the next look for garbage in cycles; Python's own number is 700
-
-
 def main() -> None:
     """Run `ctxbench` and exit with its code."""
     streams.guard()
     streams.listen()
     one_thread()
     # Tables as lists are millions of objects without cycles: looking for some took a seventh of a report's time.
-    gc.set_threshold(_ALLOCATIONS)
+    gc.set_threshold(100_000)  # new objects before the next look for garbage in cycles; Python's own number is 700
     try:
         try:
             app()
