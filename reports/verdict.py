@@ -34,7 +34,7 @@ from ctxbench.harness.answers.store import USUAL
 from ctxbench.harness.bill import OWN_MODELS
 from ctxbench.harness.folder.run import KEYS
 from ctxbench.harness.probes import CEILING
-from ctxbench.metrics.figures import METRICS, difference_unless_fixed, units_of
+from ctxbench.metrics.figures import METRICS, difference_unless_fixed, fixed, units_of
 from ctxbench.metrics.frontier import Point, dominators, frontier
 from ctxbench.metrics.statistics.comparison import Difference, Pairs, difference
 from ctxbench.metrics.statistics.intervals import FEWEST
@@ -42,7 +42,7 @@ from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.model import RECORDED
 
 from .answers import evidence_rows, sums_of
-from .render import about, count, exact
+from .render import about, count, exact, percent
 from .results import Results, RunSummary
 
 WHOLE = "none"
@@ -52,6 +52,9 @@ LOSSES = (0.0, 1.0, 5.0, 10.0)
 
 Place = Literal["chosen", "frontier", "beaten", "doubtful", "broken", "bound", "unknown"]
 
+MODELS_NAMED = 3
+_GUESSED = 0.05
+"""Share of calls without a model, or with one of unknown price, from which on the headline says so."""
 _ROUNDING = 1e-9
 
 
@@ -218,12 +221,16 @@ class RunVerdict:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the strategy to use surely loses no more than accepted elsewhere: at 95 %, one-sided."""
-        return self.shipped is not None and self.surely_keeps(self.shipped)
+        """Whether the strategy to use surely loses no more than accepted elsewhere, at a cost not open there."""
+        if (name := self.shipped) is None or isinstance(self.cost_change(name).shown, Missing):
+            return False
+        return self.surely_keeps(name)
 
     def surely_keeps(self, name: str) -> bool:
         """Return whether a strategy's loss of quality surely is within what is accepted: at 95 %, one-sided."""
         gain = self.gain(name, self.base)
+        if fixed(self.quality.metric, name) == self.points[name].quality == 1:  # it cannot lose against anything
+            return True
         # What cannot differ by construction has no interval, and loses nothing.
         if isinstance(gain.tested, Missing):
             return gain.tested.why == "fixed"
@@ -453,6 +460,22 @@ def in_order(verdict: RunVerdict) -> list[str]:
     return sorted(costs, key=rank)
 
 
+def guess(verdict: RunVerdict) -> str:
+    """Return which calls are billed under a model that nobody named, nor the recordings; empty for none."""
+    results, summary = verdict.results, verdict.results.summary
+    if results.named or verdict.model != results.models[0]:  # the other models are for comparison
+        return ""
+    priced = {name: number for name, number in summary.recorded.items() if results.prices.tariff(name) is not None}
+    share = 1 - sum(priced.values()) / (summary.calls or 1)
+    if share < _GUESSED:
+        return ""
+    unpriced = ", ".join([name for name in summary.recorded if name not in priced][:MODELS_NAMED])
+    unnamed = "they name no model" if priced else "no recording names its model"
+    why = f"no price of {unpriced} is known" if unpriced else unnamed
+    model = next(iter(priced)) if verdict.model == OWN_MODELS else verdict.model
+    return f"{percent(share)} of the calls " * bool(priced) + f"billed under {model}, a guess: {why}"
+
+
 def as_json(verdict: RunVerdict) -> dict[str, Any]:
     """Return the exact figures of the verdict."""
     others = [name for name in verdict.points if name != verdict.base] if verdict.base in verdict.points else []
@@ -472,6 +495,7 @@ def as_json(verdict: RunVerdict) -> dict[str, Any]:
             "ship": verdict.shipped,
             "sure": verdict.is_sure,
             "model": verdict.model,
+            "guess": guess(verdict),
             "quality": verdict.quality.name,
             "conversations": verdict.conversations,
             "independent_units": verdict.units,

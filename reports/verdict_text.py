@@ -41,15 +41,12 @@ from .render import (
     table_of,
 )
 from .results import Results, by_conversation
-from .verdict import WHOLE, RunVerdict, faults, in_order
+from .verdict import MODELS_NAMED, WHOLE, RunVerdict, faults, guess, in_order
 
 MOST_ROWS = 12
 """Strategies of a table up to which those that break something have a row of figures as well."""
 PREFIX = "traps/"
 """Start of the ids of the traps."""
-_MODELS_NAMED = 3
-_GUESSED = 0.05
-"""Share of calls without a model, or with one of unknown price, from which on the headline says so."""
 _BROKEN_NAMED = 2
 _NAME = 32
 _OF_SOME = ("compression_ratio", "lru_k_hit_rate")
@@ -280,8 +277,8 @@ def recorded_with(verdict: RunVerdict) -> str:
     calls, whole = summary.recorded, summary.calls
     if not calls:
         return ""
-    rest = list(calls.values())[_MODELS_NAMED:]
-    shown = [*list(calls.items())[:_MODELS_NAMED], (f"{len(rest)} more", sum(rest))]
+    rest = list(calls.values())[MODELS_NAMED:]
+    shown = [*list(calls.items())[:MODELS_NAMED], (f"{len(rest)} more", sum(rest))]
     shown = [row for row in (*shown, ("without a model's name", whole - sum(calls.values()))) if row[1]]
     named = ", ".join(name + f" ({percent(number / whole)})" * (len(shown) > 1) for name, number in shown)
     if model == OWN_MODELS:
@@ -293,22 +290,6 @@ def recorded_with(verdict: RunVerdict) -> str:
     is_ours = factors.family is not None or factors.prompt == 1
     text = f"recorded with {also} billed under {model}"
     return text if is_ours else f"{text}, which counted {factors.prompt:.2f} tokens for each of ours"
-
-
-def guess(verdict: RunVerdict) -> str:
-    """Return which calls are billed under a model that nobody named, nor the recordings; empty for none."""
-    results, summary = verdict.results, verdict.results.summary
-    if results.named or verdict.model != results.models[0]:  # the other models are for comparison
-        return ""
-    priced = {name: number for name, number in summary.recorded.items() if results.prices.tariff(name) is not None}
-    share = 1 - sum(priced.values()) / (summary.calls or 1)
-    if share < _GUESSED:
-        return ""
-    unpriced = ", ".join([name for name in summary.recorded if name not in priced][:_MODELS_NAMED])
-    unnamed = "they name no model" if priced else "no recording names its model"
-    why = f"no price of {unpriced} is known" if unpriced else unnamed
-    model = next(iter(priced)) if verdict.model == OWN_MODELS else verdict.model
-    return f"{percent(share)} of the calls " * bool(priced) + f"billed under {model}, a guess: {why}"
 
 
 def _measured_by(verdict: RunVerdict) -> Iterator[tuple[str, str]]:

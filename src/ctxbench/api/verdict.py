@@ -66,7 +66,7 @@ class BenchmarkVerdict(_Shown):
 
     @property
     def is_sure(self) -> bool:
-        """Whether that strategy surely loses no more than accepted in other conversations too: at 95 %, one-sided."""
+        """Whether that strategy surely (95 %) loses no more than accepted elsewhere too, at a cost not open there."""
         return self._places.is_sure
 
     @property

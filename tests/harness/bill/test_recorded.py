@@ -17,8 +17,7 @@ from ctxbench.harness.folder.run import Run, load, recorded_models
 from ctxbench.metrics.prices import BUNDLED
 from ctxbench.metrics.tokens import TokenCounter, token_factor
 from ctxbench.reports.results import Results
-from ctxbench.reports.verdict import verdict
-from ctxbench.reports.verdict_text import guess
+from ctxbench.reports.verdict import guess, verdict
 from ctxbench.scenarios.model import Call, Conversation, Message, Usage
 from tests.harness.command import ctxbench
 from tests.harness.runs import plan
