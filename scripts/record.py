@@ -22,7 +22,7 @@ from ctxbench.strategies.base import ModelError
 TOKENS = 64  # of a reply, at most
 
 
-class Prompt(msgspec.Struct):
+class PromptLine(msgspec.Struct):
     """A line of `ctxbench lab answer --dump`."""
 
     digest: str
@@ -36,7 +36,7 @@ def main(prompts: Path, replies: Path) -> None:
         raise SetupError(f"the weights of `local` are {name}, not {NAME}: get those with `make local-model`")
     model, lines = Local(weights), dict(read_replies(replies, NAME).lines)
     for number, line in enumerate(lines_of(prompts), 1):
-        prompt = msgspec.json.decode(line, type=Prompt)
+        prompt = msgspec.json.decode(line, type=PromptLine)
         if prompt.digest in lines:
             continue
         try:

@@ -183,8 +183,10 @@ def _strategy(name: str, rows: pd.DataFrame, enough: float, units: Mapping[str, 
     answered, missing, counted = rows[rows.answer.notna()], rows[rows.answer.isna()], rows[rows.in_pairs]
     can, cannot = counted[counted.answerable], counted[~counted.answerable]
     whys = [*missing.missing, *(ungraded := answered[answered.correct.isna()]).not_graded[ungraded.gold]]
-    correct: Value = Missing("undefined", "no probe with an answer is graded here and under none")
-    base, of_whole, worth, about = correct, correct, correct, ends_of(correct)
+    none = Missing("undefined", "no probe with an answer is graded here and under none")
+    correct: Value = none
+    about: Ends | Missing = none
+    base, of_whole, worth = correct, correct, correct
     if len(can):
         sums = by_unit(np.stack([can.correct.astype(float), can.base, np.ones(len(can))], axis=1), units_of(can, units))
         share = over_units(own := sums[:, [0, 2]], mean_of, 0.0, 1.0)

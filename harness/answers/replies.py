@@ -29,7 +29,7 @@ from ..folder.run import Run
 from ..folder.store import read_conversations
 from ..models import Models
 from ..models.local import NAME
-from .answer import Answer, Offline, Part, Question, RunProbes
+from .answer import Answer, Answerer, Offline, Part, Question, RunProbes
 from .chat import TEXT_PROMPT, TextForm, cleaned
 from .store import digest_of, shards
 
@@ -59,15 +59,15 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-@dataclass(frozen=True)
+@dataclass
 class Replies:
     """An answer model whose replies are in a file."""
 
-    calls_tools = False
     name: str
     lines: Mapping[str, ReplyLine]
     """By the digest of the prompt."""
     identity: str
+    calls_tools: bool = False
 
     def answers(self, questions: Sequence[Question]) -> list[Answer]:
         """Return the reply to each question; Missing where the file has none."""
@@ -115,7 +115,8 @@ def answer_shard(folder: Path, shard: int, counter: TokenCounter, models: Models
     run, name = Run(folder, shards=(shard,)), f"{shard:05d}"
     if shards(folder, name):
         probes = RunProbes(run, models)
-        for answerer in (Offline(counter), *[shipped()] * ("standard" in run.manifest.plan.names)):
+        answerers: list[Answerer] = [Offline(counter), *[shipped()] * ("standard" in run.manifest.plan.names)]
+        for answerer in answerers:
             Part(run, name, answerer, RulesGrader()).make(probes)
 
 
