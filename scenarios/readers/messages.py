@@ -175,6 +175,7 @@ class _Body(msgspec.Struct):
     content: str | list[_Part | str] | None = None
     messages: list[_Body] = []
     message: _Body | None = None
+    data: _Body | None = None
     request: _Body | None = None
     response: _Body | None = None
 
@@ -186,7 +187,7 @@ class _Body(msgspec.Struct):
                     held[name] = bytes(raw).decode()
         for body, held in zip(self.messages, record.get("messages", ()), strict=True):
             body.put_inputs(held)
-        for name in ("message", "request", "response"):
+        for name in ("message", "data", "request", "response"):
             if (body := getattr(self, name)) is not None:
                 body.put_inputs(record[name])
 
