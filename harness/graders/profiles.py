@@ -18,7 +18,7 @@ from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.files import cache_folder, read_file
 
-from ..folder.files import placed
+from ..folder.files import write_file
 
 
 class LabelSample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -164,9 +164,7 @@ class Profiles:
         for path, name in self._other.items():
             if unversioned(name) == unversioned(grader):
                 again = f"ctxbench lab calibrate ANSWERS --grader {shlex.quote(unversioned(grader))}"
-                _warn_once(
-                    f"{path}: left out, since another version of ctxbench wrote it: remove it, or give `{again}`"
-                )
+                _warn_once(f"{path}: left out, as another version of ctxbench wrote it: remove it, or give `{again}`")
         quoted = [QuotedProfile(profile) for profile in self._profiles if profile.grader == grader] or [
             QuotedProfile(profile, f"measured on {profile.grader}, not {grader}")
             for profile in self._profiles
@@ -219,11 +217,7 @@ def keep(profile: Profile, folder: Path) -> Path:
     words = re.sub(r"[^A-Za-z0-9]+", "-", " ".join([unversioned(profile.grader), profile.set, *part]))
     digest = sha256("\0".join([profile.grader, profile.set, *part]).encode()).hexdigest()[:8]
     path = folder / f"{words.strip('-').lower()[:80]}-{digest}.json"
-    try:
-        with placed(path) as draft:
-            draft.write_bytes(msgspec.json.format(msgspec.json.encode(profile), indent=1) + b"\n")
-    except OSError as error:
-        raise RunError(f"{path}: cannot be written: {error.strerror or error}") from None
+    write_file(path, msgspec.json.format(msgspec.json.encode(profile), indent=1) + b"\n")
     return path
 
 
