@@ -231,12 +231,12 @@ def _of_loads(row: Row, strategy: str, inputs: ClaimInputs) -> Sample:
     is_model, run = strategy == "model", inputs.run if strategy == "model" else inputs.run_of(strategy)
     strategy = "archive" if is_model else strategy
     probes, events = run.probes(strategy), run.table("events")
-    tables = [of.answers for of in answered(run).whole if of.answerer != USUAL[0]] if is_model else [probes]
     loaded = defaultdict[tuple[str, int], list[str]](list)
-    for table in tables:
-        for each in table[table.strategy.astype(str) == strategy].itertuples():
-            read = map(json.loads, () if each.events is None else each.events)
-            loaded[str(each.conversation), each.number] += [of["uuid"] for of in read if of["event"] == "loaded"]
+    for table in [of.answers for of in answered(run).whole if of.answerer != USUAL[0]] if is_model else [probes]:
+        rows = table[table.strategy.astype(str) == strategy]
+        for conversation, number, reported in zip(rows.conversation, rows.number, rows.events, strict=True):
+            read = map(json.loads, () if reported is None else reported)
+            loaded[str(conversation), number] += [event["uuid"] for event in read if event["event"] == "loaded"]
     if is_model and not any(loaded.values()):
         why = "no model that calls tools has answered the probes of this run"
         return Sample(Missing("unsupported", why), "ratio", inputs.of)

@@ -99,6 +99,7 @@ def test_conversations_of_one_unit_are_one_draw(
     """However many conversations one generator made, what is measured on them has no interval."""
     monkeypatch.setattr(measures, "restored", lambda *_: (10, 10))
     monkeypatch.setattr(archive, "coded", lambda *_: Missing("undefined"))
+    monkeypatch.setattr(measures, "fastest", lambda _: 1e-7)
     said = [calls(1 + at / 100, 2.0, unit) for at in range(MANY)]
     first = next(measure(inputs(conversations=said, recorded=said)))
     assert isinstance(first, Measured)
