@@ -7,7 +7,7 @@ each strategy exactly one place:
     frontier   no sound strategy is both as cheap and as good
     beaten     one of these costs no more and is no worse
     doubtful   it is cheaper here, but not whichever unit is left out, or its interval includes no saving; or it loses
-               too much once a unit is left out
+               too much once a unit is left out, or its quality is measured in fewer than FEWEST units
     broken     it breaks what the whole history does not break
     bound      a bound of what is possible, no strategy: it is never judged
     unknown    its bill or its quality is not known
@@ -20,9 +20,9 @@ units nothing is chosen.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from math import isnan, nan
 from typing import Any, Literal, NamedTuple
 
@@ -32,6 +32,7 @@ import pandas as pd
 from ctxbench.harness.answers.figures import BOUNDS, AnswerFigures
 from ctxbench.harness.answers.store import USUAL
 from ctxbench.harness.bill import OWN_MODELS
+from ctxbench.harness.bill.requests import own_models
 from ctxbench.harness.folder.run import KEYS
 from ctxbench.harness.probes import CEILING
 from ctxbench.metrics.figures import METRICS, difference_unless_fixed, fixed, units_of
@@ -55,7 +56,8 @@ Place = Literal["chosen", "frontier", "beaten", "doubtful", "broken", "bound", "
 MODELS_NAMED = 3
 _GUESSED = 0.05
 """Share of calls without a model, or with one of unknown price, from which on the headline says so."""
-_ROUNDING = 1e-9
+ROUNDING = 1e-9
+"""Difference of shares up to which they are the same."""
 
 
 class Doubt(NamedTuple):
@@ -111,8 +113,9 @@ class RunVerdict:
 
         Against another base the whole history is broken as well where it overflows the window and the base does not.
         """
-        summary = self.results.summary
-        model = " ".join(summary.recorded) if self.model == OWN_MODELS else self.model
+        summary, model = self.results.summary, self.model
+        if model == OWN_MODELS:
+            summary, model = replace(summary, strategies=_rejected_by_own(self.results)), ""
         every = {name: breakage(summary, name, model, self.base) for name in self.results.strategies}
         return {name: breaks for name, breaks in every.items() if breaks and name != self.base}
 
@@ -138,11 +141,13 @@ class RunVerdict:
             return None
         # The heaviest unit first: it is the one that a reader can look at.
         for unit, change, loss in self.without_each(name).itertuples():
-            if not change < (-_ROUNDING if is_cheaper else _ROUNDING):
+            if not change < (-ROUNDING if is_cheaper else ROUNDING):
                 return Doubt(about("doubt_cost"), str(unit))
-            if base.quality - point.quality <= self.accepted + _ROUNDING and not loss <= self.accepted + _ROUNDING:
+            if base.quality - point.quality <= self.accepted + ROUNDING and not loss <= self.accepted + ROUNDING:
                 return Doubt(about("doubt_quality"), str(unit))
-        cost = self.cost_change(name)
+        gain, cost = self.gain(name, self.base), self.cost_change(name)
+        if gain.units < FEWEST <= self.units and isinstance(gain.shown, Missing) and gain.shown.why == "few":
+            return Doubt(about("doubt_few", units=count(gain.units, "independent unit"), fewest=FEWEST))
         # An interval ends at 0 where no conversation costs more and most cost the same: it is cheaper for sure.
         least = cost.shown if isinstance(cost.shown, Missing) or cost.shown.high < 0 else cost.across
         is_sure = not is_cheaper or isinstance(least, Missing) or least.high <= 0
@@ -183,7 +188,7 @@ class RunVerdict:
         """Return the cheapest of the frontier that lost at most so many points of quality here; else the base."""
         base = self.points[self.base]
         gains = (name for name in self.best if self.points[name].cost < base.cost or self.points[name].dominates(base))
-        good = [name for name in gains if self.points[name].quality >= base.quality - points / 100 - _ROUNDING]
+        good = [name for name in gains if self.points[name].quality >= base.quality - points / 100 - ROUNDING]
         return min(good, key=lambda name: self.points[name].cost, default=self.base)
 
     @property
@@ -222,9 +227,11 @@ class RunVerdict:
     @property
     def is_sure(self) -> bool:
         """Whether the strategy to use surely loses no more than accepted elsewhere, at a cost not open there."""
-        if (name := self.shipped) is None or isinstance(self.cost_change(name).shown, Missing):
-            return False
-        return self.surely_keeps(name)
+        return self.shipped is not None and self.is_sure_of(self.shipped)
+
+    def is_sure_of(self, name: str) -> bool:
+        """Return whether a strategy's loss surely is within what is accepted, and its cost elsewhere is known."""
+        return not isinstance(self.cost_change(name).shown, Missing) and self.surely_keeps(name)
 
     def surely_keeps(self, name: str) -> bool:
         """Return whether a strategy's loss of quality surely is within what is accepted: at 95 %, one-sided."""
@@ -234,7 +241,7 @@ class RunVerdict:
         # What cannot differ by construction has no interval, and loses nothing.
         if isinstance(gain.tested, Missing):
             return gain.tested.why == "fixed"
-        return gain.tested.low >= -self.accepted - _ROUNDING
+        return gain.tested.low >= -self.accepted - ROUNDING
 
     @property
     def nearest(self) -> str | None:
@@ -251,19 +258,32 @@ class RunVerdict:
         """
         most, least = self.points[self.shipped or self.base].cost, self.points[self.base].quality - self.accepted
         points = {name: self.points[name] for name in names if name in self.points}
-        good = [name for name, of in points.items() if of.cost < most and of.quality >= least - _ROUNDING]
+        good = [name for name, of in points.items() if of.cost < most and of.quality >= least - ROUNDING]
         return sorted(good, key=lambda name: points[name].cost)
 
-    def gain(self, name: str, other: str) -> Difference:
-        """Return how much better the quality of a strategy is than another's, in pairs of conversations."""
-        _, got, wanted = self._sums
-        before, after = (np.stack([got[one], wanted[one]], axis=1) for one in (other, name))
-        change = difference(Pairs("ratio", before, after, self._units))
-        return difference_unless_fixed(self.quality.metric, (name, other), change)
+    # The differences are drawn once each: a screen shows them in several places.
+    @cached_property
+    def gain(self) -> Callable[[str, str], Difference]:
+        """Function of two strategies: how much better the quality of one is than the other's, by conversation."""
 
-    def cost_change(self, name: str) -> Difference:
-        """Return the bill of a strategy against that of the base, as a relative change."""
-        return _change(self._sums.cost[self.base], self._sums.cost[name], self._units)
+        @cache
+        def gain(name: str, other: str) -> Difference:
+            _, got, wanted = self._sums
+            before, after = (np.stack([got[one], wanted[one]], axis=1) for one in (other, name))
+            change = difference(Pairs("ratio", before, after, self._units))
+            return difference_unless_fixed(self.quality.metric, (name, other), change)
+
+        return gain
+
+    @cached_property
+    def cost_change(self) -> Callable[[str], Difference]:
+        """Function of a strategy: its bill against that of the base, as a relative change."""
+
+        @cache
+        def change(name: str) -> Difference:
+            return _change(self._sums.cost[self.base], self._sums.cost[name], self._units)
+
+        return change
 
     def token_change(self, name: str) -> Difference:
         """Return the tokens sent and used by a strategy's own calls against the base's, as a change."""
@@ -370,9 +390,7 @@ def faults(values: Mapping[str, Value], usual: Mapping[str, Value], model: str) 
         value, before = (0 if isinstance(of, Missing) else int(of) for of in (values[column], usual.get(column, 0)))
         return max(0, value - before)
 
-    # Those that may reject the requests of a model: all of them, where it is none of theirs.
-    own = [provider for provider, names in _PROVIDERS.items() if names.search(model)] or list(_PROVIDERS)
-    rejected = {provider: more(f"rejected_{provider.lower()}") for provider in own}
+    rejected = {provider: more(f"rejected_{provider.lower()}") for provider in _providers(model)}
     if any(rejected.values()):
         yield "rejected: " + ", ".join(f"{number:,} by {provider}" for provider, number in rejected.items() if number)
     yield from (f"{words}: {number:,}" for column, words in _BROKEN.items() if (number := more(column)))
@@ -380,6 +398,27 @@ def faults(values: Mapping[str, Value], usual: Mapping[str, Value], model: str) 
 
 _PROVIDERS = {"OpenAI": re.compile(r"\bgpt-|\bo\d\b|codex"), "Anthropic": re.compile(r"claude")}
 """Providers whose rejections are counted, with what the names of their models contain."""
+
+
+def _providers(model: str) -> list[str]:
+    """Return those that may reject the requests of a model: all of them, where it is none of theirs."""
+    return [provider for provider, names in _PROVIDERS.items() if names.search(model)] or list(_PROVIDERS)
+
+
+def _rejected_by_own(results: Results) -> dict[str, dict[str, Value]]:
+    """Return the figures of each strategy, with the rejections that the model of each conversation has to fear."""
+    own, rows = own_models(results.run, results.prices), results.common
+    figures = {name: dict(values) for name, values in results.summary.strategies.items()}
+    for provider in _PROVIDERS:
+        key = f"rejected_{provider.lower()}"
+        here = rows[[provider in _providers(own[str(name)]) for name in rows.conversation]]
+        sums = here.groupby("strategy", observed=False)[key].sum()
+        for name, values in figures.items():
+            if not isinstance(values[key], Missing):
+                values[key] = int(sums.get(name, 0))
+    return figures
+
+
 _BROKEN = {
     "without_newest": "newest message missing",
     "dropped_system": "system message dropped",

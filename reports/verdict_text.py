@@ -85,9 +85,8 @@ def headline(verdict: RunVerdict) -> str:
         return f"{'Use' if verdict.is_sure else 'Try'} {name}: {here(verdict, name)}{billed}"
     why = about("verdict_keep", points=points_in_words(verdict.results.lose))
     if doubtful := verdict.but_for(verdict.doubts):
-        unit = verdict.doubts[doubtful[0]].unit
-        rests = f"rests on {unit_words(verdict, unit)}" if unit else "may be nothing elsewhere"
-        why = f"what {doubtful[0]} saves here {rests}"
+        words, unit = verdict.doubts[doubtful[0]]
+        why = f"{doubtful[0]} costs less here, {words} {unit and unit_words(verdict, unit)}".rstrip()
     return f"Keep {'the whole history' if verdict.base == WHOLE else verdict.base}: {why}{billed}"
 
 
@@ -229,12 +228,12 @@ def how_sure(verdict: RunVerdict, name: str) -> str:
     """Return what to expect of other conversations: intervals, or where they cannot be had the range over units."""
     change, gain = verdict.cost_change(name), verdict.gain(name, verdict.base)
     drawn = sample(verdict.conversations, verdict.units)
+    more = "" if verdict.surely_keeps(name) else f"; more than {points_in_words(verdict.results.lose)} may be lost"
     if isinstance(change.shown, Missing):
         cost = f"{in_words(change.across)} cost" if isinstance(change.across, Ends) else "any cost"
         quality = f" and {_points(gain.across)} points" if isinstance(gain.across, Ends) else ""
-        return about("verdict_range", why=change.shown.detail, cost=cost, quality=quality)
+        return about("verdict_range", why=change.shown.detail, cost=cost, quality=quality) + more
     points = f" and {_points(gain.shown)} points of quality" if isinstance(gain.shown, Ends) else ""
-    more = "" if verdict.surely_keeps(name) else f"; more than {points_in_words(verdict.results.lose)} may be lost"
     if isinstance(gain.shown, Missing) and gain.shown.why == "few" and isinstance(gain.across, Ends):
         more = f"; {_points(gain.across)} points in single conversations here: {gain.shown.detail}"
     return about("verdict_expect", cost=in_words(change.shown), points=points, drawn=drawn, more=more)

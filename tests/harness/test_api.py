@@ -179,9 +179,10 @@ def test_every_figure_is_drawn(smoke: ctxbench.BenchmarkRun) -> None:
 
 def test_compare(made: ctxbench.BenchmarkRun, tmp_path: Path) -> None:
     """Strategies against one of them, or two runs: a row per strategy and metric; what only one side has is named."""
-    rows = made.compare(metrics="tokens_sent")
+    rows = made.compare(metrics="saving")
     assert list(rows.strategy) == ["window(max_tokens=400)", "last_turn"]
     assert set(rows.verdict) == {"better"}
+    assert set(rows.better_in - rows.worse_in) == {9}
     assert (rows.low <= rows.difference).all()
     other = ctxbench.run(made.manifest.plan.names, strategies=["none", "last_turn"], out=tmp_path / "other")
     rows = made.compare(other)

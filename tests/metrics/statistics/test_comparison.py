@@ -41,7 +41,8 @@ def test_no_difference_leaves_what_a_resample_can_reach(rows: list[tuple[float, 
     found = difference(Pairs("total", table[:, :2], table[:, 2:]), relative=True, draws=100)
     ratios = table[:, 2] / table[:, 0] - 1
     assert found.across == pytest.approx((ratios.min(), ratios.max()))
-    assert isinstance(found.shown, Missing) == (table[:, 0].max() > table[:, 0].sum() / 3 + 1e-6)
+    few = len(rows) < 12 or table[:, 0].max() > table[:, 0].sum() / 3 + 1e-6
+    assert isinstance(found.shown, Missing) == few
     ends = [] if isinstance(found.shown, Missing) else [found.shown]
     ends += [found.typical.shown] if found.typical else []
     for low, high in ends:
@@ -147,6 +148,16 @@ def test_nothing_moved() -> None:
     assert difference(totals([0.0] * 8, [0.0] * 8)).shown == pytest.approx((0, 3.689), abs=1e-3)
     fixed = eight._replace(shown=BY_CONSTRUCTION, tested=BY_CONSTRUCTION)
     assert judge(fixed, Margin(0.05), "higher") == Verdict("same", "by construction", True)
+
+
+def test_shares_are_the_same_only_where_no_conversation_may_be_lost_whole() -> None:
+    """Noise in every conversation, within a point: in 58 of them 5 % of others may be lost whole; in 59 fewer."""
+    for size, word in ((58, "cannot tell"), (59, "same")):
+        before = np.column_stack([np.full(size, 70.0), np.full(size, 100.0)])
+        after = before + np.column_stack([np.resize([1.0, -1.0], size), np.zeros(size)])
+        verdict = judge(difference(Pairs("ratio", before, after)), Margin(0.05), "higher")
+        assert (verdict.word, verdict.no_worse) == (word, word == "same")
+    assert verdict.why == ""
 
 
 def test_what_was_nothing_has_no_relative_difference() -> None:
