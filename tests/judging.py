@@ -329,8 +329,8 @@ def _flipped_bit(project: Any) -> Said:
     damaged.write_bytes(data)
     with pytest.raises(RunError) as error:
         load(run.folder) and run.write_baseline(project.folder / "damaged.json")
-    text = str(error.value).replace(str(project.folder), "…")
-    return f'error: "{text}"', damaged.name in text
+    text = re.sub(r"\S+/run\d+", "run", str(error.value)).partition(" (")[0]
+    return f'error: "{text} …"', damaged.name in str(error.value)
 
 
 GATE = (
