@@ -189,9 +189,9 @@ def p_value(value: float, error: float, freedom: float) -> float:
 def of_seeds(values: Iterable[Value], fewest: int = 2) -> Interval | Missing:
     """Return mean and Student's 95 % interval of one figure over several seeds; Missing if one of them has none.
 
-    Seeds are alike, and each figure is one over thousands of draws: Student's holds from two on, where the least and the
-    greatest of three hold the mean in 75 %. Conversations are not alike: with `fewest` of them the interval is cut to
-    what a resample can reach. Of fewer the range stands in its place.
+    Seeds are alike, and each figure is one over thousands of draws: Student's holds from two on, where the least and
+    the greatest of three hold the mean in 75 %. Conversations are not alike: with `fewest` of them the interval is cut
+    to what a resample can reach. Of fewer the range stands in its place.
     """
     numbers: list[float] = []
     for value in values:

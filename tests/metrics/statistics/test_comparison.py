@@ -98,22 +98,22 @@ def test_the_p_value_is_that_of_the_paired_test() -> None:
 def test_twins_are_one_unit() -> None:
     """Each conversation twice says no more than once: the same interval, error and p-value, of totals and of ratios."""
     random = np.random.default_rng(9)
-    before, after = random.uniform(5, 9, (2, 10, 2))
+    before, after = random.uniform(5, 9, (2, 12, 2))
     for form, relative in (("total", True), ("total", False), ("ratio", False)):
         alone = difference(Pairs(form, before, after), relative)  # type: ignore[arg-type]
         both = [np.vstack([side / 2, side / 2]) for side in (before, after)]
-        twins = difference(Pairs(form, *both, units=[*range(10)] * 2), relative)  # type: ignore[arg-type, misc]
-        assert (twins.conversations, twins.units, alone.units) == (20, 10, 10)
+        twins = difference(Pairs(form, *both, units=[*range(12)] * 2), relative)  # type: ignore[arg-type, misc]
+        assert (twins.conversations, twins.units, alone.units) == (24, 12, 12)
         assert twins.shown == pytest.approx(alone.shown)
         assert (twins.error, twins.p) == pytest.approx((alone.error, alone.p))
-    single = difference(Pairs("ratio", before, after, units=["one"] * 10))
+    single = difference(Pairs("ratio", before, after, units=["one"] * 12))
     assert isinstance(single.shown, Missing)
     assert single.shown.why == "few"
 
 
 def test_a_uniform_change_is_certain() -> None:
     """Two per cent more everywhere, in conversations of any size: no spread in what is relative."""
-    before = np.array([10.0, 2000, 37, 500, 800, 1500, 1300, 60])
+    before = np.array([10.0, 2000, 37, 500, 800, 1500, 1300, 60, 70, 80, 90, 99])
     found = difference(totals(before, before * 1.02), relative=True)
     assert found.value == pytest.approx(0.02)
     assert found.shown == pytest.approx((0.02, 0.02))
@@ -235,6 +235,7 @@ def test_a_difference_of_shares_is_one_that_can_be() -> None:
         assert -1 <= found.shown.low < found.value + 1e-9 < found.shown.high < 0
     still = difference(Pairs("ratio", np.ones((9, 2)), np.ones((9, 2))))
     assert still.shown == pytest.approx((-(1 - 0.025 ** (1 / 9)), 0))
+    some = np.repeat([[1.0, 1], [0, 1]], [8, 4], axis=0)
     saving = difference(Pairs("saving", some, some + [[3, 0]]))
     assert not isinstance(saving.shown, Missing)
     assert saving.shown.low < -1

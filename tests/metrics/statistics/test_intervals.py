@@ -28,7 +28,7 @@ from ctxbench.metrics.value import Missing
 
 @pytest.mark.parametrize("size", [2, 3, 12, 100])
 def test_intervals_of_seeds_are_those_of_student(size: int) -> None:
-    """Against scipy's; those of conversations are cut to the least and the greatest, and fewer than 8 have their range."""
+    """Against scipy's; those of conversations are cut to the least and the greatest, and fewer have their range."""
     values = np.random.default_rng(size).random(size)
     found, cut = of_seeds(values.tolist()), of_seeds(values.tolist(), 8)
     assert isinstance(found, Interval)
