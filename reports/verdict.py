@@ -345,7 +345,11 @@ class RunVerdict:
 
     @cached_property
     def _by_unit(self) -> _Sums:
-        return _Sums(*(None if part is None else part.groupby(self._units, sort=False).sum() for part in self._sums))
+        def summed(part: pd.DataFrame) -> pd.DataFrame:
+            return part.groupby(self._units, sort=False).sum()
+
+        cost, got, wanted, base = self._sums
+        return _Sums(summed(cost), summed(got), summed(wanted), base if base is None else summed(base))
 
     @cached_property
     def _sums(self) -> _Sums:
