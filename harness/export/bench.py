@@ -1,12 +1,13 @@
-"""A run as trackers log it: a bench, and in it an entry for each strategy.
+"""A run as trackers log it: a bench, and in it an entry for each strategy. Weights & Biases takes it here.
 
-MLflow and Weights & Biases write these rows. Figures are those of `ctxbench compare`, made of the same sums in the same
+MLflow (`mlflow.py`) writes the same rows. Figures are those of `ctxbench compare`, made of the same sums in the same
 order, so that both agree to the last digit. As in the report they are over the conversations that every strategy
 finished. A missing figure is no number: it is named with its reason.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,10 +19,10 @@ from typing import NamedTuple
 import msgspec
 import pandas as pd
 
-from ctxbench.metrics.figures import growth
+from ctxbench.metrics.figures import display_name, growth
 from ctxbench.metrics.value import Missing, Value
-from ctxbench.scenarios.errors import SpecError
-from ctxbench.scenarios.secrets import without_secrets
+from ctxbench.scenarios.errors import MissingExtra, NotLogged, SpecError
+from ctxbench.scenarios.secrets import hide, without_secrets
 from ctxbench.scenarios.spec import calls
 from ctxbench.strategies.plugins import quote_files
 
@@ -216,3 +217,48 @@ def parameters(strategy: str) -> dict[str, str]:
             place = stage.name if times[stage.name] == 1 else f"{stage.name}.{times[stage.name]}"
             logged |= {f"{place}.{name}": without_secrets(str(value)) for name, value in stage.parameters.items()}
     return logged
+
+
+def write_wandb(bench: Bench, folder: Path, address: str = "", project: str = "") -> Path:
+    """Log every strategy in Weights & Biases, in files below a folder and to the server at `address`, if one is named.
+
+    Without an address everything stays in files, which `wandb sync` sends later; only an address opens a connection.
+
+    Returns the folder of the files. Raises MissingExtra without wandb, NotLogged if it cannot log.
+    """
+    try:
+        import wandb
+    except ModuleNotFoundError:
+        raise MissingExtra("wandb", "wandb") from None
+    hide(address)
+    os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
+    folder.mkdir(parents=True, exist_ok=True)
+    settings = wandb.Settings(silent=True, console="off", disable_git=True, x_disable_stats=True)
+    settings.base_url = address or settings.base_url
+    names = metric_keys(bench.metrics)
+    names |= {
+        name: f"1 measures/{at} {display_name(name)}"
+        for at, name in enumerate(measures(bench.metrics, bench.verdict.get("quality", "")), 1)
+    }
+    try:
+        for entry in bench.entries:
+            with wandb.init(
+                project=project or "ctxbench",
+                group=f"{bench.name} {bench.identity[:8]}",
+                job_type="strategy",
+                name=entry.name,
+                config={**bench.parameters, **entry.parameters, "versions": dict(bench.versions)},
+                dir=str(folder),
+                mode="online" if address else "offline",
+                reinit="finish_previous",
+                settings=settings,
+            ) as run:
+                for name, step, value in sorted(entry.curves, key=lambda point: point.step):
+                    run.log({name_of(name): value}, step=step)
+                figures = {names[name]: value for name, value in entry.numbers.items()}
+                run.summary.update({**figures, "missing": entry.missing})
+        wandb.teardown()  # `finish` returns before the last file is written; ending the service waits for it
+    except wandb.errors.Error as error:
+        where = without_secrets(address) or folder
+        raise NotLogged(f"Weights & Biases at {where} cannot be written to: {without_secrets(str(error))}") from None
+    return folder / "wandb"

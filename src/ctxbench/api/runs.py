@@ -30,7 +30,7 @@ from ctxbench.harness.folder.run import load as load_folder
 from ctxbench.harness.folder.schema import Manifest
 from ctxbench.harness.folder.store import remove_empty
 from ctxbench.harness.models import Settings
-from ctxbench.harness.models.base import usual_access
+from ctxbench.harness.models.settings import usual_access
 from ctxbench.metrics import figures
 from ctxbench.reports.render import count
 from ctxbench.reports.results import LOSE, Results
@@ -352,8 +352,7 @@ class BenchmarkRun:
         in what MLflow does not keep on this machine. Raises MissingExtra without the tracker's library, NotLogged if it
         cannot be written to.
         """
-        from ctxbench.harness.export import wandb
-        from ctxbench.harness.export.bench import bench
+        from ctxbench.harness.export.bench import bench, write_wandb
 
         if tracker not in get_args(Tracker):
             raise SpecError(f"unknown tracker {tracker!r}: give {', '.join(get_args(Tracker))}")
@@ -363,7 +362,7 @@ class BenchmarkRun:
         if tracker == "mlflow":
             return log_in_mlflow(self.reader, self.models, to, experiment, text).how_to_see
         logged = bench(self.reader, self.models, text=text is not False, verdict=tags(verdict(self._results)))
-        files = wandb.write(logged, self.folder.resolve().parent, to, experiment or wandb.PROJECT)
+        files = write_wandb(logged, self.folder.resolve().parent, to, experiment)
         return to or f"{shlex.join(['cd', str(files.parent)])} && wandb sync"
 
     def __repr__(self) -> str:

@@ -44,8 +44,7 @@ def requests(
         target (--as): The API that takes them.
     """
     from ctxbench.api.names import find_strategy
-    from ctxbench.harness.export.convert import write_lines
-    from ctxbench.harness.export.requests import BODIES, step_requests
+    from ctxbench.harness.export.convert import BODIES, step_requests, write_lines
     from ctxbench.harness.folder.run import load
     from ctxbench.reports.render import count
 
