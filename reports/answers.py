@@ -14,7 +14,6 @@ import pandas as pd
 from ctxbench.harness.answers.figures import BOUNDS, AnswerFigures, figures
 from ctxbench.harness.answers.store import USUAL, Answered, answered
 from ctxbench.harness.answers.tally import tallies_json
-from ctxbench.harness.folder.names import short_names
 from ctxbench.harness.folder.run import Run
 from ctxbench.harness.graders.profiles import Profiles, unversioned
 from ctxbench.harness.probes import CEILING
@@ -36,6 +35,7 @@ from .render import (
     percent,
     sample,
     share_range,
+    short_names,
     table_of,
     tokens,
     with_reach,

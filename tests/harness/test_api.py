@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import ctxbench
-from ctxbench.api.plots import FIGURES
+from ctxbench.api.runs import FIGURES
 from ctxbench.scenarios.errors import RunError, SpecError
 from ctxbench.strategies.window import Window
 from tests.harness.command import ctxbench as command

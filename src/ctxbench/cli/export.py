@@ -22,7 +22,7 @@ def prometheus(run: Path = Path("runs"), *, to: Path = Path("-"), model: list[st
     alone, and no text of the recordings.
     """
     from ctxbench.harness.bill.requests import billed_models
-    from ctxbench.harness.export.prometheus import prometheus as as_text
+    from ctxbench.harness.export.bench import prometheus as as_text
     from ctxbench.harness.folder.run import load
 
     from .output import write_text

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ctxbench.harness.folder.names import short_names
 from ctxbench.harness.quality import STRATEGIES
+from ctxbench.reports.render import short_names
 
 
 def test_the_last_parameters_are_left_out() -> None:
