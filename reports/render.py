@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import math
 import tomllib
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, partial, reduce
 from html import escape as escape_html
 from importlib import resources
 from io import StringIO
-from itertools import compress
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,8 +21,7 @@ from rich.table import Table as RichTable
 from ctxbench.metrics.figures import METRICS, NOTHING_EVICTED
 from ctxbench.metrics.statistics.intervals import Ends, Interval
 from ctxbench.metrics.value import Missing, Value
-from ctxbench.scenarios.errors import UserError, csv_text, printable
-from ctxbench.strategies.chain import NAMED, parse, spec
+from ctxbench.scenarios.errors import csv_text, printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -446,49 +441,3 @@ def reasons(values: Iterable[Value]) -> str:
 def number(value: Value | None) -> float | None:
     """Return a figure for JSON; a missing one is null."""
     return None if value is None or isinstance(value, Missing) else float(value)
-
-
-LEFT_OUT = "…"
-"""Stands for parameters that are left out."""
-
-
-def short_names(strategies: Iterable[str], width: int) -> dict[str, str]:
-    """Return for each strategy its text in at most `width` characters, where that tells it from the others.
-
-    A chain with a name is called by it. Of others the last parameters are left out: `smart(window=300, …)`.
-    """
-    texts = {text: text if len(text) <= width else _short(text, width) for text in strategies}
-    times = Counter(texts.values())
-    return {text: short if times[short] == 1 else text for text, short in texts.items()}
-
-
-def _short(text: str, width: int) -> str:
-    if name := _named().get(text):
-        return name
-    stages = []  # the name of each strategy and its parameters; a text that is no call, such as a file's, is a name
-    for stage in text.split(" | "):
-        stages.append((stage, list[str]()))
-        with suppress(SyntaxError):
-            call = ast.parse(stage, mode="eval").body
-            if isinstance(call, ast.Call):
-                stages[-1] = ast.unparse(call.func), list(map(ast.unparse, call.keywords))
-    kept = [len(parameters) for _, parameters in stages]
-
-    def shown(at: int) -> str:
-        name, parameters = stages[at]
-        words = [*parameters[: kept[at]], *[LEFT_OUT] * (kept[at] < len(parameters))]
-        return f"{name}({', '.join(words)})" if words else name
-
-    while len(short := " | ".join(map(shown, range(len(stages))))) > width and any(kept):
-        kept[max(compress(range(len(stages)), kept), key=lambda at: len(shown(at)))] -= 1
-    return short
-
-
-@cache
-def _named() -> dict[str, str]:
-    """Return the names of recipes by the texts of their chains."""
-    named = {}
-    for name, recipe in NAMED.items():
-        with suppress(UserError):  # a recipe that needs an extra
-            named[spec(parse(recipe.chain))] = name
-    return named

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pandas as pd
 
+from ctxbench.harness.folder.schema import short_names
 from ctxbench.harness.tune.trial import TOKENS
 from ctxbench.harness.tune.tune import Tuned
 from ctxbench.metrics.frontier import Point
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import printable
 
-from ..render import CROSS, short_names
+from ..render import CROSS
 from ..tune import numbers, unit
 from ..verdict import Place
 from .style import COLOURS, FAINT, INK, by_row, figure, legible, share, style
