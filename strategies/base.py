@@ -79,7 +79,7 @@ class Prompt(msgspec.Struct, frozen=True):
 
 
 class ModelError(Exception):
-    """A model or an embedder gave no answer: rejected, timed out, empty, cut, over the spend limit. The text says which."""
+    """A model or an embedder gave no answer. The text says why: rejected, timed out, empty, cut, over its budget."""
 
 
 class StrategyTypeError(TypeError):
