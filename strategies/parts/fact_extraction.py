@@ -86,7 +86,7 @@ class StatedFact(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def about(self) -> str:
-        """What the fact is about, if a later one about the same is an update of it, else empty.
+        """Subject of the fact, if a later one about the same is an update of it, else empty.
 
         That is what one has one of (a home, a job, a name), a taste, or of a state with numbers or dates the words
         without these and without words of change, if at least three are left.
