@@ -16,7 +16,7 @@ from typing import Any
 
 from ctxbench.harness.answers.figures import StrategyAnswers
 from ctxbench.harness.bill import OWN_MODELS
-from ctxbench.harness.folder.names import short_names
+from ctxbench.harness.folder.schema import short_names
 from ctxbench.harness.graders.profiles import Profiles
 from ctxbench.harness.models.local import NAME
 from ctxbench.harness.probes import FLOOR
