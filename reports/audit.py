@@ -19,7 +19,7 @@ from ctxbench.metrics.aftermath import Aftermath
 from ctxbench.metrics.figures import units_of
 from ctxbench.metrics.language import sentences
 from ctxbench.metrics.statistics.comparison import Difference
-from ctxbench.metrics.statistics.intervals import FEWEST, by_unit, enough
+from ctxbench.metrics.statistics.intervals import FEWEST, Ends, by_unit, enough
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing, grouped
 from ctxbench.scenarios.model import RECORDED
