@@ -102,10 +102,8 @@ class RunVerdict:
         """Quality of each strategy, over the conversations that are billed."""
         if not self.results.is_sampled:
             return self.quality.values
-        sums = self.quality.sums[self.quality.sums.conversation.isin(self.results.billed_conversations)]
-        by_strategy = sums.groupby("strategy", observed=True)[["got", "wanted"]].sum()
-        shares = {str(name): got / wanted for name, got, wanted in by_strategy.itertuples() if wanted}
-        return {**self.quality.values, **shares}
+        sums = self.quality.sums
+        return {**self.quality.values, **_shares(sums[sums.conversation.isin(self.results.billed_conversations)])}
 
     @cached_property
     def broken(self) -> Mapping[str, Sequence[str]]:
@@ -150,19 +148,31 @@ class RunVerdict:
             return Doubt(about("doubt_few", units=count(gain.units, "independent unit"), fewest=FEWEST))
         # An interval ends at 0 where no conversation costs more and most cost the same: it is cheaper for sure.
         least = cost.shown if isinstance(cost.shown, Missing) or cost.shown.high < 0 else cost.across
-        is_sure = not is_cheaper or isinstance(least, Missing) or least.high <= 0
-        return None if is_sure else Doubt(about("doubt_interval"))
+        if is_cheaper and not isinstance(least, Missing) and least.high > 0:
+            return Doubt(about("doubt_interval"))
+        # Where right answers cannot tell, what is not there cannot be answered: the ceiling guards.
+        lost = self.not_found(name)
+        if self.quality.graded is not None and lost > self.accepted + ROUNDING and not self.surely_keeps(name):
+            return Doubt(about("doubt_found", lost=f"{100 * lost:.0f}"))
+        return None
+
+    def not_found(self, name: str) -> float:
+        """Return the share of answers that can be found in what the base sends, and not in what a strategy does."""
+        here, whole = (self.quality.found.get(each, nan) for each in (name, self.base))
+        return 0.0 if isinstance(here, Missing) or isinstance(whole, Missing) or isnan(whole - here) else whole - here
 
     def without_each(self, name: str) -> pd.DataFrame:
         """Return what a strategy costs and loses without each independent unit, the heaviest of the base's bill first.
 
         `change` is the relative change of the base's bill, `loss` that of its quality, as a share of the questions.
         """
-        cost, got, wanted = (part.sum() - part for part in self._by_unit)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            quality = got / wanted.where(wanted > 0)
-            change = cost[name] / cost[self.base] - 1
-        frame = pd.DataFrame({"change": change, "loss": quality[self.base] - quality[name]})
+        sums = self._by_unit
+        got, wanted, base, of = (
+            part.sum() - part for part in (sums.got[name], sums.wanted[name], *sums.compared(name, self.base))
+        )
+        cost = sums.cost.sum() - sums.cost
+        loss = base / of.where(of > 0) - got / wanted.where(wanted > 0)
+        frame = pd.DataFrame({"change": cost[name] / cost[self.base].where(cost[self.base] > 0) - 1, "loss": loss})
         return frame.loc[cost[self.base].sort_values(kind="stable").index]
 
     @cached_property
@@ -189,6 +199,14 @@ class RunVerdict:
         base = self.points[self.base]
         gains = (name for name in self.best if self.points[name].cost < base.cost or self.points[name].dominates(base))
         good = [name for name in gains if self.points[name].quality >= base.quality - points / 100 - ROUNDING]
+        return min(good, key=lambda name: self.points[name].cost, default=self.base)
+
+    @property
+    def careful(self) -> str:
+        """The cheapest sound strategy that keeps all answers but those whose loss is accepted; else the base."""
+        base, found = self.points[self.base], self.quality.found
+        cheaper = [name for name, of in self.candidates.items() if of.cost < base.cost and name in found]
+        good = [name for name in cheaper if self.not_found(name) <= self.accepted + ROUNDING]
         return min(good, key=lambda name: self.points[name].cost, default=self.base)
 
     @property
@@ -268,9 +286,10 @@ class RunVerdict:
 
         @cache
         def gain(name: str, other: str) -> Difference:
-            _, got, wanted = self._sums
-            before, after = (np.stack([got[one], wanted[one]], axis=1) for one in (other, name))
-            change = difference(Pairs("ratio", before, after, self._units))
+            sums = self._sums
+            before, after = sums.compared(name, other), (sums.got[name], sums.wanted[name])
+            pairs = Pairs("ratio", np.stack(before, axis=1), np.stack(after, axis=1), self._units)
+            change = difference(pairs)
             return difference_unless_fixed(self.quality.metric, (name, other), change)
 
         return gain
@@ -326,7 +345,11 @@ class RunVerdict:
 
     @cached_property
     def _by_unit(self) -> _Sums:
-        return _Sums(*(part.groupby(self._units, sort=False).sum() for part in self._sums))
+        def summed(part: pd.DataFrame) -> pd.DataFrame:
+            return part.groupby(self._units, sort=False).sum()
+
+        cost, got, wanted, base = self._sums
+        return _Sums(summed(cost), summed(got), summed(wanted), base if base is None else summed(base))
 
     @cached_property
     def _sums(self) -> _Sums:
@@ -338,8 +361,8 @@ class RunVerdict:
 
         bills = self.results.bills[self.results.bills.model == self.model]
         cost = wide(bills.assign(whole=bills.cost + bills.cost_own), "whole").dropna()
-        got, wanted = (wide(self.quality.sums, part).reindex(cost.index).fillna(0) for part in ("got", "wanted"))
-        return _Sums(cost, got, wanted)
+        parts = [part for part in ("got", "wanted", "base") if part in self.quality.sums]
+        return _Sums(cost, *(wide(self.quality.sums, part).reindex(cost.index).fillna(0) for part in parts))
 
 
 class _Sums(NamedTuple):
@@ -348,6 +371,14 @@ class _Sums(NamedTuple):
     cost: pd.DataFrame
     got: pd.DataFrame
     wanted: pd.DataFrame
+    base: pd.DataFrame | None = None
+    """What the whole history gets of what each strategy wants, where not all have the same questions."""
+
+    def compared(self, name: str, other: str) -> tuple[pd.Series[float], pd.Series[float]]:
+        """Return what another strategy gets and wants of what a strategy is compared over."""
+        if other == WHOLE and self.base is not None:
+            return self.base[name], self.wanted[name]
+        return self.got[other], self.wanted[other]
 
 
 def _change(before: pd.Series[float], after: pd.Series[float], units: Sequence[str]) -> Difference:
@@ -444,7 +475,13 @@ class MeasuredQuality:
     failed: tuple[str, ...] = ()
     """Answer models none of whose answers counts."""
     graded: AnswerFigures | None = None
-    """The answers that it is the share of right ones of."""
+    """The answers of a model that it is the share of right ones of."""
+    reader: AnswerFigures | None = None
+    """The answers of the extractive baseline, the stand-in for a reader."""
+    found: Mapping[str, Value] = field(default_factory=dict)
+    """The ceiling, bounds too: share of the answers that can be found in what is sent."""
+    tokens: Mapping[str, float] = field(default_factory=dict)
+    """Mean tokens of what is sent for a question."""
 
     @property
     def name(self) -> str:
@@ -455,33 +492,54 @@ class MeasuredQuality:
 def quality(results: Results) -> MeasuredQuality:
     """Return the best measure of quality that the run has: the nearest to a right answer.
 
-    That is the share of right answers, else context recall, else grounding recall, which every run has. Answers that
-    are fewer from the evidence alone than from the whole history say nothing of what a strategy leaves out: not used.
+    That is the share of right answers of a model; else the ceiling, the share of the answers that can be found in what
+    is sent; else context recall, else grounding recall, which every run has. Right answers are of the questions that a
+    strategy and the whole history both answered. A strategy's quality is what the whole history has right, and its gain
+    in these pairs. Answers that are fewer from the evidence alone say nothing of what a strategy leaves out: not used.
     """
     summary, names = results.summary, results.strategies
     stored = () if summary.answers is None else summary.answers.figures
-    failed = tuple(dict.fromkeys(of.answerer for of in stored if not of.is_answered and of.answerer != USUAL[0]))
-    for of in (of for of in stored if of.is_answered):
+    models = [of for of in stored if of.answerer != USUAL[0]]
+    failed = tuple(dict.fromkeys(of.answerer for of in models if not of.is_answered))
+    reader = next((of for of in stored if of.answerer == USUAL[0]), None)
+    beside: dict[str, Any] = {"failed": failed, "reader": reader}
+    if (probes := summary.probes) is not None:
+        both = {**probes.bounds, **probes.strategies}
+        beside["found"] = {name: of["answer_in_context"] for name, of in both.items()}
+        beside["tokens"] = {name: of["tokens"] for name, of in both.items()}
+    unknown = Missing("undefined", "nothing was sent for any probe")
+    for of in models:
         shares = {each.strategy: each.correct for each in of.strategies if each.in_pairs}
-        bounds = {name: shares[name] for name in BOUNDS if name in shares}
         whole, ceiling = (shares.get(name, Missing("undefined")) for name in (WHOLE, CEILING))
-        if not isinstance(whole, Missing) and not isinstance(ceiling, Missing) and ceiling < whole:
+        if isinstance(whole, Missing) or (not isinstance(ceiling, Missing) and ceiling < whole):
             continue
-        apart = Missing("undefined", "too little of it is graded to be compared")
-        values = {name: shares.get(name, apart) for name in names}
-        who = of.answerer + " (the extractive baseline)" * (of.answerer == USUAL[0])
-        text = about("quality_answers", answerer=who, grader=of.grader)
-        sums = of.counts[of.counts.strategy.isin(names)]
-        return MeasuredQuality("answer_quality", text, values, sums, bounds, failed, of)
-    if (probes := summary.probes) is not None and probes.compared:
-        known = {name: figures["context_recall"] for name, figures in probes.strategies.items()}
-        values = {name: known.get(name, Missing("undefined", "nothing was sent for any probe")) for name in names}
-        sums = sums_of("context_recall", evidence_rows(results.run, summary.uneven, probes.strategies))
-        bounds = {name: figures["context_recall"] for name, figures in probes.bounds.items()}
-        return MeasuredQuality("context_recall", about("quality_recall"), values, sums, bounds, failed)
+        sums = of.counts[of.counts.strategy.isin([name for name in names if name in shares])]
+        apart = Missing("undefined", "too little of it is answered to be compared")
+        text = about("quality_answers", answerer=of.answerer, grader=of.grader)
+        bounds = {name: shares[name] for name in BOUNDS if name in shares}
+        values = {**dict.fromkeys(names, apart), **_shares(sums)}
+        return MeasuredQuality("answer_quality", text, values, sums, bounds, graded=of, **beside)
+    if probes is not None and probes.compared:
+        for metric, text in (("answer_in_context", "quality_found"), ("context_recall", "quality_recall")):
+            values = {name: probes.strategies.get(name, {}).get(metric, unknown) for name in names}
+            if isinstance(values.get(WHOLE, 0.0), Missing):
+                continue
+            sums = sums_of(metric, evidence_rows(results.run, summary.uneven, probes.strategies))
+            bounds = {name: figures[metric] for name, figures in probes.bounds.items()}
+            return MeasuredQuality(metric, about(text), values, sums, bounds, **beside)
     values = {name: figures["grounding"] for name, figures in summary.strategies.items()}
     sums = sums_of("grounding", results.common)
-    return MeasuredQuality("grounding", about("quality_grounding"), values, sums, failed=failed)
+    return MeasuredQuality("grounding", about("quality_grounding"), values, sums, **beside)
+
+
+def _shares(sums: pd.DataFrame) -> dict[str, Value]:
+    """Return the quality of each strategy from its parts: in pairs, that of the whole history and the gain over it."""
+    by_strategy = sums.groupby(sums.strategy.astype(str)).sum(numeric_only=True)
+    by_strategy = by_strategy[by_strategy.wanted > 0]
+    shares = by_strategy.got / by_strategy.wanted
+    if "base" in by_strategy and WHOLE in shares.index:
+        shares += shares[WHOLE] - by_strategy.base / by_strategy.wanted
+    return {str(name): float(share) for name, share in shares.items()}
 
 
 _ORDER: tuple[Place, ...] = ("chosen", "frontier", "beaten", "doubtful", "unknown", "bound", "broken")

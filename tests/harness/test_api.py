@@ -134,13 +134,13 @@ def test_the_verdict_has_its_figures(smoke: ctxbench.BenchmarkRun, monkeypatch: 
         assert not (others[name] > others[f"{name}_high"]).any()
     assert rows.loc["none", ["cost_saved", "cheaper_in"]].isna().all()
     assert set(rows.index[rows.on_frontier]) == set(verdict.frontier)
-    assert verdict.quality == "answers correct"
+    assert verdict.quality == "answer in context"
     assert verdict.ship is None
     assert verdict.objections("none") == []
     assert verdict.choice(0) == "none"
     window = verdict.objections("window(max_tokens=2000)")
     assert window[:-1] == list(verdict.breaks["window(max_tokens=2000)"])
-    assert window[-1].startswith("elsewhere: ")
+    assert window[-1] == "it lost 21.5 points here: 5 points are accepted"
     assert set(rows.place) == set(verdict.places.values())
     assert "newest message missing" in rows.breaks["window(max_tokens=2000)"]
 

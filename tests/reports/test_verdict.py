@@ -24,7 +24,7 @@ from ctxbench.metrics.value import Missing
 from ctxbench.reports.html.sections import sections
 from ctxbench.reports.render import Table
 from ctxbench.reports.results import Results
-from ctxbench.reports.verdict import Doubt, MeasuredQuality, RunVerdict, as_json, breakage, quality, verdict
+from ctxbench.reports.verdict import Doubt, MeasuredQuality, RunVerdict, _shares, as_json, breakage, quality, verdict
 from ctxbench.reports.verdict_text import (
     answer,
     choices_table,
@@ -394,12 +394,43 @@ def test_twins_make_nothing_surer() -> None:
 
 
 def test_the_five_measures() -> None:
-    """The strategy to ship stands first, then from cheap to dear; what breaks is struck out, last, with the reason."""
+    """The strategy to ship stands first, then from cheap to dear; what breaks has a row too, last, with the reason."""
     table = five_measures(by_hand(COSTS, SHARES, {"broken": 3}))
     assert [row[0] for row in table.rows] == ["good", "cheap", "none", "dark", "✗ broken"]
-    assert table.rows[0][2:4] == ("25.0 %", "50.0 %")
-    assert table.notes[1].endswith("Broken calls: newest message missing: broken 3.")
-    assert "(fixed)" not in table.notes[0]
+    assert table.rows[0][2:4] == ("25 %", "50 %")
+    assert [row[-1] for row in table.rows] == ["", "", "", "", "newest message missing: 3"]
+
+
+def test_right_answers_are_compared_in_pairs() -> None:
+    """The model cannot read `none` in two conversations, nor `short` in another: of the questions of the other five
+    `none` has half right and `short` 3 of 5. Its quality is what `none` has right, and the gain in these pairs."""
+    costs = {"none": [2.0] * 8, "short": [1.0] * 8}
+    found = by_hand(costs, {"none": [0.5] * 8, "short": [0.6] * 8})
+    sums = found.quality.sums.assign(base=lambda rows: 0.5 * rows.wanted)
+    sums.loc[sums.conversation.isin(["c6", "c7"]), ["got", "wanted", "base"]] = 0
+    sums.loc[(sums.conversation == "c0") & (sums.strategy == "none"), ["got", "base"]] = 10
+    sums.loc[(sums.conversation == "c0") & (sums.strategy == "short"), ["got", "wanted", "base"]] = 0
+    paired = replace(found, quality=replace(found.quality, metric="answer_quality", sums=sums))
+    assert paired.gain("short", "none").value == pytest.approx(0.1)
+    assert paired.without_each("short").loss.tolist() == pytest.approx([-0.1] * 8)
+    assert _shares(sums) == pytest.approx({"none": 35 / 60, "short": 35 / 60 + 0.1})
+
+
+@pytest.mark.parametrize(("found", "place"), [(0.96, "chosen"), (0.6, "doubtful")])
+def test_what_right_answers_cannot_tell_the_ceiling_guards(found: float, place: str) -> None:
+    """With one question a conversation, 5 points more or less cannot be told: `short` is taken where its contexts have
+    the answers, and not where 40 of 100 are not in them."""
+    costs = {"none": [2.0] * 8, "short": [1.0] * 8}
+    judged = by_hand(costs, {"none": [1.0, 0.0] * 4, "short": [1.0, 0.0] * 4}, wanted=1)
+    graded: Any = SimpleNamespace(answerer="m", grader="rules(3)", answerable=8, of=lambda _: None)
+    beside = replace(judged.quality, metric="answer_quality", graded=graded, found={"none": 1.0, "short": found})
+    judged = replace(judged, quality=beside)
+    assert judged.places["short"] == place
+    if place == "doubtful":
+        assert headline(judged).endswith(
+            "short costs less here, but its right answers cannot tell, and 40 of 100 answers are not in what it sends"
+        )
+    assert judged.careful == ("short" if place == "chosen" else "none")
 
 
 def test_only_the_billed_model_s_provider_rejects(tmp_path: Path) -> None:
@@ -413,8 +444,9 @@ def test_only_the_billed_model_s_provider_rejects(tmp_path: Path) -> None:
 
 
 def test_the_best_measure_counts(tmp_path: Path) -> None:
-    """Answers; where there are none the evidence that is sent, without questions what the recorded model used next."""
-    assert verdict(results(usual(tmp_path / "usual"))).quality.metric == "answer_quality"
+    """What can be found; without accepted answers the evidence that is sent, without questions what was used next."""
+    found = verdict(results(usual(tmp_path / "usual"))).quality
+    assert (found.metric, found.graded, found.reader is None) == ("answer_in_context", None, False)
     asked = recorded("one", ["a", "b"], probes=[{"id": "q", "question": "Which?", "evidence": ["u0"]}])
     unanswered = ran(tmp_path / "unanswered", asked, strategies=("none", "last_turn"), answers=False)
     assert verdict(results(unanswered)).quality.metric == "context_recall"
@@ -481,6 +513,7 @@ def test_a_failed_answer_model_hides_no_answers(tmp_path: Path) -> None:
     """Its answers come first and none counts: the next are the quality, and the verdict says who failed."""
     found = results(usual(tmp_path))
     [good] = found.summary.answers.figures  # type: ignore[union-attr]
+    good = replace(good, answerer="openai/m")
     none = Missing("failed", "no answer")
     silent = tuple(replace(of, correct=none) for of in good.strategies)
     failed = replace(good, answerer="openai/gpt-4o", strategies=silent)
@@ -497,6 +530,6 @@ def test_answers_that_the_evidence_alone_does_not_give_are_not_used(tmp_path: Pa
     [graded] = found.summary.answers.figures  # type: ignore[union-attr]
     shares = {"none": 0.3, "evidence_only": 0.25}
     changed = tuple(replace(of, correct=shares.get(of.strategy, 0.2)) for of in graded.strategies)
-    low = replace(graded, strategies=changed)
+    low = replace(graded, answerer="openai/m", strategies=changed)
     found.summary.__dict__["answers"] = replace(found.summary.answers, figures=(low,))  # type: ignore[type-var]
-    assert quality(found).metric == "context_recall"
+    assert quality(found).metric == "answer_in_context"
