@@ -176,7 +176,8 @@ class Recorded:
         if (recorded := self._cassette.get(key)) is not None:
             return recorded
         if self._model is None:
-            raise ModelError(self._cassette.lacks(self.name))
+            what = f"{self._cassette.path.name} has no reply to this request: record it once without --replay"
+            raise ModelError(f"{self.name}: {what}")
         if self._full:
             raise ModelError(self._full)
 
