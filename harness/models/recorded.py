@@ -36,7 +36,6 @@ class ModelRequest(msgspec.Struct, frozen=True):
     temperature: float
     max_tokens: int
     tools: tuple[Tool, ...] = ()
-    """Tools that it may call."""
     silent: bool = False
     """It is sent the tools, as what was said before needs them, and may call none."""
     schema: Mapping[str, Any] | None = None
