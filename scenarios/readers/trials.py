@@ -452,12 +452,9 @@ class Inspect(Reader):
 def _listed(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
     """Yield the log in JSON, and its samples one by one."""
     data, place = whole_file(path, problems), Place(str(path), 1)
-    yield place.at("eval"), data
     samples = decode(data, dict[str, msgspec.Raw], place).get("samples", msgspec.Raw(b"null"))
-    listed: list[msgspec.Raw] = (
-        [] if bytes(samples) == b"null" else decode(samples, list[msgspec.Raw], place.at("samples"))
-    )
-    for at, raw in enumerate(listed):
+    yield place.at("eval"), data
+    for at, raw in enumerate(decode(samples, list[msgspec.Raw] | None, place.at("samples")) or ()):
         yield place.at(f"samples[{at}]"), bytes(raw)
 
 
