@@ -140,7 +140,7 @@ def number(cell: Any) -> Any:
     try:
         return msgspec.json.decode(cell, type=int | float)
     except msgspec.DecodeError:
-        return cell
+        return cell or None
 
 
 def counted(
