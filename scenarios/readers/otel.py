@@ -108,21 +108,23 @@ class Otel(Reader):
         yield from traces(files, _spans, problems, "otel")
 
 
+_Reading = tuple[Callable[[Fields], _Recorded], Fields]
+"""A function that reads a span, and the span."""
+
+
 def _spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:
     recorded = _protobuf(path, problems) if path.suffix.lower() in _PROTOBUF else _json(path, problems)
-    for place, make in recorded:
-        yield from sound(partial(_model_call, make, problems), place, problems)
+    for read, fields in recorded:
+        yield from sound(partial(_model_call, read, fields, problems), fields.place, problems)
 
 
-def _json(path: Path, problems: Problems) -> Iterator[tuple[Place, Callable[[], _Recorded]]]:
-    """Yield the place of every span of a JSON file, and a function that reads it."""
+def _json(path: Path, problems: Problems) -> Iterator[_Reading]:
     for place, raw in span_records(path, problems):
         with problems.collect():
-            for read, fields in _unpacked(Fields(decode(raw, OBJECT, place), place)):
-                yield fields.place, partial(read, fields)
+            yield from _unpacked(Fields(decode(raw, OBJECT, place), place))
 
 
-def _unpacked(record: Fields) -> Iterator[tuple[Callable[[Fields], _Recorded], Fields]]:
+def _unpacked(record: Fields) -> Iterator[_Reading]:
     """Yield the spans of a record, each with the function that reads it."""
     if record.at("data") is not None:
         for trace in record.each("data"):
@@ -241,7 +243,7 @@ def _moment(time: Any, place: Place) -> float | None:
     return seconds_of(time, place)
 
 
-def _protobuf(path: Path, problems: Problems) -> Iterator[tuple[Place, Callable[[], _Recorded]]]:
+def _protobuf(path: Path, problems: Problems) -> Iterator[_Reading]:
     """Yield the spans of OTLP in protobuf: one message, or several with their lengths before them."""
     try:
         traces = import_module("opentelemetry.proto.trace.v1.trace_pb2").TracesData
@@ -263,7 +265,7 @@ def _protobuf(path: Path, problems: Problems) -> Iterator[tuple[Place, Callable[
             # Ids are bytes there, which its JSON has in base64; OTLP's own JSON has them in hex.
             for name in ("traceId", "spanId", "parentSpanId"):
                 span.record[name] = b64decode(span.record.get(name, "")).hex()
-            yield span.place, partial(read, span)
+            yield read, span
 
 
 def _framed(data: bytes) -> Iterator[bytes]:
@@ -381,14 +383,13 @@ def _listed(tree: Any) -> Any:
     return inner
 
 
-def _model_call(make: Callable[[], _Recorded], problems: Problems) -> TraceSpan:
+def _model_call(read: Callable[[Fields], _Recorded], fields: Fields, problems: Problems) -> TraceSpan:
     """Return a span, which has ids, place and times, with what its attributes and events say.
 
     Raises RecordingError for a prompt or answer that cannot be read.
     """
-    span, name, attributes, events, failed = make()
-    kind = span_kind(attributes)
-    agent = agent_name(attributes)
+    span, name, attributes, events, failed = read(fields)
+    kind, agent = span_kind(attributes), agent_name(attributes)
     if kind == "agent":
         agent = agent or attributes.text("traceloop.entity.name") or name
     span = replace(span, kind=kind, agent=agent, thread=attributes.text(_THREADS))
@@ -490,16 +491,12 @@ def _with_blocks(messages: Any) -> Any:
     """Return OpenLLMetry's messages with contents that are lists of blocks, not their JSON."""
     if not isinstance(messages, list):
         return messages
-    return [
-        {**message, "content": _blocks(message.get("content"))} if isinstance(message, dict) else message
-        for message in messages
-    ]
-
-
-def _blocks(content: Any) -> Any:
-    held = decoded(content)
-    is_blocks = isinstance(held, list) and all(isinstance(b, dict) and {"type", "text"} & b.keys() for b in held)
-    return held if is_blocks else content
+    read = list[Any]()
+    for message in messages:
+        held = decoded(message.get("content")) if isinstance(message, dict) else None
+        is_blocks = isinstance(held, list) and all(isinstance(b, dict) and {"type", "text"} & b.keys() for b in held)
+        read.append({**message, "content": held} if is_blocks else message)
+    return read
 
 
 def _vercel_answer(attributes: Fields) -> Any:

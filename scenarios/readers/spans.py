@@ -91,7 +91,11 @@ def _conversations(tree: _Tree, values: _Values, problems: Problems, format_name
     calls: dict[Place, _ModelCall] = {}
     threads: dict[str, list[_ModelCall]] = {}
     by_scope: dict[tuple[str, str], list[TraceSpan]] = {}
-    ordered = _by_start(tree.calls())
+    # In the order of their start; one without a time stays behind the one before it.
+    calls_made, starts = list(tree.calls()), list[float]()
+    for call in calls_made:
+        starts.append(call.span.call.started if call.span.call.started is not None else (starts or [0.0])[-1])
+    ordered = [calls_made[at] for at in sorted(range(len(starts)), key=starts.__getitem__)]
     # Tracers estimate the usage of failed attempts from the prompt: usage does not tell that one was billed.
     answered = {(tree.thread(call.span), call.prompt): at for at, call in enumerate(ordered) if not call.failed}
     for at, call in enumerate(ordered):
@@ -276,13 +280,6 @@ class _Values:
         self._file.seek(start)
         return msgspec.json.decode(self._file.read(end - start), type=kind)
 
-    def put_all(self, values: Iterable[Any]) -> int:
-        """Put each value behind the one before it, and return the number of the last."""
-        number = 0
-        for value in values:
-            number = self.put(value, number)
-        return number
-
     def chain(self, number: int) -> list[int]:
         """Return the numbers of all values up to this one."""
         numbers = []
@@ -290,15 +287,6 @@ class _Values:
             numbers.append(number)
             number = self._before[number]
         return numbers[::-1]
-
-
-def _by_start(calls: Iterable[_ModelCall]) -> list[_ModelCall]:
-    """Return calls in the order of their start; one without a time stays behind the one before it."""
-    timed, latest = [], 0.0
-    for call in calls:
-        latest = latest if call.span.call.started is None else call.span.call.started
-        timed.append((latest, call))
-    return [call for _, call in sorted(timed, key=lambda pair: pair[0])]
 
 
 def _request(call: _ModelCall, values: _Values, read: dict[int, Message]) -> LoggedRequest:
@@ -327,7 +315,9 @@ class _Tree:
             key, said, span = _key(logged), logged.exchange, replace(logged, exchange=_NOTHING_LOGGED)
             call = None
             if span.kind == "llm":
-                prompt = values.put_all(said.messages)
+                prompt = 0
+                for message in said.messages:  # each behind the one before it
+                    prompt = values.put(message, prompt)
                 answer = values.put(said.answer, prompt) if said.answer is not None else 0
                 tools = values.put(said.tools) if said.tools else 0
                 call = _ModelCall(span, prompt, answer, tools, said.stop, said.marks)
