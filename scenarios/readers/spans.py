@@ -32,6 +32,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -109,7 +110,7 @@ def _conversations(tree: _Tree, values: _Values, problems: Problems, format_name
         elif responses.new(span.response, span.place):
             calls[span.place] = call
             threads.setdefault(tree.thread(span), []).append(call)
-            by_scope.setdefault(tree.scope(span), []).append(span)
+            by_scope.setdefault(tree.scopes(span)[0], []).append(span)
     names: dict[Place, str] = {}
     chats: list[tuple[str, Place, Place, int]] = []
     for thread, members in threads.items():
@@ -127,8 +128,8 @@ def _conversations(tree: _Tree, values: _Values, problems: Problems, format_name
     for agent_name, first, place, stored in sorted(chats, key=lambda chat: order[chat[1]]):
         conversation = values.get(stored, Conversation)
         meta: dict[str, Scalar] = {"agent": agent_name} if agent_name else {}
-        scopes = tree.outer_scopes(calls[first].span)
-        callers = next((by_scope[scope] for scope in scopes if scope in by_scope), [])
+        around = tree.scopes(calls[first].span)[1:]
+        callers = next((by_scope[scope] for scope in around if scope in by_scope), [])
         if callers:
             started = [caller for caller in callers if order[caller.place] < order[first]]
             parent = names[(started or callers)[-1 if started else 0].place]
@@ -361,28 +362,14 @@ class _Tree:
         agents = (each.agent for each in self._ancestors(span) if each.kind == "agent")
         return span.agent or next(agents, "")
 
-    def scope(self, span: TraceSpan) -> tuple[str, str]:
-        """Return the key of the innermost agent or tool around a span; outside of all, that of its trace."""
-        scope = self._scope(span)
-        return (span.trace, "") if scope is None else _key(scope)
-
-    def outer_scopes(self, span: TraceSpan) -> Iterator[tuple[str, str]]:
-        """Yield the scopes around that of a call, the innermost first."""
-        scope = self._scope(span)
-        while scope is not None:
-            yield self.scope(scope)
-            scope = self._scope(scope)
-
-    def _scope(self, span: TraceSpan) -> TraceSpan | None:
-        return next((each for each in self._ancestors(span) if each.kind in ("agent", "tool")), None)
+    def scopes(self, span: TraceSpan) -> list[tuple[str, str]]:
+        """Return the keys of the agents and tools around a span, the innermost first, and that of its trace."""
+        return [*(_key(each) for each in self._ancestors(span) if each.kind in ("agent", "tool")), (span.trace, "")]
 
     def _wrappers(self, span: TraceSpan) -> Iterator[TraceSpan]:
         """Yield the model calls around a call, up to the next agent or tool."""
-        for ancestor in self._ancestors(span):
-            if ancestor.kind in ("agent", "tool"):
-                return
-            if ancestor.kind == "llm":
-                yield ancestor
+        inner = takewhile(lambda each: each.kind not in ("agent", "tool"), self._ancestors(span))
+        return (each for each in inner if each.kind == "llm")
 
     def _ancestors(self, span: TraceSpan) -> Iterator[TraceSpan]:
         # Spans of a damaged trace may be each other's parents.
