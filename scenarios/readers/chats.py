@@ -24,7 +24,6 @@ from .messages import (
     History,
     chat_message,
     chat_messages,
-    chat_tools,
     in_order,
     iso_time,
     joined,
@@ -116,7 +115,7 @@ def _chat(raw: bytes, place: Place, problems: Problems) -> Conversation:
     chat = decode(raw, _Chat, place)
     messages = asked_of(chat.model, chat_messages(chat.messages, place.at("messages"), problems))
     names = (str(name) for name in (chat.id, chat.conversation_id, chat.thread_id) if name is not None)
-    return Conversation(next(names, _UNNAMED), messages, tools=chat_tools(chat.tools))
+    return Conversation(next(names, _UNNAMED), messages, tools=tuple(tool(each.function) for each in chat.tools or ()))
 
 
 _ROLES: dict[str, Role] = {

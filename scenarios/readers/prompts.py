@@ -614,9 +614,8 @@ def _is_message(logged: Any) -> bool:
 
 
 def _holds_result(part: Any) -> bool:
-    if not isinstance(part, dict):
-        return False
-    return _kind(part) in _RESULTS or any(_AROUND[key] == "tool_result" for key in part.keys() & _AROUND.keys())
+    held = part if isinstance(part, dict) else {}
+    return _kind(held) in _RESULTS or any(_AROUND.get(key) == "tool_result" for key in held)
 
 
 def _kind(logged: dict[str, Any]) -> str:
