@@ -123,7 +123,7 @@ def logged_request(
             raise RecordingError(answered.below("choices"), "no answer", "leave the failed call out")
         Fields(answered.at("choices.0.message"), answered.below("choices.0.message")).needed("role", str)
     names = name, answer_name
-    said = exchange(asked.record, response, above, problems, format_name, None, tools, names, answered_above, responses)
+    said = exchange(asked.record, response, above, problems, format_name, None, tools, names, answered_above)
     answer = said.answer
     if answer is None and response is not None:
         answer = Message(f"m{len(said.messages)}", "assistant")

@@ -321,8 +321,6 @@ class Responses:
     """Ids of the responses of one log or session, to count each call once."""
 
     problems: Problems
-    latest: Any = None
-    """Messages read of the prompt of the latest call (`prompts.exchange`)."""
     _places: dict[str, Place] = field(default_factory=dict)
 
     def new(self, name: str | None, place: Place) -> bool:
