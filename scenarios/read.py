@@ -127,11 +127,11 @@ def find(paths: Iterable[Path], problems: Problems, form: str | None = None) -> 
                 problems.add(error)
                 continue
             if reader is None:
-                error = _why_unread(file)
+                why = _why_unread(file)
                 if path in (file, Path(packed.shown(str(file)))):
-                    problems.add(error or RecordingError(Place(str(file)), _misfit(file), _FORMATS))
+                    problems.add(why or RecordingError(Place(str(file)), _misfit(file), _FORMATS))
                 else:
-                    problems.ignored.append(f"{file}: {error.what}" if error else str(file))
+                    problems.ignored.append(f"{file}: {why.what}" if why else str(file))
             else:
                 groups.setdefault((reader, reader.folder_of(file) if reader.folder else file), []).append(file)
         batches += (Batch(reader, tuple(group)) for (reader, _), group in groups.items())

@@ -118,8 +118,8 @@ class Questions:
         if category == "preference":
             asked = (fact for fact in facts if fact[0].kind == "taste")
         else:
-            changed = category == "updated_fact"
-            asked = (fact for fact in facts if fact[0].kind != "taste" and (len(fact[2]) > 1) == changed)
+            is_update = category == "updated_fact"
+            asked = (fact for fact in facts if fact[0].kind != "taste" and (len(fact[2]) > 1) == is_update)
         return [self._simple("current", *fact) for fact in asked]
 
     def _has(self, form: str, subject: Subject, aspect: str) -> bool:

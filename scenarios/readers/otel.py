@@ -397,7 +397,8 @@ def _model_call(read: Callable[[Fields], _Recorded], fields: Fields, problems: P
         return span
     said = _exchange(attributes, events, span.place, problems)
     kinds = (_INPUT, _OUTPUT, _READ, _WRITTEN, _TOTAL, _REASONING)
-    reported = counted(*(attributes.at(attributes.first(paths)) for paths in kinds))
+    counts = (attributes.at(attributes.first(paths)) for paths in kinds)
+    reported = counted(*(None if count == "" else count for count in counts))
     if isinstance(told := attributes.at("response_data.usage"), dict):
         reported = told  # Logfire's: the provider's own block, with what was read from caches
     if (hour := attributes.at(_WRITTEN_1H)) is not None:

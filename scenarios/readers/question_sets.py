@@ -474,8 +474,8 @@ def _locomo_conversation(
     ids = {message.id: at for at, message in enumerate(messages)}
     facts, facts_dropped = list[Fact](), 0
     observed = (sample.typed("observation", _Observations) or {}).values()
-    for text, cited in (one for speakers in observed for pairs in (speakers or {}).values() for one in pairs):
-        names, _, _ = _evidence([cited] if isinstance(cited, str) else cited, ids)
+    for text, told in (one for speakers in observed for pairs in (speakers or {}).values() for one in pairs):
+        names, _, _ = _evidence([told] if isinstance(told, str) else told, ids)
         facts += [Fact(text, max(names, key=ids.__getitem__))] if names else []
         facts_dropped += not names
     questions = {f"{prefix}{at}": one for at, one in enumerate(sample.typed("qa", list[_LocomoQuestion]) or [])}
@@ -489,7 +489,7 @@ def _locomo_conversation(
         if question.category not in CATEGORIES:
             what = f"unknown category {question.category}"
             raise RecordingError(sample.below(f"qa[{at}].category"), what, "use 1 to 5")
-        cited, answer, answerable = question.evidence or (), question.answer, question.category != 5
+        cited, answer, answerable = question.evidence or [], question.answer, question.category != 5
         if name in corrected:
             cited, answer = corrected[name].correct_evidence, corrected[name].correct_answer
         evidence, mends, drops = _evidence(cited, ids)

@@ -145,7 +145,7 @@ def number(cell: Any) -> Any:
     try:
         return msgspec.json.decode(cell, type=int | float)
     except msgspec.DecodeError:
-        return cell or None
+        return cell
 
 
 def counted(

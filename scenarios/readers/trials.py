@@ -441,7 +441,8 @@ def _listed(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
     data, place = whole_file(path, problems), Place(str(path), 1)
     samples = decode(data, dict[str, msgspec.Raw], place).get("samples", msgspec.Raw(b"null"))
     yield place.at("eval"), data
-    for at, raw in enumerate(decode(samples, list[msgspec.Raw] | None, place.at("samples")) or ()):
+    is_listed = bytes(samples) != b"null"
+    for at, raw in enumerate(decode(samples, list[msgspec.Raw], place.at("samples")) if is_listed else ()):
         yield place.at(f"samples[{at}]"), bytes(raw)
 
 
