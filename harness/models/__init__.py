@@ -151,4 +151,3 @@ def _explained() -> Iterator[None]:
 
 
 OFFLINE = Models(Settings())
-"""Needs nothing."""
