@@ -28,7 +28,7 @@ from .render import Table, about, count, dollars, percent
 from .results import Results, RunSummary
 from .verdict import WHOLE, RunVerdict, verdict
 from .verdict import as_json as verdict_json
-from .verdict_text import how_sure, points_of, recorded_with, too_few
+from .verdict_text import how_sure, in_words, points_of, recorded_with, too_few
 
 
 @dataclass(frozen=True)
@@ -239,8 +239,7 @@ def _title(audit: Audit) -> str:
         if better:
             name = "audit_whole" if better == WHOLE else "audit_better"
         elif RECORDED in places.candidates and places.points[RECORDED].cost < places.points[WHOLE].cost:
-            is_known = isinstance(places.cost_change(RECORDED).shown, Ends)
-            name = "audit_keep" if is_known and places.surely_keeps(RECORDED) else name
+            name = "audit_keep" if places.is_sure_of(RECORDED) else name
         cost, whole, other = (dollars(places.points[name].cost) for name in (RECORDED, WHOLE, better or WHOLE))
         title = about(name, cost=cost, whole=whole, better=better, other=other)
     if own.lost:
@@ -307,9 +306,8 @@ def _of_others(audit: Audit) -> Iterator[tuple[str, str]]:
 
 def _in_words(change: Difference) -> str:
     """Return a relative change as it was here: 12.2 % less, 3.1 % more."""
-    if isinstance(change.value, Missing):
-        return f"({change.value.why})"
-    return f"{percent(abs(change.value))} {'more' if change.value > 0 else 'less'}"
+    value = change.value
+    return f"({value.why})" if isinstance(value, Missing) else in_words(Ends(value, value))
 
 
 def _rest(audit: Audit) -> Iterator[tuple[str, str]]:

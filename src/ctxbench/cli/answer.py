@@ -1,19 +1,29 @@
-"""`ctxbench lab answer` and `ctxbench lab quality`: answers from each strategy's context, and their grades."""
+"""`ctxbench lab answer`: answers from each strategy's context, and their grades, as `ctxbench run` has them made."""
 
 from __future__ import annotations
 
 import sys
 from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from ctxbench.scenarios.errors import UserError
 
-from .answering import answered_by
-from .arguments import ModelOptions, run_folder
+from .arguments import ModelOptions, Sample, run_folder
+from .progress import counting
 from .replies import end
-from .streams import command, resumable, say
+from .streams import resumable, say
+
+if TYPE_CHECKING:
+    from ctxbench.harness.answers.answer import Answerer
+    from ctxbench.harness.answers.chat import CallEstimate
+    from ctxbench.harness.answers.store import Answered
+    from ctxbench.harness.folder.run import Run
+    from ctxbench.harness.models import Settings
+
+ASK_ABOVE = 1.0  # US dollars that an estimate may come to before the user is asked
 
 
 def answer(
@@ -21,6 +31,9 @@ def answer(
     *,
     answerer: str = "offline",
     grader: str = "rules",
+    sample: Sample = 0,
+    dump: Path | None = None,
+    replies: Path | None = None,
     overwrite: bool = False,
     corrected: bool = False,
     strict: bool = False,
@@ -34,15 +47,29 @@ def answer(
     a model failed to give. The bounds last_turn and evidence_only are answered as well. The exit code is 2, after the
     tables, if the answer model or the grader gave no usable reply, and with --strict if any reply is missing.
 
+    Thousands of prompts are best answered elsewhere, by a batch API, a GPU or a cluster:
+
+        ctxbench lab answer runs/now --dump prompts.jsonl
+        ctxbench lab answer runs/now --replies replies.jsonl --answerer openai/gpt-4o-mini
+
     Args:
+        sample (N): Ask so many of the questions alone, spread evenly over their kinds, under every strategy. [default:
+            all]
+        dump (FILE): Write every distinct prompt as a line of JSON (digest, text, tokens), and answer nothing.
+        replies (FILE): Take the replies from a file of lines {"digest": …, "reply": …}, made by the --answerer, instead
+            of calling it.
         corrected: Correct the shares for the grader's known errors against human labels.
     """
+    from ctxbench.harness.answers.answer import RunProbes
     from ctxbench.harness.answers.figures import figures as of
+    from ctxbench.harness.answers.replies import dump as dumped
     from ctxbench.harness.folder.remote import located
     from ctxbench.harness.folder.run import load
     from ctxbench.harness.graders.profiles import Profiles
+    from ctxbench.harness.models import Models
     from ctxbench.reports import answers as shown
     from ctxbench.reports.calibration import corrected_of, corrected_table
+    from ctxbench.reports.render import count, tokens
     from ctxbench.reports.results import spent_json
 
     from .output import put
@@ -51,8 +78,15 @@ def answer(
     plan = opened.manifest.plan
     settings = reach.settings(summariser=plan.summariser, embedder=plan.embedder, answerer=answerer)
     _, remote = located(run)
+    if dump is not None:
+        with resumable("nothing is written"):
+            written = dumped(opened, RunProbes(opened, Models(settings), sample), dump)
+        say(f"written: {dump}: {count(written.prompts, 'prompt')}, {tokens(written.tokens)} tokens")
+        return
+    if replies is not None and answerer == "offline":
+        raise UserError(f"{replies}: whose replies are these? Name the model with --answerer")
     with nullcontext() if remote is None else remote.alone():
-        graded = answered_by(opened, settings, grader, overwrite)
+        graded = answered_by(opened, settings, grader, overwrite, sample, replies)
         if remote is not None:
             remote.push_answers()
     figures = of(graded.answers, graded.grades, graded.answerer, graded.grader, opened.units)
@@ -71,65 +105,78 @@ def answer(
     end(figures.replies, strict, settings, opened.folder)
 
 
-def quality(
-    *,
-    out: Path = Path("runs/quality"),
-    in_brief: bool = False,
-    answerer: str = "",
-    grader: str = "",
-    record: Path | None = None,
-    as_json: bool = False,
-    strict: bool = False,
-    reach: ModelOptions = ModelOptions(),  # noqa: B008
-) -> None:
-    """Answer and grade the scenario `questions` with a small model, from recorded replies.
+def answered_by(
+    opened: Run,
+    settings: Settings,
+    grader: str,
+    overwrite: bool = False,
+    sample: int = 0,
+    replies: Path | None = None,
+) -> Answered:
+    """Answer and grade a run, with the estimated cost first, and note in its manifest what was spent.
 
-    This needs no key, weights or network: the replies come with ctxbench. Rules grade the answers, and so does the
-    model itself; all is stored in a run folder as usual. With --answerer a model of your own answers:
+    The answers are graded by rules as well: those grades cost nothing. `replies` is a file that has the answers.
 
-        ctxbench lab quality --answerer "openai/qwen3(api_base='http://127.0.0.1:11434/v1')"
-
-    Args:
-        answerer (-a MODEL): A model of your own, by its litellm name. [default: the small one, from its recorded
-            replies]
-        grader (-g GRADER): A grader of its answers beside `rules`.
-        record (FILE): Call the model where a reply is missing, and write the replies to this file (`make record`).
-            Needs the weights of `make local-model`; a stopped recording continues.
+    Raises UserError if the user does not agree to the cost, or cannot be asked.
     """
-    from ctxbench.harness.answers.tally import Tally, answer_tallies
-    from ctxbench.harness.folder.run import load
-    from ctxbench.harness.models.local import NAME
-    from ctxbench.harness.quality import contexts, conversations, replayed
-    from ctxbench.harness.quality import record as recorded
-    from ctxbench.reports.answers import all_json, answers_of, by_graders
+    from msgspec.structs import replace
 
-    from .output import print_json, print_tables
-    from .progress import counting
+    from ctxbench.harness.answers.answer import Offline, RunProbes, answer
+    from ctxbench.harness.answers.chat import ByModel, estimates
+    from ctxbench.harness.answers.replies import read_replies
+    from ctxbench.harness.graders.registry import grader as named
+    from ctxbench.harness.models import Models
+    from ctxbench.harness.models.cassette import note_spending
+    from ctxbench.metrics.grading.rules import RulesGrader
+    from ctxbench.metrics.tokens import TokenCounter
 
-    if grader and not answerer:
-        raise UserError("--grader grades the answers of a model of your own: name it with --answerer")
-    replies = settings = None
-    tallies = dict[Tally, None]()
-    if answerer:
-        settings = reach.settings(answerer=answerer)
-        opened = contexts(out)
-        for by in dict.fromkeys(("rules", grader or "rules")):
-            graded = answered_by(opened, settings, by)
-            tallies |= dict.fromkeys(answer_tallies(graded.answers, graded.grades, graded.answerer, graded.grader))
-    else:
-        kept, shown = resumable("finished work is stored"), counting(conversations(), "conversations")
-        with kept, redirect_stdout(sys.stderr), shown as done:
-            replies = replayed(out, done) if record is None else recorded(record, out, done)
-    answers = answers_of(load(out))
-    if as_json:
-        print_json(all_json(answers))
-    elif answers is not None:
-        print_tables(by_graders(answers, brief=in_brief))
-        if not in_brief:
-            typer.echo(f"\nresults: {out}/   ({command('report', out)} --all)")
-    if replies is not None and answers is not None:
-        of_model = [figures for figures in answers.figures if figures.answerer == NAME]
-        tallies |= dict.fromkeys(tally for figures in of_model for tally in figures.replies)
-        if record is not None and not replies.lacking:
-            say(f"written: {record}: {len(replies.asked):,} replies")
-    end(list(tallies), strict, settings, out, anew="another --out with another --cassette")
+    counter = TokenCounter(opened.manifest.plan.encoding)
+    known = settings if replies is None else replace(settings, answerer="offline")
+    models = Models(replace(checked(known), run=str(opened.folder)))
+    answerer: Answerer = Offline(counter) if models.settings.answerer == "offline" else ByModel(models, counter)
+    if replies is not None:
+        answerer = read_replies(replies, settings.answerer)
+    with resumable("finished work is stored"), redirect_stdout(sys.stderr):
+        by, probes = named(grader, models=models), RunProbes(opened, models, sample)
+        if not settings.replay:
+            _agreed(estimates(opened, answerer, by, probes, again=overwrite), settings)
+        with counting(opened.manifest.conversations, "conversations") as done:
+            graded = answer(opened, answerer, by, probes, again=overwrite, done=done)
+        if not graded.grader.startswith("rules"):
+            answer(opened, answerer, RulesGrader(), probes)
+    note_spending(settings.path(), settings.command, opened.folder)
+    return graded
+
+
+def check_answering(settings: Settings, grader: str) -> None:
+    """Raise a UserError for an answer model or a grader that could not work, before anything is measured."""
+    from ctxbench.harness.graders.registry import grader as named
+    from ctxbench.harness.models import Models
+
+    named(grader, models=Models(checked(settings)))
+
+
+def checked(settings: Settings) -> Settings:
+    """Return settings with the full name of the answer model. The run has checked the models of its strategies."""
+    from msgspec.structs import replace
+
+    full = replace(settings, summariser="offline", embedder="offline").checked()
+    return replace(full, summariser=settings.summariser, embedder=settings.embedder)
+
+
+def _agreed(asked: list[CallEstimate], settings: Settings) -> None:
+    """Print what is going to be asked, and ask the user where it is dear. Raises UserError without consent."""
+    from ctxbench.reports.render import count, tokens
+
+    for estimate in asked:
+        dollars, calls = estimate.dollars, count(estimate.calls, "call")
+        cost = "its price is not known" if dollars is None else f"${dollars:,.2f} at most" if dollars else "no charge"
+        size = f"{tokens(estimate.input_tokens)} tokens in, {tokens(estimate.output_tokens)} out at most"
+        say(f"to ask: {estimate.model}: {calls}, {size}: {cost}, less what is recorded already")
+    total = sum(estimate.dollars or 0.0 for estimate in asked)
+    if total <= ASK_ABOVE or settings.spend_limit is not None:
+        return
+    if not sys.stdin.isatty():
+        raise UserError(f"models would be called for up to ${total:,.2f}: give --spend-limit DOLLARS")
+    if not typer.confirm(f"Call models for up to ${total:,.2f}?", err=True):
+        raise UserError("no model was called")
