@@ -40,7 +40,7 @@ def describe(
     with counting(len(recordings), "sets") as done:
         for name in dict.fromkeys(recordings):
             problems = Problems()
-            profiles[name] = profile(RunInputs((name,), form).open(problems).conversations(), count)
+            profiles[name] = profile(RunInputs((name,), form).read(problems), count)
             report_problems(problems)
             done(1)
     if not any(figures["conversations"] for figures in profiles.values()):
