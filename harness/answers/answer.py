@@ -18,6 +18,7 @@ from ctxbench.metrics.grading.rules import RulesGrader
 from ctxbench.metrics.grounding import said
 from ctxbench.metrics.reading import VERSION, ExtractiveReader
 from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.metrics.quiz import MADE
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.model import Conversation, Message, Probe, Tool
@@ -87,16 +88,21 @@ class Answerer(Protocol):
 
 
 class RunProbes:
-    """The probes of a run with their contexts. `models` serve a strategy that has to be started again for its tools."""
+    """The probes of a run with their contexts. `models` serve a strategy that has to be started again for its tools.
 
-    def __init__(self, run: Run, models: Models) -> None:
-        self._run, self._models, self._plan = run, models, run.manifest.plan
+    With `recorded` questions that were made are left out.
+    """
+
+    def __init__(self, run: Run, models: Models, recorded: bool = False) -> None:
+        self._run, self._models, self._plan, self._recorded = run, models, run.manifest.plan, recorded
 
     def of(self, conversation: Conversation) -> Iterator[tuple[str, dict[int, Question | Missing]]]:
         """Yield each strategy with its questions by the number of the probe: in the order of the run, bounds last.
 
         Missing says why a probe has no context.
         """
+        if self._recorded and all(probe.category.startswith(MADE) for probe in conversation.probes):
+            return
         for strategy in dict.fromkeys((*self._plan.strategies, FLOOR, CEILING)):
             by_number: dict[int, Question | Missing] = {}
             for probe in asked_probes(self._run, conversation, strategy):
@@ -171,10 +177,13 @@ def answer(
 
 
 def answer_offline(folder: Path, shard: int, counter: TokenCounter, models: Models) -> None:
-    """Answer a shard extractively and grade it by rules. The other parts must be there; existing answers stay."""
+    """Answer the recorded questions of a shard extractively, and grade the answers by rules.
+
+    The other parts must be there; existing answers stay. Those to made questions would take as long as asking them.
+    """
     run, name = Run(folder, shards=(shard,)), f"{shard:05d}"
     if shards(folder, name):
-        Part(run, name, Offline(counter), RulesGrader()).make(RunProbes(run, models))
+        Part(run, name, Offline(counter), RulesGrader()).make(RunProbes(run, models, recorded=True))
 
 
 class Part:
