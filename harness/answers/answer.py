@@ -16,9 +16,9 @@ import msgspec
 from ctxbench.metrics.grading import Grade, GradedItem, Grader, Kind
 from ctxbench.metrics.grading.rules import RulesGrader
 from ctxbench.metrics.grounding import said
+from ctxbench.metrics.quiz import MADE
 from ctxbench.metrics.reading import VERSION, ExtractiveReader
 from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.metrics.quiz import MADE
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.model import Conversation, Message, Probe, Tool

@@ -104,15 +104,8 @@ def run(
             chosen, hidden = default_strategies(opened)
         for line in left_out:
             say(line)
-        plan = Plan(
-            opened,
-            chosen,
-            encoding,
-            window,
-            replace(settings, answerer="offline"),
-            probes != "none",
-            answerer != "none",
-        )
+        offline = replace(settings, answerer="offline")
+        plan = Plan(opened, chosen, encoding, window, offline, probes != "none", answerer != "none")
         if asks := answerer != "none" and (answerer, grader) != ("offline", "rules"):
             check_answering(settings, grader)
         if hidden:
