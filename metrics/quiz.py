@@ -29,16 +29,14 @@ from .values import exact_values, places
 MADE = "made: "
 """Start of the category of a question that was made, before its kind."""
 MOST, OF_KIND, OF_ONE = 12, 4, 3  # questions of a conversation, of one kind, and about one message, at most
-AGE = 6  # messages that a question lies behind its answer, at least
-AGES = {"recent": AGE, "older": 20, "old": 60}
-"""Least age of the questions that are called so, in messages."""
+AGES = (6, 20, 60)
+"""Messages since the answer, at least: of all questions, of older and of old ones."""
 GAP = "____"
 CALL, TYPED, SENTENCE = 160, 1_500, 220  # characters of a quoted call, a typed message and a quoted sentence, at most
-LEAST = 6  # words of a sentence with its gap, at least
-LAST = 3  # lines that may follow the error that a command ended with
+LEAST, LAST = 6, 3  # words of a sentence with its gap, at least; lines that may follow the error that ended a command
 
 
-class Draft(NamedTuple):
+class MadeQuestion(NamedTuple):
     """A question about one message, without its place."""
 
     kind: str
@@ -48,19 +46,16 @@ class Draft(NamedTuple):
     mark: str = ""  # text that might give another answer wherever else it stands
 
 
-def age_of(messages: int) -> str:
-    """Return what a question is called that lies so many messages behind its answer."""
-    return [name for name, least in AGES.items() if messages >= least][-1]
+def age_of(messages: int) -> int:
+    """Return which of AGES a question has that lies so many messages behind its answer."""
+    return max(age for age in AGES if messages >= age)
 
 
 def quiz(conversation: Conversation) -> tuple[Probe, ...]:
     """Return the questions that a conversation is asked, in the order of their places, balanced by kind and age."""
     messages = conversation.messages
-    drafts = [
-        draft
-        for draft in _drafts(conversation)
-        if draft.answer.casefold() not in draft.question.casefold() and not has_secret(draft.question + draft.answer)
-    ]
+    # By digest, so that chance decides among equals: always the same chance.
+    drafts = sorted(filter(_is_fair, _drafts(conversation)), key=lambda draft: blake2b(repr(draft).encode()).digest())
     if not drafts:
         return ()
     wanted = [(text.casefold(),) if text else () for draft in drafts for text in (draft.answer, draft.mark)]
@@ -73,18 +68,17 @@ def quiz(conversation: Conversation) -> tuple[Probe, ...]:
         own, marks = standing[2 * number], standing[2 * number + 1] or [draft.at]
         if own[:1] == marks[:1] == [draft.at] and answers[draft.question] == 1:
             until = min([*own[1:2], *marks[1:2], len(messages)])
-            pool += [(stop, draft) for stop in stops if draft.at + AGE <= stop <= until]
-    return tuple(
-        Probe(
-            f"made{number}",
-            draft.question,
-            (draft.answer,),
-            (messages[draft.at].id,),
-            MADE + draft.kind,
-            messages[stop - 1].id,
-        )
-        for number, (stop, draft) in enumerate(sorted(_balanced(pool)), 1)
-    )
+            pool += [(stop, draft) for stop in stops if draft.at + AGES[0] <= stop <= until]
+    probes: list[Probe] = []
+    for stop, draft in sorted(_balanced(pool)):
+        name, evidence, after = f"made{len(probes) + 1}", messages[draft.at].id, messages[stop - 1].id
+        probes.append(Probe(name, draft.question, (draft.answer,), (evidence,), MADE + draft.kind, after))
+    return tuple(probes)
+
+
+def _is_fair(draft: MadeQuestion) -> bool:
+    """Return whether a question neither says its answer nor asks for a secret."""
+    return draft.answer.casefold() not in draft.question.casefold() and not has_secret(draft.question + draft.answer)
 
 
 def _stops(messages: Sequence[Message]) -> list[int]:
@@ -99,45 +93,35 @@ def _stops(messages: Sequence[Message]) -> list[int]:
     return sorted({min(ends, key=lambda end: abs(end - quarter)) for quarter in quarters})
 
 
-def _balanced(pool: list[tuple[int, Draft]]) -> Iterator[tuple[int, Draft]]:
+def _balanced(pool: list[tuple[int, MadeQuestion]]) -> Iterator[tuple[int, MadeQuestion]]:
     """Yield questions with their places: each time one of the kind, message, age and place that there are fewest of."""
     taken: Counter[object] = Counter()
 
-    def traits(pair: tuple[int, Draft]) -> tuple[object, ...]:
+    def traits(pair: tuple[int, MadeQuestion]) -> tuple[object, ...]:
         stop, draft = pair
         return draft.kind, draft.at, age_of(stop - draft.at), f"place {stop}"
 
-    # By digest, so that chance decides among equals: always the same chance.
-    pool = sorted(pool, key=lambda pair: blake2b(f"{pair[1].question}{pair[1].answer}".encode()).digest())
     while pool and taken.total() < MOST * len(traits(pool[0])):
         stop, draft = min(pool, key=lambda pair: [taken[trait] for trait in traits(pair)])
         yield stop, draft
         taken.update(traits((stop, draft)))
-        pool = [
-            (place, other)
-            for place, other in pool
-            if other.question != draft.question
-            and other.answer != draft.answer
-            and taken[other.kind] < OF_KIND
-            and taken[other.at] < OF_ONE
-        ]
+        free = [kind for kind in {other.kind for _, other in pool} if taken[kind] < OF_KIND]
+        pool = [(at, other) for at, other in pool if other.kind in free and taken[other.at] < OF_ONE and other != draft]
 
 
 @cache
 def _data() -> dict[str, Any]:
     data = word_lists(__package__, "quiz")
+    data["frames"] = re.compile("|".join(data["frames"]), re.MULTILINE)
+    data["dull_keys"] = re.compile(data["dull_keys"])
     for rule in data["rules"]:
         rule["pattern"] = re.compile(rule["pattern"], re.MULTILINE)
     return data
 
 
-def _drafts(conversation: Conversation) -> Iterator[Draft]:
-    typed = [
-        message.text
-        if message.role == "user" and len(message.text) <= TYPED and message.text.lstrip()[:1] not in ("<", "[", "{")
-        else ""
-        for message in conversation.messages
-    ]
+def _drafts(conversation: Conversation) -> Iterator[MadeQuestion]:
+    short = (message.text if len(message.text) <= TYPED else "" for message in conversation.messages)
+    typed = [text if message.role == "user" else "" for message, text in zip(conversation.messages, short, strict=True)]
     language = conversation.language or language_of("\n".join(typed))
     templates = _data()["questions"]["zh" if language == "zh" else "en"]
     calls, quoted = dict[str, ToolCall](), list[tuple[str, str] | None]()
@@ -150,20 +134,22 @@ def _drafts(conversation: Conversation) -> Iterator[Draft]:
         if call is not None and (call[0] == "file" or times[call] == 1):
             source = templates[call[0]].format(call=call[1])
             for kind, key, answer, mark in _told(*call, message.text):
-                yield Draft(kind, at, templates[kind].format(key=key, call=call[1], source=source), answer, mark)
+                yield MadeQuestion(kind, at, templates[kind].format(key=key, call=call[1], source=source), answer, mark)
         for sentence in sentences(text):
             for kind, start, stop in _stated(sentence):
                 key = f"{sentence[:start]}{GAP}{sentence[stop:]}"
                 if len(words(key)) >= LEAST and not re.search(_data()["no_gap"], key):
-                    yield Draft(kind, at, templates["said"].format(key=key, gap=GAP), sentence[start:stop])
+                    yield MadeQuestion(kind, at, templates["said"].format(key=key, gap=GAP), sentence[start:stop])
                     break  # two gaps in one sentence would ask for the same
 
 
 def _quoted(call: ToolCall) -> tuple[str, str] | None:
     """Return how a question quotes a call: a command, the file that is shown, or the tool with its arguments."""
-    names, arguments = _data()["arguments"], dict[str, Any]()
-    with suppress(msgspec.DecodeError):
+    names = _data()["arguments"]
+    try:
         arguments = msgspec.json.decode(call.arguments, type=dict[str, Any])
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None
     command, path = (
         next((arguments[name] for name in names[kind] if isinstance(arguments.get(name), str)), "").strip()
         for kind in ("command", "path")
@@ -179,27 +165,22 @@ def _quoted(call: ToolCall) -> tuple[str, str] | None:
 
 def _told(kind: str, call: str, text: str) -> Iterator[tuple[str, str, str, str]]:
     """Yield what a result tells: the kind of question, what it asks about, the answer and the mark."""
-    body = re.sub(
-        "|".join(_data()["frames"]), "", text.replace("\r", "").removeprefix(call), flags=re.MULTILINE
-    ).strip()
+    body = _data()["frames"].sub("", text.replace("\r", "").removeprefix(call)).strip()
     if body[:1] == "{":
-        with suppress(msgspec.DecodeError):
+        with suppress(msgspec.DecodeError, ValueError, RecursionError):
             yield from _values(msgspec.json.decode(body))
             return
     plain = re.sub(_data()["numbering"], "", body, flags=re.MULTILINE)
     for rule in _data()["rules"]:
-        only = rule.get("only")  # `line`: the result is nothing but this line; `last`: its last match alone counts
+        only = rule.get("only")
         if kind not in rule["of"] or not re.search(rule.get("call", ""), call) or (only == "line" and "\n" in body):
             continue
         matches = list(rule["pattern"].finditer(body if only else plain))
-        groups = [match.groupdict("") for match in matches]
-        keys = Counter(group.get("key") for group in groups)
-        for match, group in list(zip(matches, groups, strict=True))[-1:] if only else zip(matches, groups, strict=True):
-            answer = next(filter(None, (group.get(name, "").strip() for name in ("answer", "answer2", "answer3"))), "")
-            is_last = body[match.end() :].strip().count("\n") < LAST
-            is_one = is_last if only else keys[group.get("key")] == 1
-            if answer and is_one and plain.count(group.get("mark", answer)) <= 1:
-                yield rule["kind"], group.get("key", ""), answer, group.get("mark", "")
+        keys = Counter(match["key"] for match in matches)
+        for match in matches[-1:] if only else matches:
+            is_one = body[match.end() :].strip().count("\n") < LAST if only else keys[match["key"]] == 1
+            if is_one and plain.count(match["mark"] or match["answer"]) <= 1:
+                yield rule["kind"], match["key"], match["answer"].strip(), match["mark"]
         if only and matches:  # an error is no other output
             return
 
@@ -207,13 +188,11 @@ def _told(kind: str, call: str, text: str) -> Iterator[tuple[str, str, str, str]
 def _values(value: dict[str, Any], path: str = "") -> Iterator[tuple[str, str, str, str]]:
     """Yield the values of a JSON object that a key, or a path of keys, names alone."""
     for key, inner in value.items():
-        name = f"{path}{key}"
+        name, dull = f"{path}{key}", _data()["dull_keys"]
         if isinstance(inner, dict):
             yield from _values(inner, f"{name}.")
-        elif isinstance(inner, str | int | float) and not isinstance(inner, bool):
-            text = str(inner)
-            if 1 < len(text) <= SENTENCE // 4 and "\n" not in text and not re.search(_data()["dull_keys"], name):
-                yield "value", name, text, ""
+        elif type(inner) in (str, int, float) and re.fullmatch(".{2,60}", str(inner)) and not dull.search(name):
+            yield "value", name, str(inner), ""
 
 
 def _stated(sentence: str) -> Iterator[tuple[str, int, int]]:

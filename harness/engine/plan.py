@@ -39,7 +39,7 @@ from ..folder.schema import FORMAT, USUAL_MODEL, LeftOutRecording, Manifest, Man
 from ..models import Settings
 from ..models.cassette import spent_on_run
 from ..models.settings import named
-from ..quiz import check_source, with_probes
+from ..quiz import SOURCES, with_probes
 from .shard import OWN, Done, PartTask, Work
 from .workers import Engine, run_shards
 
@@ -378,7 +378,9 @@ class RunInputs:
                 remedy = "give it to fsspec by the environment or its settings, or copy the file here first"
                 raise RunError(f"{without_secrets(name)}: {what}: {remedy}")
         self.of_scenarios()
-        check_source(self.probes)
+        if self.probes not in SOURCES and not os.path.isfile(self.probes):
+            remedy = f"name one that `ctxbench probe` wrote, or give {', '.join(SOURCES)}"
+            raise RunError(f"--probes {self.probes}: there is no such file: {remedy}")
 
     def open(self, problems: Problems) -> InputFile:
         """Find the files, and report at once those that are not there."""

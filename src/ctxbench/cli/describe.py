@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from itertools import chain, zip_longest
+from collections import Counter
 from pathlib import Path
+
+import msgspec
 
 from ctxbench.scenarios.errors import RunError
 
 from .streams import command, report_problems, say
 
-EXAMPLES = 10
-"""Made questions that are printed."""
+EXAMPLES = 10  # made questions that are printed
 
 
 def describe(
@@ -60,19 +60,17 @@ def describe(
 def probe(inputs: list[str], *, to: Path | None = None, form: str | None = None, as_json: bool = False) -> None:
     """Make questions of recordings that have none: of what users said and tools returned, asked some turns later.
 
-    Rules make them, no model: the same that `ctxbench run` makes. Its answer stands in one message, and a question is
-    asked while nothing else in the history could answer it. To correct them write a file, edit it, and give it to
-    `ctxbench run --probes FILE`.
+    Rules make them, no model: the same that `ctxbench run` makes. The answer stands in one message, and a question is
+    asked while nothing else in the history could answer it. To correct them write a file, a question a line, edit
+    it, and give it to `ctxbench run --probes FILE`.
 
     Args:
         inputs (PATH): Recordings: files or folders.
-        to (FILE): The file to write, a question a line; - is standard output. [default: none]
     """
     from ctxbench.harness.engine.plan import RunInputs
     from ctxbench.harness.export.convert import write_lines
-    from ctxbench.harness.quiz import made, to_line
     from ctxbench.metrics.quiz import AGES, MADE, age_of
-    from ctxbench.reports.render import Column, count, table_of
+    from ctxbench.reports.render import Column, table_of
     from ctxbench.scenarios.source import Problems
 
     from .output import put
@@ -80,45 +78,28 @@ def probe(inputs: list[str], *, to: Path | None = None, form: str | None = None,
     if to is not None and (as_json if str(to) == "-" else to.exists()):
         what = "--json prints on standard output" if as_json else "it is there, and may have been edited"
         raise RunError(f"--to {to}: {what}: name another file")
-    problems, kinds, examples = (
-        Problems(),
-        defaultdict[str, Counter[str]](Counter),
-        defaultdict[str, list[dict[str, str]]](list),
-    )
-    lines, asked, own = [], 0, 0
-    for conversation in RunInputs(tuple(inputs), form).open(problems).conversations():
+    problems, lines, questions = Problems(), [], []
+    for conversation in RunInputs(tuple(inputs), form, "made").open(problems).conversations():
         place = {message.id: at for at, message in enumerate(conversation.messages)}
-        probes = made(conversation)
-        asked, own = asked + bool(probes), own + bool(conversation.probes)
-        for each in probes:
-            kind = each.category.removeprefix(MADE)
-            kinds[kind][age_of(place[each.after] + 1 - place[each.evidence[0]])] += 1
-            examples[kind].append({"kind": kind, "question": each.question, "answer": each.answers[0]})
-            lines.append(to_line(conversation.id, each))
+        for each in conversation.probes:
+            if each.category.startswith(MADE):
+                lines.append(msgspec.json.encode({"conversation": conversation.id, **msgspec.to_builtins(each)}))
+                age = age_of(place[each.after] + 1 - place[each.evidence[0]])
+                questions.append((each.category.removeprefix(MADE), age, each.question, each.answers[0]))
     report_problems(problems)
-    if own:
-        say(f"note: {count(own, 'conversation has', 'conversations have')} questions already, so none is made")
     if not lines:
-        raise RunError(
-            "no question could be made: nothing is said once in these recordings, and old enough to be asked"
-        )
+        raise RunError("no question was made: the recordings have some, or nothing in them is said once and long ago")
     if to is not None:
         write_lines(lines, to)
-    say(f"to ask them: {command('run', *inputs)}" + (f" --probes {to}" if to else ""))
-    if str(to) == "-":
-        return
-    shown = [example for example in chain.from_iterable(zip_longest(*examples.values())) if example][:EXAMPLES]
-    kinds["all"] = sum(kinds.values(), Counter[str]())
-    rows = [{"kind": kind, **dict.fromkeys(AGES, 0), **ages, "all": ages.total()} for kind, ages in kinds.items()]
-    title = f"{count(len(lines), 'question')} made of {count(asked, 'conversation')}, by messages since the answer"
-    heads = {f"from {least}": name for name, least in AGES.items()} | {"all": "all"}
-    figures = [Column(head, name) for head, name in heads.items()]
-    texts = [Column(name, name) for name in ("kind", "question", "answer")]
-    put(
-        lambda: {"questions": rows, "examples": shown},
-        lambda: [
-            table_of(title, [Column("kind", "kind"), *figures], rows),
-            table_of("Examples", texts, shown, prose=True),
-        ],
-        as_json,
-    )
+    say(f"to ask them: {command('run', *inputs, *(['--probes', to] if to else []))}")
+    numbers = Counter(question[:2] for question in questions)
+    kinds = sorted({kind for kind, _ in numbers})
+    rows = [{"kind": kind} | {f"from {age} messages ago": numbers[kind, age] for age in AGES} for kind in kinds]
+    some = sorted(questions)[:: -(-len(questions) // EXAMPLES)]
+    shown = [{"kind": kind, "question": question, "answer": answer} for kind, _, question, answer in some]
+    tables = [
+        table_of(title, [Column(key, key) for key in of[0]], of, prose=of is shown)
+        for title, of in (("What was made?", rows), ("Examples", shown))
+    ]
+    if str(to) != "-":
+        put(lambda: {"questions": rows, "examples": shown}, lambda: tables, as_json)
