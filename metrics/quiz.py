@@ -2,7 +2,7 @@
 
 A question asks for one thing that stands in one message: a value of a JSON result, a setting or signature in a file, an
 error, a count of tests, what a command printed, a value, preference or decision that the user stated. It is asked
-at least `AGE` messages later, and only while its answer, matched as `SentText.says` does, stands in no other message,
+at least `AGE` messages later, and only while its answer, in any of its spellings, stands in no other message,
 and nothing else in the history could answer it. Templates and patterns are in `data/quiz.toml`. The same recording
 always gives the same questions; docs/quality.md has the rubric that samples of them were judged by.
 """
@@ -24,6 +24,7 @@ from ctxbench.scenarios.secrets import has_secret
 
 from .grounding import said
 from .language import language_of, sentences, word_lists, words
+from .probes import spellings
 from .values import exact_values, places
 
 MADE = "made: "
@@ -58,7 +59,7 @@ def quiz(conversation: Conversation) -> tuple[Probe, ...]:
     drafts = sorted(filter(_is_fair, _drafts(conversation)), key=lambda draft: blake2b(repr(draft).encode()).digest())
     if not drafts:
         return ()
-    wanted = [(text.casefold(),) if text else () for draft in drafts for text in (draft.answer, draft.mark)]
+    wanted = [spellings([text]) for draft in drafts for text in (draft.answer, draft.mark)]
     standing = defaultdict[int, list[int]](list)
     for number, at in zip(*places(wanted, [said(message).casefold() for message in messages]), strict=True):
         standing[int(number)].append(int(at))

@@ -24,7 +24,7 @@ from ctxbench.strategies.base import Strategy, budget_of
 from ctxbench.strategies.bounds import EvidenceOnly, LastTurn
 from ctxbench.strategies.chain import parse
 
-from ..answers.answer import answer_offline
+from ..answers.replies import answer_shard
 from ..answers.tally import EVENTS_OF_PROBES, strategy_tallies
 from ..folder.files import joint_digest
 from ..folder.remote import remote_folder
@@ -49,7 +49,7 @@ class Work(msgspec.Struct, frozen=True):
     probes: bool = True
     """Whether probes are asked."""
     answers: bool = False
-    """Whether they are answered, by `offline`, and the answers graded, by `rules`."""
+    """Whether they are answered: by `offline`, and by the model whose replies to them come along. `rules` grade."""
     remote: str = ""
     """Address of the store that each part is put into when it is finished, if the folder is a copy of one."""
 
@@ -97,7 +97,7 @@ class PartWriter:
             steps: int | None = None
             with no_cycles():
                 if task.part == ANSWERS:
-                    answer_offline(Path(work.folder), number, shard.counter, shard.models)
+                    answer_shard(Path(work.folder), number, shard.counter, shard.models)
                 else:
                     steps = shard.write_own() if task.part == OWN else shard.write_part(task.part)
             if work.remote:

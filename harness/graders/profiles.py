@@ -104,6 +104,11 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         return self.held_out or self.whole
 
     @property
+    def language(self) -> str:
+        """Language of the answers; that of a set of ours which has one language is in its name."""
+        return self.only.get("language") or next(iter(self.by.get("language", ())), "zh" if "zh" in self.set else "en")
+
+    @property
     def graded(self) -> int:
         """Number of answers with a grade."""
         return self.whole.answers
@@ -153,7 +158,7 @@ class Profiles:
                 self._other[path] = profile.grader
             else:
                 profiles.setdefault((profile.grader, profile.set, str(profile.only), profile.sample is None), profile)
-        self._profiles = tuple(profiles.values())
+        self.all = tuple(profiles.values())
 
     def of(self, grader: str) -> list[QuotedProfile]:
         """Return the grader's profiles, the best first; those of its other versions if it has none.
@@ -165,9 +170,9 @@ class Profiles:
             if unversioned(name) == unversioned(grader):
                 again = f"ctxbench lab calibrate ANSWERS --grader {shlex.quote(unversioned(grader))}"
                 _warn_once(f"{path}: left out, as another version of ctxbench wrote it: remove it, or give `{again}`")
-        quoted = [QuotedProfile(profile) for profile in self._profiles if profile.grader == grader] or [
+        quoted = [QuotedProfile(profile) for profile in self.all if profile.grader == grader] or [
             QuotedProfile(profile, f"measured on {profile.grader}, not {grader}")
-            for profile in self._profiles
+            for profile in self.all
             if unversioned(profile.grader) == unversioned(grader)
         ]
 

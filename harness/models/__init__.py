@@ -117,8 +117,9 @@ class Models:
             if self.settings.replay:  # needs neither weights nor a key
                 full = self.settings.local()[0] if name == "local" else name
             elif name == "local" or name.startswith("local:"):  # loaded once, under whatever name
-                full, path = local_name(self.settings.access_of("local").gguf)
-                model = self._locals.setdefault(full, Local(path))
+                access = self.settings.access_of("local")
+                full, path = local_name(access.gguf)
+                model = self._locals.setdefault(full, Local(path, window=access.window))
             else:
                 model = self._provider(name)
             self._chats[name] = Recorded(full, model, self.cassette, purse)

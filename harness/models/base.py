@@ -25,6 +25,8 @@ class ModelAccess:
     """The server, if it is not where litellm says."""
     gguf: str = ""
     """The weights of `local`; empty = those of `make local-model`."""
+    window: Annotated[int, msgspec.Meta(ge=512, le=1_000_000)] = 32_768
+    """Tokens of a prompt and its reply that `local` takes; the fewer, the less memory."""
     timeout: Annotated[float, msgspec.Meta(gt=0, le=30 * 24 * 3600)] = 60.0
     """Seconds for one call, however slowly it drips in."""
     retries: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 4

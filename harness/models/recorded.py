@@ -166,7 +166,7 @@ class Recorded:
         if (recorded := self._cassette.get(key)) is not None:
             return recorded
         if self._model is None:
-            raise ModelError(self._cassette.lacks(self.name, request.prompt))
+            raise ModelError(self._cassette.lacks(self.name))
         if self._full:
             raise ModelError(self._full)
 
