@@ -51,13 +51,16 @@ class Models:
             return self._extractive.complete(prompt, counter)
         from .recorded import ModelRequest
 
-        return self.chat(ModelRequest(name, prompt.text(), prompt.temperature, prompt.max_tokens), counter)
+        return self.chat(ModelRequest(name, prompt.text(), prompt.temperature, prompt.max_tokens), counter, whole=True)
 
-    def chat(self, request: ModelRequest, counter: TokenCounter) -> Reply:
-        """Return the reply to a request, by the model that it names. `offline` is no chat model. Raises ModelError."""
+    def chat(self, request: ModelRequest, counter: TokenCounter, whole: bool = False) -> Reply:
+        """Return the reply to a request, by the model that it names; with `whole` none that was cut or refuses.
+
+        `offline` is no chat model. Raises ModelError.
+        """
         with _explained():
             model = self._recorded(request.model)
-            return model.chat(replace(request, model=model.name), counter)
+            return model.chat(replace(request, model=model.name), counter, whole)
 
     def choose(self, choice: Choice) -> Likely:
         """Return how likely each of some tokens is next; only a local model can tell. Raises ModelError."""

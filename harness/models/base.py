@@ -89,7 +89,7 @@ class Embedded(NamedTuple):
 
 
 class Unusable(ModelError):
-    """A model replied, and is charged for, but its reply cannot be used: empty, or a refusal."""
+    """A model replied, and is charged for, but its reply cannot be used: empty, cut, or a refusal."""
 
     def __init__(self, why: str, reply: Reply) -> None:
         super().__init__(why)
