@@ -28,7 +28,7 @@ from .render import Table, about, count, dollars, percent
 from .results import Results, RunSummary
 from .verdict import WHOLE, RunVerdict, verdict
 from .verdict import as_json as verdict_json
-from .verdict_text import how_sure, points_of, recorded_with, too_few
+from .verdict_text import how_sure, in_words, points_of, recorded_with, too_few
 
 
 @dataclass(frozen=True)
@@ -307,9 +307,8 @@ def _of_others(audit: Audit) -> Iterator[tuple[str, str]]:
 
 def _in_words(change: Difference) -> str:
     """Return a relative change as it was here: 12.2 % less, 3.1 % more."""
-    if isinstance(change.value, Missing):
-        return f"({change.value.why})"
-    return f"{percent(abs(change.value))} {'more' if change.value > 0 else 'less'}"
+    value = change.value
+    return f"({value.why})" if isinstance(value, Missing) else in_words(Ends(value, value))
 
 
 def _rest(audit: Audit) -> Iterator[tuple[str, str]]:

@@ -22,8 +22,7 @@ from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.errors import UserError
 from ctxbench.strategies.base import ModelError, Prompt
 
-from .base import Embedded, ModelAccess, Reply, Unusable, model_spec
-from .settings import Settings
+from .settings import Embedded, ModelAccess, Reply, Settings, Unusable, model_spec
 
 if TYPE_CHECKING:
     from .cassette import Cassette, Purse

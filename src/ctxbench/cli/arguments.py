@@ -96,7 +96,7 @@ class ModelOptions:
     def settings(self, **models: Any) -> Settings:
         """Return the settings of a command that uses some models: `summariser`, `embedder`, `answerer`."""
         from ctxbench.harness.models import Settings
-        from ctxbench.harness.models.base import usual_access
+        from ctxbench.harness.models.settings import usual_access
 
         access = {"cassette": str(self.cassette or ""), "replay": self.replay, "spend_limit": self.spend_limit}
         return Settings(command=uuid4().hex, usual=usual_access(), **access, **models)  # type: ignore[arg-type]

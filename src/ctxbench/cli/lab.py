@@ -159,7 +159,7 @@ def validate(inputs: list[str], *, form: str | None = None, strict: bool = False
     """
     from ctxbench.harness.bill import usual_prices
     from ctxbench.harness.engine.plan import RunInputs
-    from ctxbench.metrics.validation.calibration import Counters
+    from ctxbench.metrics.validation.comparison import Counters
     from ctxbench.metrics.validation.validation import validation
     from ctxbench.reports import validation as shown
     from ctxbench.scenarios.source import Problems

@@ -131,7 +131,7 @@ def show(
     """
     from ctxbench.api import names
     from ctxbench.harness.diff import probe_diff, step_diff
-    from ctxbench.harness.export.requests import BODIES
+    from ctxbench.harness.export.convert import BODIES
     from ctxbench.harness.folder.run import load
     from ctxbench.harness.probes import CEILING, FLOOR
     from ctxbench.reports.diff import show_step

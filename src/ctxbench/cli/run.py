@@ -12,6 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+import msgspec
 import typer
 from msgspec import Meta
 from msgspec.structs import replace
@@ -341,7 +342,8 @@ def tune(
         out (-o FOLDER): The folder of the search.
     """
     from ctxbench.harness.engine.plan import RunInputs
-    from ctxbench.harness.tune.tune import Search, keep
+    from ctxbench.harness.folder.files import write_file
+    from ctxbench.harness.tune.tune import Search
     from ctxbench.reports import tune as shown
     from ctxbench.reports.figures.frontier import tuning_frontier
     from ctxbench.reports.figures.style import save
@@ -355,7 +357,8 @@ def tune(
     with resumable("tried settings are stored"), redirect_stdout(sys.stderr), counting(trials, "trials") as done:
         use_pythons(adapter_python or ())
         tuned = Search(strategy, names, out, trials, seed, model, measure, models, workers, done).run()
-        keep(shown.as_json(tuned), out)
+        exact = msgspec.json.format(msgspec.json.encode(shown.as_json(tuned)), indent=2)
+        write_file(out / "tune.json", exact + b"\n")
         drawn = tuning_frontier(tuned)
         for name in ("frontier.svg", "frontier.png"):
             save(drawn, out / name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ctxbench.harness.engine.plan import DEFAULT_STRATEGIES
-from ctxbench.harness.folder.names import short_names
+from ctxbench.harness.folder.schema import short_names
 
 
 def test_the_last_parameters_are_left_out() -> None:
