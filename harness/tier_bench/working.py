@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ctxbench.metrics.hit_rates import compulsory, most_expected, most_hits, most_hits_fluid, rates
-from ctxbench.metrics.statistics.intervals import Interval, of_seeds
+from ctxbench.metrics.statistics.intervals import FEWEST, Interval, of_seeds
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.errors import RunError
@@ -152,7 +152,8 @@ def policy_row(load: Load, capacity: int, policy: str, preload: bool = False) ->
     recipe, samples = parse(policy), load.samples
     replays = [replay(trace, recipe, capacity, Successors() if preload else None) for trace in samples]
     both = [rates(result.hits, trace.tokens, trace.counted) for result, trace in zip(replays, samples, strict=True)]
-    hits, tokens = of_seeds(rate.hits for rate in both), of_seeds(rate.tokens for rate in both)
+    fewest = FEWEST if load.of == "conversation" else 2
+    hits, tokens = of_seeds([rate.hits for rate in both], fewest), of_seeds([rate.tokens for rate in both], fewest)
     columns = ("evictions", "loaded", "preloaded")
     means = [sum(getattr(result, name) for result in replays) / len(samples) for name in columns]
     return PolicyRow(str(recipe), preload, hits, tokens, *means)
