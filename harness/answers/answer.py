@@ -193,15 +193,17 @@ def answer(
     probes: RunProbes,
     *,
     again: bool = False,
+    ask: bool = True,
     done: Callable[[int], None] = lambda _: None,
 ) -> Answered:
     """Answer all probes of a run, and grade the answers.
 
-    `again` makes anew whatever is there. `done` is called with the number of conversations done since the last call.
+    `again` makes anew whatever is there; without `ask` no answer that failed is asked for again. `done` is called with
+    the number of conversations done since the last call.
     Raises RunError for a run in which no probe was asked.
     """
     for shard in shards(run.folder):
-        Part(run, shard, answerer, grader, again, probes.size).make(probes, done)
+        Part(run, shard, answerer, grader, again, probes.size).make(probes, done, ask)
     answers = answered_by(run, answerer.name, grader.name)
     if answers is None:
         raise RunError(f"{run.folder}: no probe was asked in this run: its recordings have no questions")
@@ -228,10 +230,10 @@ class Part:
         self.known_grades = {key: row for key, row in _known(self._graded).items() if key in self.known_answers}
         """The probes whose answers are not graded again."""
 
-    def make(self, probes: RunProbes, done: Callable[[int], None] = lambda _: None) -> None:
-        """Answer and grade what is not known."""
+    def make(self, probes: RunProbes, done: Callable[[int], None] = lambda _: None, ask: bool = True) -> None:
+        """Answer and grade what is not known; without `ask` only grade, where there are answers."""
         answers = self._stored
-        if not answers or len(self.known_answers) < len(answers):
+        if not answers or (ask and len(self.known_answers) < len(answers)):
             answers = []
             for conversation in self.conversations():
                 answers += self._answer(conversation, probes)
