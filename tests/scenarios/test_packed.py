@@ -28,6 +28,7 @@ from ctxbench.harness.engine.plan import RunInputs
 from ctxbench.scenarios import packed
 from ctxbench.scenarios.errors import Place
 from ctxbench.scenarios.model import Conversation, check
+from ctxbench.scenarios.packed import size_of
 from ctxbench.scenarios.read import find, read
 from ctxbench.scenarios.source import Problems
 from tests.examples import examples
