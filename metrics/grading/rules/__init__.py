@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ...value import Missing
 from .. import Grade, GradedItem
 from . import stance
-from .dates import DAY, MONTH, SEASON, YEAR, less_exact
+from .dates import DAY, MONTH, SEASON, YEAR, exactness, less_exact
 from .match import (
     Gold,
     GoldSpan,
@@ -25,8 +25,10 @@ from .match import (
     number_order,
     places,
     read_gold,
+    several_numbers,
     whole_places,
 )
+from .quantities import equal
 from .stance import without_address
 from .words import HAN_STOP, LONGEST, STOP, TextWords
 
@@ -41,6 +43,7 @@ _BRIEF = 24  # characters of an answer that may be right as a part of an accepte
 _QUANTITY = 40  # characters of the longest answer that is a number and its unit
 _SAYS_NO = 6  # characters of an accepted answer that may be nothing but a denial: 不会, never
 _FEW = 8  # an accepted answer of more words is prose, in which a number is one detail among others
+_BRIEF_WORDS = 12  # words of an answer so short that a bound in it is all it says
 _EXACTNESS = {"year": YEAR, "season": SEASON, "month": MONTH}
 
 
@@ -49,6 +52,8 @@ class _Score(NamedTuple):
 
     score: float
     reason: str
+    unclear: bool = False
+    """Whether rules cannot tell: the answer has no grade, unless it is right by another accepted answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +106,11 @@ def _grade(item: GradedItem) -> Grade | Missing:
     if not any(map(str.isalnum, item.candidate[:LONGEST])):
         same = item.candidate.strip() in (text.strip() for text in accepted)  # such as + or ?
         return Grade(same, float(same), "the accepted answer, sign for sign" if same else "the answer is empty")
+    final = stance.final_text(item.candidate)
+    if not final:
+        return Grade(False, _WRONG, "the answer is only a draft, a comment or a word to the grader")
     golds = tuple(read_gold(text, item.question, item.exact_dates) for text in accepted)
-    answer, doubted = ParsedAnswer(item.candidate, golds), ""
+    answer, doubted = ParsedAnswer(final, golds), ""
     # Accepted answers that stand there word for word, but are not asserted, are taken out of the answer: what is
     # denied, doubted or past is so for every accepted answer that has some of the same words.
     doubts = [(span, why, gold) for gold in golds for span, why in _doubts(gold, answer, whole_places(gold, answer))]
@@ -115,13 +123,15 @@ def _grade(item: GradedItem) -> Grade | Missing:
     best = max(judgements, key=lambda judgement: judgement.score)
     if doubted and best.score <= _NEARLY_ALL:  # some words of an accepted answer may belong to what is denied
         best = _Score(_WRONG, doubted)
+    if best.unclear:
+        return Missing("unsupported", f"rules cannot tell: {best.reason}")
     cut = f"; only its first {LONGEST:,} characters were read" if len(item.candidate) > LONGEST else ""
     return Grade(best.score >= THRESHOLD, round(best.score, 4), best.reason + cut)
 
 
 def _judged(gold: Gold, answer: ParsedAnswer) -> _Score:
     """Compare with one accepted answer, by its form."""
-    if gold.text.bare == answer.words.bare:
+    if gold.text.bare == answer.words.bare and (gold.form != "code" or whole_places(gold, answer)):
         return _Score(1.0, "the accepted answer, word for word")
     judgement = _FORMS[gold.form](gold, answer)
     if judgement.score < THRESHOLD and (start := _start(gold, answer)) is not None:
@@ -135,6 +145,8 @@ def _judged(gold: Gold, answer: ParsedAnswer) -> _Score:
         rest = _FORMS[gold.form](gold, answer.without(span for span, _ in doubts))
         if rest.score < THRESHOLD or (gold.form in ("yes", "no") and doubts[0][0].whole):
             return _Score(_WRONG, f"the answer {doubts[0][1].format(_quoted(gold))}")
+    if why := answer.scope.unclear(places(gold, answer)):
+        return _Score(BELOW, f"the answer {why.format(_quoted(gold))}", unclear=True)
     return judgement
 
 
@@ -175,21 +187,28 @@ def _date(gold: Gold, answer: ParsedAnswer) -> _Score:
                 return _Score(BELOW, f"{LESS_EXACT} {_quoted(gold)}")
     if order == 2 and "day" in asks:
         return _Score(0.3, f"a date, but not to the day: {_quoted(gold)} was asked for")
+    if order == 2 and not asks & _EXACTNESS.keys() and all(exactness(when) == DAY for when in gold.whens):
+        return _Score(BELOW, f"{LESS_EXACT} {_quoted(gold)}", unclear=True)
     said = ("no date for", "another date than", LESS_EXACT, "a date within", "the same date")[order]
     return _Score(DATES[order], f"{said} {_quoted(gold)}")
 
 
 def _number(gold: Gold, answer: ParsedAnswer) -> _Score:
     order = number_order(gold, answer)
+    if order == 2 and several_numbers(gold, answer):
+        return _Score(BELOW, f"{_quoted(gold)} and other numbers", unclear=True)
     if order != 1:
         return _Score(NUMBERS[order], f"{'the' if order else 'no'} number {'' if order else 'for '}{_quoted(gold)}")
     number = answer.words.quantities[0]
     text = answer.said[number.start : number.stop].strip()
+    if any(equal(each, other) for each in gold.numbers for other in answer.words.quantities):
+        vague = "bound" in gold.asked.asks or len(answer.words.raw) > _BRIEF_WORDS
+        return _Score(BELOW if vague else NUMBERS[1], f"a bound, a range or a share, not {_quoted(gold)}", vague)
     return _Score(NUMBERS[1], f"another number: {text}, not {_quoted(gold)}")
 
 
 def _code(gold: Gold, answer: ParsedAnswer) -> _Score:
-    whole = match(gold, answer).whole
+    whole = bool(whole_places(gold, answer))
     return _Score(_SURE, f"{_quoted(gold)} found") if whole else _Score(_WRONG, f"{_quoted(gold)} not found as a whole")
 
 

@@ -25,7 +25,15 @@ _HAN_FILLERS = re.compile("[大约左右约在于从到至是的初底中旬上�
 _LETTERS = re.compile(rf"[a-z]+|[{HAN}]")
 _HAN_RUN = re.compile(f"[{HAN}]+")
 _HAN_ONE = re.compile(f"[{HAN}]")
-_CODE = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z_#-])[\w#.:/@-]{4,}$|(?=\S*_)\w+$|\S+@\S+$|[\w-]+(?:\.[\w-]+){2,}$|\d{5,}$")
+_CODE = re.compile(
+    r"(?!\d+(?:st|nd|rd|th|s)$)(?=\S*\d)(?=\S*[A-Za-z_#-])[\w#.:/@-]{4,}$|(?=\S*_)\w+$|\S+@\S+$|0\d+$|\d{5,}$"
+    r"|[\w-]+(?:\.[\w-]+){2,}$|(?=.*[a-z])[\w/-]{2,}\.[a-z][a-z0-9]{0,5}$|-{1,2}[A-Za-z][\w-]*$|#\w+$|\w(?:\+\+|#)$"
+    r"|[A-Z]{1,2}[+-]?$|[a-z]+[A-Z]\w*$|(?:~|\.{1,2})?/\w[\w./-]*$|(?:[\w.-]+/){2,}[\w.-]*$|\+?\d[\d ()./-]{6,}$"
+)
+_NUMERIC = re.compile(r"v?\d[\d.]*$")
+_PHONE = re.compile(r"\+?\d[\d ()./-]{6,}$")
+_SUM = re.compile(r"=\s*$|\b(?:total|altogether|sum|in all|combined|so|hence|therefore|makes?)\b|[总共]")
+_LINE_ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+", re.MULTILINE)
 _ITEMS = re.compile(
     r"\s*(?:;|,\s*(?:and|or)\s|,|\s&\s|\sand\s|、|，|；|以及|\n)\s*"
     rf"|(?<=[{HAN}])(?:和|与)(?=[{HAN}])"
@@ -79,6 +87,11 @@ class Gold:
     lead: Gold | None = None
     """Its first sentence, where it is prose of several: what follows explains."""
 
+    @property
+    def bounded(self) -> bool:
+        """Whether it is a bound or a range itself: then the numbers alone are compared."""
+        return any(len(said) < len(all_said) for said, all_said in zip(self.text.exact, (self.whens, self.numbers)))
+
 
 # Cached, since many answers belong to one question, and to one accepted answer.
 @lru_cache(8192)
@@ -110,7 +123,12 @@ def read_gold(text: str, question: str, exact_dates: bool = False, may_be_list: 
         return gold(form="date")
     others = _other_words(words.lower, [(number.start, number.stop) for number in numbers]) if numbers else []
     countable = numbers and not numbers[0].ordinal and (may_be_list or not others)
-    is_code = _CODE.match(words.plain.strip(" .\"'`")) is not None
+    plain = words.plain.strip(" .\"'`")
+    is_code = bool(
+        _CODE.match(plain)
+        or ("verbatim" in asked.asks and _NUMERIC.match(plain))
+        or ("identifier" in asked.asks and plain.isascii() and " " not in plain)
+    )
     if countable and not is_code and _is_number(words, others, asked):
         return gold(form="number")
     if is_code:
@@ -185,6 +203,7 @@ def _items(words: TextWords, question: QuestionWords) -> list[str]:
     return parts if len(parts) > 2 or _PAIR.search(text) or "several" in question.asks else []
 
 
+_BRIEF = 12  # words of an answer in which a second number is another answer
 _LONG = 7  # letters of a word in which one may differ: then "Cordelia" is "Cornelia" as well
 START = 150  # characters at the start of an answer in which a denial counts
 _SPELT = 5  # letters of a word that may be misspelt in a name of which all else is there
@@ -364,7 +383,7 @@ def _holds(gold: Gold, answer: ParsedAnswer) -> bool:
     if any(words.stems[at : at + size] == stems for at in range(at, len(words.stems)) if words.stems[at] == stems[0]):
         return True
     ends = text.raw[-1]
-    if len(text.squeezed) < _GLUED or text.raw[0][0].isdigit() or ends[-1].isdigit() or ends in ROMAN:
+    if len(text.raw) < 2 or len(text.squeezed) < _GLUED or text.raw[0][0].isdigit() or ends[-1].isdigit() or ends in ROMAN:
         return False
     at = words.squeezed.find(text.squeezed) if text.squeezed.isascii() else -1
     # Without spaces, the sums of the words' lengths are the places where words begin: a name has to begin at one.
@@ -414,23 +433,75 @@ def date_order(gold: Gold, answer: ParsedAnswer) -> int:
 
     Of several accepted dates the worst counts: all must be there.
     """
-    dates = answer.words.dates
+    dates = [date for date, _, _ in answer.words.dates] if gold.bounded else answer.words.exact[0]
     if not dates:
-        return 0
-    return min(max(_ORDER[agreement(when, date)] for date, _, _ in dates) for when in gold.whens)
+        return min(1, len(answer.words.dates))
+    return min(max(_ORDER[agreement(when, date)] for date in dates) for when in gold.whens)
 
 
 def number_order(gold: Gold, answer: ParsedAnswer) -> int:
     """Return 2 if the numbers are there, 1 if there are only others, 0 if there is none."""
     times = "times" in gold.asked.asks
-    quantities = [quantity for quantity in answer.words.quantities if times or not quantity.times]
+    said = answer.words.quantities if gold.bounded else answer.words.exact[1]
+    quantities = [quantity for quantity in said if times or not quantity.times]
+    # "256 + 37 = 293", and where a total is asked for, the number that is said to be one.
+    if "=" in answer.said or ("sum" in gold.asked.asks and len(quantities) > 1):
+        totals = [each for each in quantities if _SUM.search(answer.said[max(0, each.start - 12) : each.start])]
+        totals += [each for each in quantities if _SUM.search(answer.said[each.stop : each.stop + 16].partition(",")[0])]
+        quantities = totals or quantities
     if not quantities:
-        return 0
+        return min(1, len(answer.words.quantities))
     return 2 if all(any(equal(quantity, other) for other in quantities) for quantity in gold.numbers) else 1
+
+
+@lru_cache(4096)
+def _code_pattern(code: str) -> re.Pattern[str]:
+    """Return the pattern of a code as a whole: not as a part of a longer one (`login.py` in `login.py.bak`, C in C++).
+
+    Upper and lower case are one, but for letters alone (a flag, a grade). The space for a hyphen between letters and
+    digits may be missing, as may the v of a version and the # of a number; of a telephone number the digits count.
+    """
+    if _PHONE.match(code):
+        body = r"\+?" + r"[ ()./-]*".join(re.findall(r"\d", code))
+    else:
+        body = re.sub(r"\\-(?=\d)", r"[-\\s]?", re.escape(re.sub(r"^(?:v(?=\d)|#)", "", code)))
+        body = f"(?:v(?=\\d)|#)?{body}"
+    ends = r"(?![\w#]|\+\+|[.@/_-]\w)" + (r"(?!\s+[a-z])" if code == "A" else "")
+    before = r"(?<![\w@/.])" if code.startswith("/") else r"(?<![\w@+#])(?<!\w[.-])"
+    return re.compile(before + body + ends, 0 if sum(map(str.isalpha, code)) < 2 else re.IGNORECASE)
+
+
+def several_numbers(gold: Gold, answer: ParsedAnswer) -> bool:
+    """Return whether a short answer has another number that the question does not have, and no sum is made of them."""
+    known = (*gold.numbers, *gold.asked.quantities)
+    if len(answer.words.raw) > _BRIEF or "=" in answer.said or "sum" in gold.asked.asks:
+        return False
+    return any(
+        not each.ordinal
+        and each.dimension in ("", *(number.dimension for number in gold.numbers))
+        and not any(equal(each, other) for other in known)
+        for each in answer.words.exact[1]
+    )
+
+
+def strange_items(golds: Sequence[Gold], answer: ParsedAnswer) -> tuple[int, int]:
+    """Return the number of items of a bare enumeration that no accepted answer has, and of all; 0, 0 if it is none."""
+    text = answer.words.plain.strip()
+    lines = [line for line in _LINE_ITEM.split(text) if line.strip()]
+    items = lines if len(_LINE_ITEM.findall(text)) > 1 else _items(answer.words, golds[0].asked)
+    accepted = [item for gold in golds for item in (*gold.items, gold)]
+    known = [
+        any(whole_places(gold, said) or gold.text.squeezed in said.words.squeezed for gold in accepted)
+        for said in map(ParsedAnswer, items)
+    ]
+    return known.count(False), len(items)
 
 
 def whole_places(gold: Gold, answer: ParsedAnswer) -> list[GoldSpan]:
     """Return the spans of `answer.said` where the accepted answer stands word for word, as whole words."""
+    if gold.form == "code":
+        pattern = _code_pattern(gold.text.plain.strip(" .\"'`"))
+        return [GoldSpan(*hit.span(), True) for hit in pattern.finditer(answer.words.plain)]
     accepted, said, at = gold.text.lower.strip(" .\"'"), answer.said, 0
     spans = []
     while accepted and (at := said.find(accepted, at)) >= 0:

@@ -153,6 +153,9 @@ class Scope:
                 return cue.why
         return self._leaves_open(sentence, clause, after)
 
+    def unclear(self, spans: Sequence[Any]) -> str:
+        return ""
+
     def offers(self, text: str) -> bool:
         """Return whether a text gives another answer, be it with words of an accepted one: "3 days" for "3 weeks"."""
         return self.adds(text) or self._restates(text) or (self._is_side and _SIDE.search(text) is not None)

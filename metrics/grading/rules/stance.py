@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+import msgspec
+
 from ...language import either, word_lists
 
 Polarity = Literal["yes", "no"]
@@ -57,6 +59,28 @@ def asks_yes_or_no(question: str) -> bool:
 
 _ADDRESS = re.compile(either(_LISTS["address"]))
 _PARTS = re.compile(r"(?<=[.!?。！？;；}>\]])\s+|\n+|(?<=[。！？；])|(?=<\|)|(?=\{\s*\")")
+_HIDDEN = re.compile(
+    r"(?s)<(think|thinking|reasoning|scratchpad|draft|notes?|comment)>.*?(?:</\1>|$)|<!--.*?(?:-->|$)|/\*.*?(?:\*/|$)"
+    r"|(?m:(?<=\S)[ \t]+(?://|#)[ \t].*$)"
+)
+_MAY_HIDE = re.compile(r"<|/\*|//|#|\{|\b(?i:draft|note|todo|scratch|attempt|brainstorm)|草稿|备注|草案")
+_DRAFT = re.compile(rf"(?mi)^[\W_]*(?:{either(_LISTS['draft'])})[\W_]*?[:：)\]].*$")
+
+
+def final_text(text: str) -> str:
+    """Return an answer without thoughts, comments and drafts; of a JSON object its field `answer`."""
+    if not _MAY_HIDE.search(text):
+        return text
+    text = _HIDDEN.sub(" ", text)
+    bare = text.strip().removeprefix("```json").strip("`\n ")
+    if bare.startswith("{"):
+        try:
+            fields = msgspec.json.decode(bare)
+        except msgspec.DecodeError:
+            return text
+        named = [value for key, value in fields.items() if key.lower() in _LISTS["answer_fields"]]
+        return str(named[0]) if named else text
+    return _DRAFT.sub("", text).strip()
 
 
 def without_address(text: str) -> str:
