@@ -26,6 +26,7 @@ from .match import (
     places,
     read_gold,
     several_numbers,
+    strange_items,
     whole_places,
 )
 from .quantities import equal
@@ -120,6 +121,12 @@ def _grade(item: GradedItem) -> Grade | Missing:
     judgements = [_judged(gold, answer) for gold in golds]
     if item.kind == "unanswerable":
         judgements.append(_unknown(answer))
+    if golds and any(each.score >= THRESHOLD for each in judgements) and (strange := strange_items(golds, answer))[0]:
+        extra, items = strange
+        wanted = max(max(len(gold.items), 1) for gold in golds)
+        few = extra == 1 and items > wanted > 1
+        limited = [_Score(BELOW if few else _WRONG, f"an enumeration of {items}, of which {extra} are not accepted", few)]
+        judgements = limited
     best = max(judgements, key=lambda judgement: judgement.score)
     if doubted and best.score <= _NEARLY_ALL:  # some words of an accepted answer may belong to what is denied
         best = _Score(_WRONG, doubted)

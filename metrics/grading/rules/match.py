@@ -256,7 +256,7 @@ class ParsedAnswer:
     @cached_property
     def scope(self) -> Scope:
         """Decides what of the answer is asserted, given the question and all accepted answers."""
-        return Scope(self.said, [gold.text for gold in self.golds], self.golds[0].asked)
+        return Scope(self.words, [gold.text for gold in self.golds], self.golds[0].asked)
 
     def without(self, spans: Iterable[GoldSpan]) -> ParsedAnswer:
         """Return the answer without some spans of it."""
@@ -464,7 +464,7 @@ def _code_pattern(code: str) -> re.Pattern[str]:
     if _PHONE.match(code):
         body = r"\+?" + r"[ ()./-]*".join(re.findall(r"\d", code))
     else:
-        body = re.sub(r"\\-(?=\d)", r"[-\\s]?", re.escape(re.sub(r"^(?:v(?=\d)|#)", "", code)))
+        body = re.sub(r"\\-(?=\d)|(?<=\d)\\-(?=[a-zA-Z])", r"[-\\s]?", re.escape(re.sub(r"^(?:v(?=\d)|#)", "", code)))
         body = f"(?:v(?=\\d)|#)?{body}"
     ends = r"(?![\w#]|\+\+|[.@/_-]\w)" + (r"(?!\s+[a-z])" if code == "A" else "")
     before = r"(?<![\w@/.])" if code.startswith("/") else r"(?<![\w@+#])(?<!\w[.-])"
@@ -485,16 +485,25 @@ def several_numbers(gold: Gold, answer: ParsedAnswer) -> bool:
 
 
 def strange_items(golds: Sequence[Gold], answer: ParsedAnswer) -> tuple[int, int]:
-    """Return the number of items of a bare enumeration that no accepted answer has, and of all; 0, 0 if it is none."""
-    text = answer.words.plain.strip()
-    lines = [line for line in _LINE_ITEM.split(text) if line.strip()]
-    items = lines if len(_LINE_ITEM.findall(text)) > 1 else _items(answer.words, golds[0].asked)
-    accepted = [item for gold in golds for item in (*gold.items, gold)]
-    known = [
-        any(whole_places(gold, said) or gold.text.squeezed in said.words.squeezed for gold in accepted)
-        for said in map(ParsedAnswer, items)
-    ]
-    return known.count(False), len(items)
+    """Return the number of items of a bare enumeration that no accepted answer has, and of all; 0, 0 if it is none.
+
+    A place and what it lies in (Paris, Texas, USA) is no enumeration.
+    """
+    text, listed = answer.words.plain.strip(), [item for gold in golds for item in gold.items]
+    several = "plural" in golds[0].asked.asks or len({gold.text.squeezed for gold in golds}) > 1
+    if len(answer.words.raw) > 4 * _BRIEF or golds[0].form in ("date", "number") or (several and not listed):
+        return 0, 0
+    lines = [line.strip() for line in _LINE_ITEM.split(text) if line.strip()]
+    if len(_LINE_ITEM.findall(text)) < 2:
+        lines = _items(answer.words, golds[0].asked)
+    elif max(len(line.split()) for line in lines) > _LONGEST_ITEM:
+        return 0, 0
+    accepted = {gold.text.bare for gold in (*listed, *golds)}
+    known = [TextWords(line).bare.removeprefix("the").removeprefix("and") in accepted for line in lines]
+    if not any(known):
+        return 0, 0
+    apposed = not listed and known[:1] == [True] and not _PAIR.search(text) and "\n" not in text
+    return (0, 0) if apposed else (known.count(False), len(lines))
 
 
 def whole_places(gold: Gold, answer: ParsedAnswer) -> list[GoldSpan]:

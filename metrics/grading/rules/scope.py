@@ -62,6 +62,19 @@ _OPEN = "leaves open whether it is {}"
 _EITHER = re.compile(r"\beither\b|要么|whether")
 _GLOSS = re.compile(r"\b(?:called|known|named|termed|means?|meaning|aka|dubbed|titled|referred)\b|叫|称|意思")
 _FEW = 6  # words of a clause with "or" that are hardly more than the alternatives
+_OTHERS = re.compile(
+    rf"^\W*(?:although|though|while|whereas|and|but|yes)?\W*(?:(?:his|her|their|my|our|[a-z]+'s?) )(?:\w+ )?(?:{_RELATIVE})s?\b(?=.*\w)"
+    rf"|^[^{HAN}]*[{HAN}]{{0,6}}的?(?:{_ZH_RELATIVE})(?=[{HAN}])"
+)
+_RELATED = re.compile(rf"\b(?:{_RELATIVE})s?\b|{_ZH_RELATIVE}")
+_PLAIN = frozenset(stemmer().stemWords(_LISTS["plain"].split()))
+_FEATURES = frozenset(["star", "featur", "includ"])  # what a film does to its actors
+_SHORT, _MIDDLE = 16, 24  # words of an answer of which each is looked at, and of one in which a cue may leave it open
+_JOINT = re.compile(r"[,;:()]|\s-\s|\b(?:and|but|while|although|though|whereas|then|so|because|since|where|who|which|that|until)\b")
+_LINKS = frozenset(["and", "but", "then", "while", "whereas", "until"])
+_GOES_ON = re.compile(r"\W*(?:was|were|is|are|has|had|have|got|came|went|did|does|gave|lost|failed|until|would|could|might|should)\b")
+_WHO_DOES = re.compile(r"^\W*who (?!is\b|was\b|are\b|were\b|did\b|do\b|does\b|has\b|had\b|will\b|can\b|else\b)(\w+)")
+_DID = re.compile(r"\b(?:did|does|do) (\w+) (\w+)")
 _BETWEEN = re.compile(r"\b(?:between|among) (?:the |a |an )?[\"']?$|在[\"']?$")
 _AND = re.compile(r"^[\s\"']{0,2}(?:and\b|和|与|跟)(?P<other>[^.;!?\n()]*)")
 
@@ -78,6 +91,7 @@ class _Cue:
     within: Literal["clause", "sentence"] = "sentence"
     past: bool = False
     denial: bool = False
+    unsure: bool = False
     unless: re.Pattern[str] | None = None
 
 
@@ -105,11 +119,16 @@ Denials = Literal["all", "beside", "none"]
 _NEAR = 100  # characters within which another answer follows
 
 
+def _kind(word: str) -> int:
+    return 2 if word[0].isdigit() else 1 if word[0].isupper() else 0
+
+
 class Scope:
     """Decides what an answer asserts, given its question and the accepted answers."""
 
-    def __init__(self, text: str, accepted: Sequence[TextWords], question: TextWords) -> None:
-        self.text = text
+    def __init__(self, answer: TextWords, accepted: Sequence[TextWords], question: TextWords) -> None:
+        text = self.text = answer.lower
+        self._plain, self._size = answer.plain, len(answer.raw)
         self._has_han = _HAN_ANY.search(text) is not None
         # Of two things that a question names, the other one is another answer.
         named = [] if _CHOICE.search(question.lower) else [question]
@@ -126,6 +145,8 @@ class Scope:
         self._own = [own for own in owned if own]
         self._is_side = any(_SIDE.fullmatch(words.bare) for words in accepted)
         self._question = question.lower
+        told_words = zip(question.stems, question.raw, strict=True)
+        self._asked = {stem for stem, raw in told_words if raw.lower() not in STOP} - self._accepted
         # What a question says in brackets, "Virgin Australia (formerly Virgin Blue)", is not what it asks.
         self._past = _ASKS_PAST.search(_BRACKETS.sub(" ", question.lower)) is not None
         self._asks_whose = _WHOSE.search(question.lower) is not None
@@ -154,7 +175,73 @@ class Scope:
         return self._leaves_open(sentence, clause, after)
 
     def unclear(self, spans: Sequence[Any]) -> str:
+        """Return why it cannot be told whether one of these places is the answer; empty where one plainly is."""
+        if not spans or self._size > _MIDDLE:
+            return ""
+        whys = [self._unclear(span.start, span.stop) for span in spans]
+        return whys[0] if all(whys) else ""
+
+    def _unclear(self, start: int, stop: int) -> str:
+        begin = max(0, start - _BEFORE)
+        before = _SENTENCE.split(self.text[begin:start])[-1]
+        after = _SENTENCE.split(self.text[stop : stop + _AFTER], maxsplit=1)[0]
+        clause = _CLAUSE.split(before)[-1]
+        for cue in _CUES:
+            text = after if cue.side == "after" else clause if cue.within == "clause" else before
+            if cue.unsure and (hit := cue.here.search(text) or cue.zh.search(text)) and not self._asks(hit):
+                return cue.why
+        if _OTHERS.search(clause) and not _RELATED.search(self._question):
+            return "says it of somebody else, {}"
+        if self._has_han or self._size > _SHORT:
+            return ""
+        if self._exchanges(before, after):
+            return "has {} in another part"
+        cuts = [(cut.end(), cut.group()) for cut in _JOINT.finditer(before)] or [(0, "")]
+        ahead, end = before[cuts[-1][0] :], _JOINT.search(after)
+        behind = after[: end.start()] if end else after
+        others = [*_JOINT.split(before)[:-1], *_JOINT.split(after)[1:]]
+        own = [*self._strange(ahead), *(self._strange(behind) if _GOES_ON.match(behind) else ())]
+        asked = [not self._asked.isdisjoint(TextWords(text).places) for text in (f"{ahead} {behind}", *others)]
+        # What is written like the accepted answer, as a number, a name or a common noun, is another answer.
+        kind = max(map(_kind, TextWords(self._plain[start:stop]).raw), default=0)
+        rivals = [any(_kind(raw) == kind for raw in self._strange(other)) for other in others]
+        if not asked[0] and (own or cuts[-1][1] in _LINKS) and any(map(all, zip(asked[1:], rivals, strict=True))):
+            return "says of another what was asked, beside {}"
+        if any(not raw[0].isupper() for raw in own) and any(rivals):
+            return "says more than can be read of {}"
         return ""
+
+    def _asks(self, hit: re.Match[str]) -> bool:
+        """Return whether the question has a word of a cue."""
+        cue = hit.group()[: hit.start("gap") - hit.start()] if "gap" in hit.re.groupindex else hit.group()
+        return cue.strip() in self._question or not self._asked.isdisjoint(TextWords(cue).stems)
+
+    def _strange(self, text: str) -> list[str]:
+        """Return the words that neither question nor accepted answers have, and that may say anything of what stands
+        beside them.
+        """
+        at = self.text.find(text)
+        words = TextWords(self._plain[at : at + len(text)] if at >= 0 else text)
+        return [
+            raw
+            for stem, raw in zip(words.stems, words.raw, strict=True)
+            if stem not in self._known and stem not in _NOISE and stem not in _PLAIN and raw.lower() not in STOP
+        ]
+
+    def _exchanges(self, before: str, after: str) -> bool:
+        """Return whether who did it and whom it was done to have changed places since the question."""
+        if who := _WHO_DOES.search(self._question):
+            ahead = TextWords(before).stems
+            verb = stemmer().stemWord(who[1])
+            at = ahead.index(verb) if verb in ahead else 0
+            return verb not in _FEATURES and not {"by", "for"} & set(ahead[at:]) and not self._asked.isdisjoint({*ahead[:at]} - {verb})
+        if did := _DID.search(self._question):
+            name, verb = stemmer().stemWords([did[1], did[2]])
+            if did[1] in STOP:
+                return False
+            behind = TextWords(after).stems
+            return verb in behind and name in behind[behind.index(verb) :] and not TextWords(before).stems
+        return False
 
     def offers(self, text: str) -> bool:
         """Return whether a text gives another answer, be it with words of an accepted one: "3 days" for "3 weeks"."""
@@ -187,7 +274,7 @@ class Scope:
         is_before = cue.side == "before"
         text = before if is_before else after
         hit = cue.here.search(text) or (cue.zh.search(text) if self._has_han else None)
-        if hit is None or (cue.unless is not None and cue.unless.search(before)):
+        if hit is None or (cue.unsure and (self._size > _SHORT or self._asks(hit))) or (cue.unless is not None and cue.unless.search(before)):
             return False
         if beside:  # the denial stands right before what is found, and is not the question's own
             word = hit.group()[: hit.start("gap") - hit.start()].strip() if is_before else ""
