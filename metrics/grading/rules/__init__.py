@@ -33,7 +33,7 @@ from .quantities import equal
 from .stance import without_address
 from .words import HAN_STOP, LONGEST, STOP, TextWords
 
-VERSION = 3  # version of the grades, raised whenever one can change: grades of two versions do not compare
+VERSION = 4  # version of the grades, raised whenever one can change: grades of two versions do not compare
 
 _SURE, _WRONG = 0.97, 0.05
 LESS_EXACT = "a date less exact than"
@@ -43,6 +43,7 @@ _NEARLY_ALL = 0.9  # score of an answer that has the first sentence of an accept
 _BRIEF = 24  # characters of an answer that may be right as a part of an accepted one
 _QUANTITY = 40  # characters of the longest answer that is a number and its unit
 _SAYS_NO = 6  # characters of an accepted answer that may be nothing but a denial: 不会, never
+_BARE = 2  # words of an accepted answer that is yes or no and hardly more
 _FEW = 8  # an accepted answer of more words is prose, in which a number is one detail among others
 _BRIEF_WORDS = 12  # words of an answer so short that a bound in it is all it says
 _EXACTNESS = {"year": YEAR, "season": SEASON, "month": MONTH}
@@ -119,7 +120,7 @@ def _grade(item: GradedItem) -> Grade | Missing:
         doubted = f"the answer {doubts[0][1].format(_quoted(doubts[0][2]))}"
         answer = answer.without(span for span, _, _ in doubts)
     judgements = [_judged(gold, answer) for gold in golds]
-    if item.kind == "unanswerable":
+    if item.kind == "unanswerable" and not any(stance.CONTRADICTION.search(gold.text.lower) for gold in golds):
         judgements.append(_unknown(answer))
     if golds and any(each.score >= THRESHOLD for each in judgements) and (strange := strange_items(golds, answer))[0]:
         extra, items = strange
@@ -226,22 +227,45 @@ def _yes_or_no(gold: Gold, answer: ParsedAnswer) -> _Score:
         side = stance.leaning(sentences[0].lower()) if sentences else None
         if side != "yes" and 0 <= answer.refused < _EARLY:
             return _Score(_WRONG, f"the answer does not know; accepted is {gold.form}")
+    pairs = zip(gold.asked.stems, gold.asked.raw, strict=True)
+    asked = {stem for stem, raw in pairs if raw.lower() not in STOP | HAN_STOP}
     if side is None:  # neither yes nor no: the rest of the accepted answer, or a statement that denies nothing
         judgement = _phrase(gold, answer)
-        pairs = zip(gold.asked.stems, gold.asked.raw, strict=True)
-        takes_up = any(stem in answer.words.places and raw.lower() not in STOP | HAN_STOP for stem, raw in pairs)
-        if judgement.score >= THRESHOLD or gold.form == "no" or not takes_up:
+        if judgement.score >= THRESHOLD:
             return judgement
-        return _Score(0.6, "the answer takes up the question and denies nothing")
+        if gold.form == "yes" and not asked.isdisjoint(answer.words.places):
+            return _Score(0.6, "the answer takes up the question and denies nothing")
+        bare = len(gold.text.stems) <= _BARE
+        return _Score(BELOW, f"neither yes nor no; accepted is {gold.form}", unclear=True) if bare else judgement
+    # "Yes, he wanted to, but in the end he did not sell it."
+    turn = stance.turned(answer.said)
+    if turn and stance.leaning(turn) not in (None, side) and not asked.isdisjoint(TextWords(turn).places):
+        side = stance.leaning(turn)
     if side == gold.form:
         return _Score(0.9, f"the answer says {side}")
     return _Score(0.08, f"the answer says {side}, accepted is {gold.form}")
 
 
 def _unknown(answer: ParsedAnswer) -> _Score:
-    if answer.refused >= 0:
-        return _Score(0.9, "says that it is not known, as is right")
-    return _Score(_WRONG, "gives an answer where there is none to give")
+    if answer.refused < 0:
+        return _Score(_WRONG, "gives an answer where there is none to give")
+    if stance.guesses(answer.said):
+        return _Score(_WRONG, "says that it is not known, and gives an answer all the same")
+    return _Score(0.9, "says that it is not known, as is right")
+
+
+def _not_known(gold: Gold, answer: ParsedAnswer) -> _Score:
+    """Compare with an accepted answer that says that it is not known, or that it was said in two ways.
+
+    To name a contradiction is to remember both: who has forgotten them says just as well that it is not known.
+    """
+    if not stance.CONTRADICTION.search(gold.text.lower):
+        return _unknown(answer) if answer.refused >= 0 else _phrase(gold, answer)
+    judgement = _phrase(gold, answer)
+    names_it = stance.CONTRADICTION.search(answer.said) is not None
+    if judgement.score >= THRESHOLD or not names_it:
+        return judgement if names_it else _Score(_WRONG, "does not say that it was said in two ways")
+    return _Score(BELOW, "names a contradiction, perhaps not this one", unclear=True)
 
 
 def _list(gold: Gold, answer: ParsedAnswer) -> _Score:
@@ -309,8 +333,7 @@ _FORMS: Mapping[str, Callable[[Gold, ParsedAnswer], _Score]] = {
     "date": _date,
     "number": _number,
     "code": _code,
-    # An accepted answer that itself says that it is not known.
-    "unknown": lambda gold, answer: _unknown(answer) if answer.refused >= 0 else _phrase(gold, answer),
+    "unknown": _not_known,
     "yes": _yes_or_no,
     "no": _yes_or_no,
     "list": _list,

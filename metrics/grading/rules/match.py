@@ -204,6 +204,7 @@ def _items(words: TextWords, question: QuestionWords) -> list[str]:
 
 
 _BRIEF = 12  # words of an answer in which a second number is another answer
+_UMLAUT = re.compile("([aou])e")  # Zuerich is Zürich
 _LONG = 7  # letters of a word in which one may differ: then "Cordelia" is "Cornelia" as well
 START = 150  # characters at the start of an answer in which a denial counts
 _SPELT = 5  # letters of a word that may be misspelt in a name of which all else is there
@@ -309,7 +310,9 @@ def match(gold: Gold, answer: ParsedAnswer) -> Match:
         lacks = "word"
     said, accepted = words.squeezed, gold.text.squeezed
     is_part = gold.form == "name" and 0 < fresh < 1
-    rival = not whole and ((is_part and _has_rival(gold, words)) or _has_chinese_rival(gold, words))
+    if _has_chinese_rival(gold, words):
+        lacks = "word"
+    rival = not whole and is_part and _has_rival(gold, words)
     within = len(said) > 1 and said in accepted and any(stem not in gold.asked.places for stem in words.stems)
     return Match(share, fresh, whole, within, any(unit.numeric for unit in lost), rival, lacks)
 
@@ -333,12 +336,14 @@ def _has_rival(gold: Gold, words: TextWords) -> bool:
 
 
 def _has_chinese_rival(gold: Gold, words: TextWords) -> bool:
-    """Return whether a short answer goes on otherwise after the first of two words: 蓝鲸8号公馆 for 蓝鲸客栈."""
+    """Return whether a short answer has another name: 蓝鲸8号公馆 for 蓝鲸客栈, 如意大酒店 for 如意酒店, 王芳芳 for 王芳."""
     accepted, said = gold.text.squeezed, words.squeezed
-    if len(gold.units) != 2 or not all(unit.han for unit in gold.units) or len(said) > len(accepted) + _LONGER_NAME:
+    if not 0 < len(gold.units) < 3 or not all(unit.han for unit in gold.units) or len(said) > len(accepted) + _LONGER_NAME:
         return False
-    head, tail = (unit.word for unit in gold.units)
-    return accepted == head + tail and said.startswith(head) and said != head and tail not in said
+    head, tail = gold.units[0].word, gold.units[-1].word
+    if accepted != head + tail:
+        return accepted == head and re.match(f"{head}(?:{head[-1]}|[大小新老]|分?[店部号])", said) is not None
+    return said.startswith(head) and said != head and (tail not in said or re.match(rf"{head}[^\W的]+{tail}", said) is not None)
 
 
 def _is_swapped(gold: Gold, answer: TextWords) -> bool:
@@ -395,6 +400,8 @@ def _nearly(unit: Unit, gold: Gold, places: dict[str, int]) -> float:
     word = unit.word
     if unit.han or not word.isalpha():
         return 0.0
+    if any(_UMLAUT.sub(r"\1", name) == _UMLAUT.sub(r"\1", word) for name in places if name[0] == word[0]):
+        return 1.0
     if gold.form == "name":
         if len(word) == 1:
             return 0.7 * any(name[0] == word for name in places)
@@ -500,7 +507,7 @@ def strange_items(golds: Sequence[Gold], answer: ParsedAnswer) -> tuple[int, int
         return 0, 0
     accepted = {gold.text.bare for gold in (*listed, *golds)}
     known = [TextWords(line).bare.removeprefix("the").removeprefix("and") in accepted for line in lines]
-    if not any(known):
+    if not any(known) or answer.words.bare in accepted:
         return 0, 0
     apposed = not listed and known[:1] == [True] and not _PAIR.search(text) and "\n" not in text
     return (0, 0) if apposed else (known.count(False), len(lines))

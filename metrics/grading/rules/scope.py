@@ -71,6 +71,7 @@ _PLAIN = frozenset(stemmer().stemWords(_LISTS["plain"].split()))
 _FEATURES = frozenset(["star", "featur", "includ"])  # what a film does to its actors
 _SHORT, _MIDDLE = 16, 24  # words of an answer of which each is looked at, and of one in which a cue may leave it open
 _JOINT = re.compile(r"[,;:()]|\s-\s|\b(?:and|but|while|although|though|whereas|then|so|because|since|where|who|which|that|until)\b")
+_NOT = re.compile(r"\W*(?:not|never|no longer|instead|rather|unlike)\b")  # what such a part names is no other answer
 _LINKS = frozenset(["and", "but", "then", "while", "whereas", "until"])
 _GOES_ON = re.compile(r"\W*(?:was|were|is|are|has|had|have|got|came|went|did|does|gave|lost|failed|until|would|could|might|should)\b")
 _WHO_DOES = re.compile(r"^\W*who (?!is\b|was\b|are\b|were\b|did\b|do\b|does\b|has\b|had\b|will\b|can\b|else\b)(\w+)")
@@ -200,6 +201,7 @@ class Scope:
         ahead, end = before[cuts[-1][0] :], _JOINT.search(after)
         behind = after[: end.start()] if end else after
         others = [*_JOINT.split(before)[:-1], *_JOINT.split(after)[1:]]
+        others = [other for other in others if not _NOT.match(other)]
         own = [*self._strange(ahead), *(self._strange(behind) if _GOES_ON.match(behind) else ())]
         asked = [not self._asked.isdisjoint(TextWords(text).places) for text in (f"{ahead} {behind}", *others)]
         # What is written like the accepted answer, as a number, a name or a common noun, is another answer.

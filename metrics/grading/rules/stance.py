@@ -43,7 +43,24 @@ def polarity(lower: str) -> Polarity | None:
 def leaning(sentence: str) -> Polarity | None:
     """Return yes or no, be it because the sentence denies something; None where nothing tells."""
     side = polarity(sentence)
-    return side if side is not None else "no" if negates(sentence) else None
+    return side if side is not None else "no" if negates(sentence) or _BRIEF_NO.search(sentence) else None
+
+
+_BRIEF_NO = re.compile(either(_LISTS["brief_no"]))
+_TURN = re.compile(rf"(?:^|[,.;!?\s])(?:{either(_LISTS['turn'])})(?![a-z])")
+_GUESS = re.compile(either(_LISTS["guess"]))
+CONTRADICTION = re.compile(either(_LISTS["contradiction"]))
+
+
+def turned(lower: str) -> str:
+    """Return what follows the last "but"; empty without one."""
+    turns = list(_TURN.finditer(lower))
+    return lower[turns[-1].end() :].lstrip(" ,:") if turns else ""
+
+
+def guesses(lower: str) -> bool:
+    """Return whether an answer that does not know gives one all the same."""
+    return _GUESS.search(lower) is not None
 
 
 def negates(lower: str) -> bool:
