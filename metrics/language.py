@@ -70,6 +70,28 @@ def language_of(text: str) -> Language:
     return "zh" if han and next(islice(_LATIN.finditer(text), han, None), None) is None else "en"
 
 
+_SCRIPTS = {
+    name: re.compile(f"[{script}]") for name, script in _LISTS["scripts"].items()
+}
+_GRAMMAR = {name: frozenset(words.split()) for name, words in _LISTS["grammar"].items()}
+_LATIN_WORD = re.compile(r"[^\W\d_]+")
+
+
+def written_in(text: str) -> str:
+    """Return the code of the language of a text, as its script and its words of grammar tell; empty if none does.
+
+    Of texts in Latin letters nothing but words of grammar tells, so that a name or a code has no language.
+    """
+    if not text.isascii():
+        for name, script in _SCRIPTS.items():
+            if script.search(text):
+                return name
+    words = _LATIN_WORD.findall(text.lower())
+    hits = {name: sum(word in grammar for word in words) for name, grammar in _GRAMMAR.items()}
+    best = max(hits, key=lambda name: hits[name])
+    return best if hits[best] else ""
+
+
 def sentences(text: str) -> list[str]:
     """Return the sentences of a text in order, each stripped, none empty. Lines of code are not split."""
     result: list[str] = []

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from ...language import written_in
 from ...value import Missing
 from .. import Grade, GradedItem
-from . import stance
+from . import foreign, stance
 from .dates import DAY, MONTH, SEASON, YEAR, exactness, less_exact
 from .match import (
     Gold,
@@ -33,6 +34,7 @@ from .quantities import equal
 from .stance import without_address
 from .words import HAN_STOP, LONGEST, STOP, TextWords
 
+LANGUAGES = ("en", "zh", *foreign.LANGUAGES)  # languages of answers that have grades; others have none
 VERSION = 4  # version of the grades, raised whenever one can change: grades of two versions do not compare
 
 _SURE, _WRONG = 0.97, 0.05
@@ -111,6 +113,8 @@ def _grade(item: GradedItem) -> Grade | Missing:
     final = stance.final_text(item.candidate)
     if not final:
         return Grade(False, _WRONG, "the answer is only a draft, a comment or a word to the grader")
+    if (language := _language_of(item)) not in ("en", "zh"):
+        return _in_other_language(item, accepted, final, language)
     golds = tuple(read_gold(text, item.question, item.exact_dates) for text in accepted)
     answer, doubted = ParsedAnswer(final, golds), ""
     # Accepted answers that stand there word for word, but are not asserted, are taken out of the answer: what is
@@ -135,6 +139,53 @@ def _grade(item: GradedItem) -> Grade | Missing:
         return Missing("unsupported", f"rules cannot tell: {best.reason}")
     cut = f"; only its first {LONGEST:,} characters were read" if len(item.candidate) > LONGEST else ""
     return Grade(best.score >= THRESHOLD, round(best.score, 4), best.reason + cut)
+
+
+def _language_of(item: GradedItem) -> str:
+    """Return the language of a question; of the answers where the question has no words that tell."""
+    for text in (item.question, *item.accepted, item.candidate):
+        if not text.isascii() or text is item.question:
+            if language := written_in(text):
+                return language
+    return "en" if item.question.isascii() else "another"
+
+
+def _in_other_language(item: GradedItem, accepted: Sequence[str], final: str, language: str) -> Grade | Missing:
+    """Grade an answer in a language that is neither English nor Chinese."""
+    bare = TextWords(final).bare
+    if any(TextWords(text).bare == bare for text in accepted):
+        return Grade(True, 1.0, "the accepted answer, word for word")
+    known = language in foreign.LANGUAGES
+    refused = stance.refuses(TextWords(final).lower) == 0 or (known and foreign.refuses(final, language))
+    if refused:
+        right = item.kind == "unanswerable" or (known and any(foreign.refuses(text, language) for text in accepted))
+        return Grade(right, 0.9 if right else _WRONG, "says that it is not known")
+    if not known:
+        return Missing("unsupported", f"language: rules read {', '.join(LANGUAGES)}, and this is {language}")
+    if not accepted:
+        return Grade(False, _WRONG, "gives an answer where there is none to give")
+    verdicts = [_foreign(text, item, final, language) for text in accepted]
+    best = max(verdicts, key=lambda verdict: (verdict.score, verdict.unclear))
+    if best.unclear:
+        return Missing("unsupported", f"rules cannot tell: {best.reason}")
+    return Grade(best.score >= THRESHOLD, best.score, best.reason)
+
+
+def _foreign(text: str, item: GradedItem, final: str, language: str) -> _Score:
+    if (accepted := foreign.side(text, language)) and len(text.split()) <= _BARE and len(text) <= _SAYS_NO:
+        said = foreign.side(final, language)
+        if said is None:
+            return _Score(BELOW, f"neither yes nor no; accepted is {accepted}", unclear=True)
+        return _Score(0.9 if said == accepted else _WRONG, f"the answer says {said}, accepted is {accepted}")
+    gold, answer = (foreign.in_english(each, language) for each in (text, final))
+    read = read_gold(gold, item.question, item.exact_dates)
+    if read.form in ("date", "number", "code"):
+        score = _FORMS[read.form](read, ParsedAnswer(answer, (read,)))
+        if score.score < THRESHOLD or foreign.compared(text, final, item.question, language)[1] != "the answer denies {}":
+            return score
+    right, why = foreign.compared(text, final, item.question, language)
+    score = {True: 0.9, None: BELOW, False: _WRONG}[right]
+    return _Score(score, why.format(_quoted(read)), unclear=right is None)
 
 
 def _judged(gold: Gold, answer: ParsedAnswer) -> _Score:

@@ -1,0 +1,142 @@
+"""Answers in German, Spanish, French, Japanese and Korean: right only where every word is understood.
+
+Nothing is guessed: an answer that has the accepted one beside words that neither the question nor the lists of
+`data/foreign.toml` know has no grade.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from ...language import HAN, either, word_lists
+from .words import clean
+
+LANGUAGES = ("de", "es", "fr", "ja", "ko")
+_LISTS = word_lists(__package__, "foreign")
+_SPACED = ("de", "es", "fr")
+_WORD = re.compile(r"[^\W_]+")
+_CLAUSE = re.compile(r"[,;:.!?()\n]|\s-\s")
+_DECIMAL = re.compile(r"(?<=\d),(?=\d{1,2}(?!\d))")
+_THOUSANDS = re.compile(r"(?<=\d)[.\s](?=\d{3}(?!\d))")
+_RUN = re.compile(rf"[{HAN}々]+|[\u30a0-\u30ff]+|[a-z0-9]+")
+_PREFIX = 4  # letters that two forms of one word share
+
+
+class _Language(NamedTuple):
+    refusal: re.Pattern[str]
+    denial: re.Pattern[str]
+    doubt: re.Pattern[str]
+    yes: re.Pattern[str]
+    no: re.Pattern[str]
+    plain: frozenset[str]
+    values: dict[str, str]
+
+
+@cache
+def _language(name: str) -> _Language:
+    lists: dict[str, Any] = {key: _LISTS[key][name] for key in _Language._fields}
+    edges = (r"(?<!\w)(?:", r")(?!\w)") if name in _SPACED else ("(?:", ")")
+    patterns = [re.compile(edges[0] + either(lists[key]) + edges[1]) for key in _Language._fields[:3]]
+    starts = [re.compile(rf"\W*(?:{either(lists[key])})(?!\w)") for key in ("yes", "no")]
+    return _Language(*patterns, *starts, frozenset(lists["plain"].split()), lists["values"])
+
+
+def refuses(text: str, language: str) -> bool:
+    """Return whether a text says that it is not known."""
+    return _language(language).refusal.search(_folded(text)) is not None
+
+
+def side(text: str, language: str) -> str | None:
+    """Return yes or no, be it because the text denies something; None where nothing tells."""
+    words, lower = _language(language), _folded(text)
+    if words.no.match(lower):
+        return "no"
+    return "yes" if words.yes.match(lower) else "no" if words.denial.search(lower) else None
+
+
+def in_english(text: str, language: str) -> str:
+    """Return a text with its names of months, units and small numbers in English, and a point before decimals."""
+    lower = _folded(text)
+    for word, english in _language(language).values.items():
+        lower = re.sub(rf"\b{word}\b" if language in _SPACED else word, english, lower)
+    return _DECIMAL.sub(".", _THOUSANDS.sub("", lower)) if language in _SPACED else lower
+
+
+def compared(gold: str, answer: str, question: str, language: str) -> tuple[bool | None, str]:
+    """Return whether an answer says what is accepted, and why; None where it cannot be told."""
+    words = _language(language)
+    gold, answer, question = (_folded(text) for text in (gold, answer, question))
+    spans = _spans(gold, answer, words, language)
+    if not spans:
+        shared = {gold[at : at + 2] for at in range(len(gold) - 1)} & {answer[at : at + 2] for at in range(len(answer))}
+        near = any(_alike(word, other) for word in _content(gold, words) for other in _WORD.findall(answer))
+        if near or (language not in _SPACED and len(shared) > 1 and gold in answer):
+            return False if gold in answer else None, "only like {}"
+        return False, "nothing of {} found"
+    doubtful = words.doubt.search(re.sub(re.escape(gold), " ", answer))
+    if all(_denied(answer, start, stop, words) for start, stop in spans):
+        return False, "the answer denies {}"
+    if doubtful and doubtful.group() not in question:
+        return None, "the answer is not sure of {}"
+    if strange := _strange(gold, answer, question, words, language):
+        return None, f"the answer says more of {{}} than can be read: {strange[0]}"
+    return True, "{} found"
+
+
+def _folded(text: str) -> str:
+    return clean(text).lower().strip(" .\"'")
+
+
+def _content(text: str, words: _Language) -> list[str]:
+    found = _WORD.findall(text)
+    return [word for word in found if word not in words.plain] or found
+
+
+def _alike(one: str, other: str) -> bool:
+    """Return whether two words may be forms of one."""
+    return one == other or (min(len(one), len(other)) >= _PREFIX and one[:_PREFIX] == other[:_PREFIX])
+
+
+def _spans(gold: str, answer: str, words: _Language, language: str) -> list[tuple[int, int]]:
+    """Return where the accepted answer stands as a whole; of several words, where its last one does."""
+    if language in _SPACED:
+        content = _content(gold, words)
+        places = [[hit.span() for hit in _WORD.finditer(answer) if hit.group() == word] for word in content]
+        return places[-1] if places and all(places) else []
+    spans = [hit.span() for hit in re.finditer(re.escape(gold), answer)]
+    return [
+        (start, stop)
+        for start, stop in spans
+        if not _runs_on(answer[max(0, start - 1) : start + 1]) and _ends(answer, stop, language)
+    ]
+
+
+def _runs_on(pair: str) -> bool:
+    """Return whether two characters are of one word: of one script that is not hiragana."""
+    return len(pair) == 2 and any(re.fullmatch(f"[{script}]{{2}}", pair) for script in _LISTS["scripts"])
+
+
+def _ends(answer: str, stop: int, language: str) -> bool:
+    """Return whether a word ends here, but for a particle."""
+    rest = answer[stop:]
+    return re.match(rf"(?:{either(_LISTS['particles'][language])})", rest) is not None or not _runs_on(answer[stop - 1 : stop + 1])
+
+
+def _denied(answer: str, start: int, stop: int, words: _Language) -> bool:
+    before, after = _CLAUSE.split(answer[:start])[-1], _CLAUSE.split(answer[stop:], maxsplit=1)[0]
+    return words.denial.search(f"{before}\0{after}") is not None
+
+
+def _strange(gold: str, answer: str, question: str, words: _Language, language: str) -> Sequence[str]:
+    """Return the words of an answer that neither the question nor the accepted answer nor the lists have."""
+    known = [*_WORD.findall(question), *_WORD.findall(gold)]
+    if language == "ja":
+        rest = answer.replace(gold, " ")
+        return [run for run in _RUN.findall(rest) if run not in words.plain and run not in question]
+    found = [word for word in _WORD.findall(answer) if word not in words.plain]
+    if language == "ko":  # a word changes at its end
+        return [word for word in found if not any(word[:1] == other[:1] or word.startswith(other) for other in known)]
+    return [word for word in found if not any(_alike(word, other) for other in known)]
