@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
@@ -10,12 +11,13 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ...language import written_in
+from ...language import stemmer, written_in
 from ...value import Missing
 from .. import Grade, GradedItem
 from . import foreign, stance
 from .dates import DAY, MONTH, SEASON, YEAR, exactness, less_exact
 from .match import (
+    SAID_WORD,
     Gold,
     GoldSpan,
     Match,
@@ -47,6 +49,7 @@ _QUANTITY = 40  # characters of the longest answer that is a number and its unit
 _SAYS_NO = 6  # characters of an accepted answer that may be nothing but a denial: 不会, never
 _BARE = 2  # words of an accepted answer that is yes or no and hardly more
 _FEW = 8  # an accepted answer of more words is prose, in which a number is one detail among others
+_OPTION = re.compile(r"\b[A-H]\b(?![a-z'])")
 _BRIEF_WORDS = 12  # words of an answer so short that a bound in it is all it says
 _EXACTNESS = {"year": YEAR, "season": SEASON, "month": MONTH}
 
@@ -190,7 +193,8 @@ def _foreign(text: str, item: GradedItem, final: str, language: str) -> _Score:
 
 def _judged(gold: Gold, answer: ParsedAnswer) -> _Score:
     """Compare with one accepted answer, by its form."""
-    if gold.text.bare == answer.words.bare and (gold.form != "code" or whole_places(gold, answer)):
+    is_flag = gold.form == "code" and gold.text.plain.startswith("-")
+    if gold.text.bare == answer.words.bare and not (is_flag and gold.text.plain != answer.words.plain.strip()):
         return _Score(1.0, "the accepted answer, word for word")
     judgement = _FORMS[gold.form](gold, answer)
     if judgement.score < THRESHOLD and (start := _start(gold, answer)) is not None:
@@ -268,6 +272,8 @@ def _number(gold: Gold, answer: ParsedAnswer) -> _Score:
 
 def _code(gold: Gold, answer: ParsedAnswer) -> _Score:
     whole = bool(whole_places(gold, answer))
+    if whole and len(gold.text.bare) == 1 and len(set(_OPTION.findall(answer.words.plain))) > 1:
+        return _Score(BELOW, f"{_quoted(gold)} and other letters", unclear=True)
     return _Score(_SURE, f"{_quoted(gold)} found") if whole else _Score(_WRONG, f"{_quoted(gold)} not found as a whole")
 
 
@@ -284,7 +290,10 @@ def _yes_or_no(gold: Gold, answer: ParsedAnswer) -> _Score:
         judgement = _phrase(gold, answer)
         if judgement.score >= THRESHOLD:
             return judgement
-        if gold.form == "yes" and not asked.isdisjoint(answer.words.places):
+        spans = [span for span in _spans_of(asked, answer) if gold.form == "yes"]
+        if why := next(filter(None, (answer.scope.unclear([span]) for span in spans)), ""):
+            return _Score(BELOW, f"the answer {why.format('it')}", unclear=True)
+        if spans:
             return _Score(0.6, "the answer takes up the question and denies nothing")
         bare = len(gold.text.stems) <= _BARE
         return _Score(BELOW, f"neither yes nor no; accepted is {gold.form}", unclear=True) if bare else judgement
@@ -295,6 +304,12 @@ def _yes_or_no(gold: Gold, answer: ParsedAnswer) -> _Score:
     if side == gold.form:
         return _Score(0.9, f"the answer says {side}")
     return _Score(0.08, f"the answer says {side}, accepted is {gold.form}")
+
+
+def _spans_of(stems: set[str], answer: ParsedAnswer) -> list[GoldSpan]:
+    words = list(SAID_WORD.finditer(answer.said))
+    said = stemmer().stemWords([word.group() for word in words])
+    return [GoldSpan(*word.span(), False) for word, stem in zip(words, said, strict=True) if stem in stems]
 
 
 def _unknown(answer: ParsedAnswer) -> _Score:

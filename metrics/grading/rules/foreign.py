@@ -22,6 +22,7 @@ _CLAUSE = re.compile(r"[,;:.!?()\n]|\s-\s")
 _DECIMAL = re.compile(r"(?<=\d),(?=\d{1,2}(?!\d))")
 _THOUSANDS = re.compile(r"(?<=\d)[.\s](?=\d{3}(?!\d))")
 _RUN = re.compile(rf"[{HAN}々]+|[\u30a0-\u30ff]+|[a-z0-9]+")
+_UMLAUT = re.compile("([aou])e")  # Koeln is Köln
 _PREFIX = 4  # letters that two forms of one word share
 
 
@@ -104,7 +105,7 @@ def _spans(gold: str, answer: str, words: _Language, language: str) -> list[tupl
     """Return where the accepted answer stands as a whole; of several words, where its last one does."""
     if language in _SPACED:
         content = _content(gold, words)
-        places = [[hit.span() for hit in _WORD.finditer(answer) if hit.group() == word] for word in content]
+        places = [[hit.span() for hit in _WORD.finditer(answer) if _UMLAUT.sub(r"\1", hit.group()) == _UMLAUT.sub(r"\1", word)] for word in content]
         return places[-1] if places and all(places) else []
     spans = [hit.span() for hit in re.finditer(re.escape(gold), answer)]
     return [

@@ -44,6 +44,7 @@ _LONGER_NAME = 4  # characters that another Chinese name may have more
 _LONGEST_ITEM = 4  # words of an item; of a Chinese one, twice as many characters
 _CLOSING = ' \n"}]'  # what is left where JSON was cut from
 _SHORT_ANSWER = 12
+_FEW_WORDS = 8  # words of an accepted answer that may say what it was that contradicts
 _PROSE = 40  # characters from which an accepted answer of several sentences begins with what was asked for
 
 
@@ -117,7 +118,7 @@ def read_gold(text: str, question: str, exact_dates: bool = False, may_be_list: 
         side = stance.polarity(words.lower)
     if side is not None:
         return gold(form=side)
-    if stance.refuses(words.lower) >= 0:
+    if stance.refuses(words.lower) >= 0 or (len(words.raw) > _FEW_WORDS and stance.CONTRADICTION.search(words.lower)):
         return gold(form="unknown")
     if whens and not _other_words(words.lower, [(start, stop) for _, start, stop in words.dates]):
         return gold(form="date")
@@ -212,7 +213,7 @@ _BESIDE = r"([A-Z][A-Za-z]+)\.?[ -]{0}\b|\b{0}[ -]([A-Z][A-Za-z]+)"
 _SHORT, _FEW = 8, 3  # words of a sentence, and of an accepted answer, so short that each word matters
 _GLUED = 4  # letters of a word that may run into its neighbours: shorter ones are in others by chance
 _ORDER = {"same": 4, "finer": 3, "about": 3, "coarser": 2, "other": 1}
-_SAID_WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:[.,:]\d+)*")
+SAID_WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:[.,:]\d+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -502,14 +503,16 @@ def strange_items(golds: Sequence[Gold], answer: ParsedAnswer) -> tuple[int, int
         return 0, 0
     lines = [line.strip() for line in _LINE_ITEM.split(text) if line.strip()]
     if len(_LINE_ITEM.findall(text)) < 2:
-        lines = _items(answer.words, golds[0].asked)
+        # Bergen/Oslo
+        slashed = "/" in text and not any("/" in gold.text.plain for gold in golds)
+        lines = _items(TextWords(text.replace("/", ", ")) if slashed else answer.words, golds[0].asked)
     elif max(len(line.split()) for line in lines) > _LONGEST_ITEM:
         return 0, 0
     accepted = {gold.text.bare for gold in (*listed, *golds)}
     known = [TextWords(line).bare.removeprefix("the").removeprefix("and") in accepted for line in lines]
     if not any(known) or answer.words.bare in accepted:
         return 0, 0
-    apposed = not listed and known[:1] == [True] and not _PAIR.search(text) and "\n" not in text
+    apposed = not listed and known[0] and not (_PAIR.search(text) or re.search(rf"[\n/{HAN}]", text))
     return (0, 0) if apposed else (known.count(False), len(lines))
 
 
@@ -552,7 +555,7 @@ def places(gold: Gold, answer: ParsedAnswer) -> list[GoldSpan]:
     if gold.form in ("list", "yes", "no"):
         return []
     fresh = [unit for unit in gold.units if not unit.echoed] or list(gold.units)
-    words = list(_SAID_WORD.finditer(said))
+    words = list(SAID_WORD.finditer(said))
     stems = stemmer().stemWords([word.group() for word in words])
     mine = {unit.word for unit in fresh if not unit.han}
     spans = [word.span() for word, stem in zip(words, stems, strict=True) if stem in mine]

@@ -101,6 +101,8 @@ def quantities(text: str) -> list[Quantity]:
 def equal(accepted: Quantity, answer: Quantity) -> bool:
     """Return whether two quantities are equal, whatever their units; a unit that only one of them has is ignored."""
     pair = {accepted.dimension, answer.dimension}
+    if pair == {"", "share:%"} and 100 * min(accepted.value, answer.value) == max(accepted.value, answer.value):
+        return True  # 0.25 and 25 %
     if accepted.dimension and answer.dimension:
         if pair == {_CLOCK, _DIAL}:
             # Minutes. Half past three without a.m. or p.m. is either of two times, 12 hours apart.

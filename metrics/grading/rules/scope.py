@@ -70,10 +70,11 @@ _RELATED = re.compile(rf"\b(?:{_RELATIVE})s?\b|{_ZH_RELATIVE}")
 _PLAIN = frozenset(stemmer().stemWords(_LISTS["plain"].split()))
 _FEATURES = frozenset(["star", "featur", "includ"])  # what a film does to its actors
 _SHORT, _MIDDLE = 16, 24  # words of an answer of which each is looked at, and of one in which a cue may leave it open
-_JOINT = re.compile(r"[,;:()]|\s-\s|\b(?:and|but|while|although|though|whereas|then|so|because|since|where|who|which|that|until)\b")
+_JOINT = re.compile(r"[,;:()!?\n]|\.(?=\s|$)|\s-\s|\b(?:and|but|while|although|though|whereas|then|so|because|since|where|who|which|that|until)\b")
 _NOT = re.compile(r"\W*(?:not|never|no longer|instead|rather|unlike)\b")  # what such a part names is no other answer
 _LINKS = frozenset(["and", "but", "then", "while", "whereas", "until"])
 _GOES_ON = re.compile(r"\W*(?:was|were|is|are|has|had|have|got|came|went|did|does|gave|lost|failed|until|would|could|might|should)\b")
+_SUBJECT = re.compile(r"\b(?:did|does|do|has|have|had|is|was|will) ([A-Z][a-z]+)")
 _WHO_DOES = re.compile(r"^\W*who (?!is\b|was\b|are\b|were\b|did\b|do\b|does\b|has\b|had\b|will\b|can\b|else\b)(\w+)")
 _DID = re.compile(r"\b(?:did|does|do) (\w+) (\w+)")
 _BETWEEN = re.compile(r"\b(?:between|among) (?:the |a |an )?[\"']?$|在[\"']?$")
@@ -147,6 +148,8 @@ class Scope:
         self._is_side = any(_SIDE.fullmatch(words.bare) for words in accepted)
         self._question = question.lower
         told_words = zip(question.stems, question.raw, strict=True)
+        subject = _SUBJECT.search(question.plain)
+        self._subject = subject[1].lower() if subject else ""
         self._asked = {stem for stem, raw in told_words if raw.lower() not in STOP} - self._accepted
         # What a question says in brackets, "Virgin Australia (formerly Virgin Blue)", is not what it asks.
         self._past = _ASKS_PAST.search(_BRACKETS.sub(" ", question.lower)) is not None
@@ -195,6 +198,7 @@ class Scope:
             return "says it of somebody else, {}"
         if self._has_han or self._size > _SHORT:
             return ""
+        before, after = self.text[:start], self.text[stop:]
         if self._exchanges(before, after):
             return "has {} in another part"
         cuts = [(cut.end(), cut.group()) for cut in _JOINT.finditer(before)] or [(0, "")]
@@ -203,11 +207,15 @@ class Scope:
         others = [*_JOINT.split(before)[:-1], *_JOINT.split(after)[1:]]
         others = [other for other in others if not _NOT.match(other)]
         own = [*self._strange(ahead), *(self._strange(behind) if _GOES_ON.match(behind) else ())]
+        names = [raw.lower() for raw in self._strange(ahead) if raw[0].isupper()]
+        if self._subject and names and self._subject not in TextWords(ahead).lower and ahead.split()[0].strip("'s") in names:
+            return "says it of somebody else, {}"
         asked = [not self._asked.isdisjoint(TextWords(text).places) for text in (f"{ahead} {behind}", *others)]
         # What is written like the accepted answer, as a number, a name or a common noun, is another answer.
         kind = max(map(_kind, TextWords(self._plain[start:stop]).raw), default=0)
         rivals = [any(_kind(raw) == kind for raw in self._strange(other)) for other in others]
-        if not asked[0] and (own or cuts[-1][1] in _LINKS) and any(map(all, zip(asked[1:], rivals, strict=True))):
+        apart = own or cuts[-1][1] in _LINKS or _GOES_ON.match(after)
+        if not asked[0] and apart and any(map(all, zip(asked[1:], rivals, strict=True))):
             return "says of another what was asked, beside {}"
         if any(not raw[0].isupper() for raw in own) and any(rivals):
             return "says more than can be read of {}"
@@ -236,7 +244,9 @@ class Scope:
             ahead = TextWords(before).stems
             verb = stemmer().stemWord(who[1])
             at = ahead.index(verb) if verb in ahead else 0
-            return verb not in _FEATURES and not {"by", "for"} & set(ahead[at:]) and not self._asked.isdisjoint({*ahead[:at]} - {verb})
+            names = {raw.lower() for raw in self._strange(before) if raw[0].isupper()}
+            doers = {*ahead[:at]} - {verb}
+            return verb not in _FEATURES and "by" not in ahead[at:] and not doers.isdisjoint(self._asked | names)
         if did := _DID.search(self._question):
             name, verb = stemmer().stemWords([did[1], did[2]])
             if did[1] in STOP:

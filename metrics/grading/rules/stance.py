@@ -80,7 +80,9 @@ _HIDDEN = re.compile(
     r"(?s)<(think|thinking|reasoning|scratchpad|draft|notes?|comment)>.*?(?:</\1>|$)|<!--.*?(?:-->|$)|/\*.*?(?:\*/|$)"
     r"|(?m:(?<=\S)[ \t]+(?://|#)[ \t].*$)"
 )
-_MAY_HIDE = re.compile(r"<|/\*|//|#|\{|\b(?i:draft|note|todo|scratch|attempt|brainstorm)|草稿|备注|草案")
+_TO_GRADER = re.compile(either(_LISTS["to_grader"]))
+_SPOKEN = re.compile(r"(?<=[.!?。！？])\s+|\n+|(?<=[。！？])|\s*[()\[\]（）]\s*")
+_MAY_HIDE = re.compile(r"(?i:grader|grading|rubric|evaluat|reference|accept|mark |correct)|评分|阅卷|判|参考答案|标准答案|<|/\*|//|#|\{|\b(?i:draft|note|todo|scratch|attempt|brainstorm)|草稿|备注|草案")
 _DRAFT = re.compile(rf"(?mi)^[\W_]*(?:{either(_LISTS['draft'])})[\W_]*?[:：)\]].*$")
 
 
@@ -97,7 +99,9 @@ def final_text(text: str) -> str:
             return text
         named = [value for key, value in fields.items() if key.lower() in _LISTS["answer_fields"]]
         return str(named[0]) if named else text
-    return _DRAFT.sub("", text).strip()
+    text = _DRAFT.sub("", text)
+    parts = [part for part in _SPOKEN.split(text) if part.strip()]
+    return "\n".join(part for part in parts if not _TO_GRADER.search(part.lower())).strip()
 
 
 def without_address(text: str) -> str:
