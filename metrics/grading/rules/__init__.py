@@ -33,7 +33,6 @@ from .match import (
     whole_places,
 )
 from .quantities import equal
-from .stance import without_address
 from .words import HAN_STOP, LONGEST, STOP, TextWords
 
 LANGUAGES = ("en", "zh", *foreign.LANGUAGES)  # languages of answers that have grades; others have none
@@ -44,9 +43,9 @@ LESS_EXACT = "a date less exact than"
 """Start of the reason of a date that fits and is less exact than the accepted one."""
 _EARLY = 80  # a refusal before this many characters is the answer; a later one is a remark
 _NEARLY_ALL = 0.9  # score of an answer that has the first sentence of an accepted one, word for word or nearly so
-_BRIEF = 24  # characters of an answer that may be right as a part of an accepted one
 _QUANTITY = 40  # characters of the longest answer that is a number and its unit
 _SAYS_NO = 6  # characters of an accepted answer that may be nothing but a denial: 不会, never
+_PARTLY = 3  # words of an accepted answer so short that each matters: light green is not dark green
 _BARE = 2  # words of an accepted answer that is yes or no and hardly more
 _FEW = 8  # an accepted answer of more words is prose, in which a number is one detail among others
 _OPTION = re.compile(r"\b[A-H]\b(?![a-z'])")
@@ -197,8 +196,6 @@ def _judged(gold: Gold, answer: ParsedAnswer) -> _Score:
     if gold.text.bare == answer.words.bare and not (is_flag and gold.text.plain != answer.words.plain.strip()):
         return _Score(1.0, "the accepted answer, word for word")
     judgement = _FORMS[gold.form](gold, answer)
-    if judgement.score < THRESHOLD and (start := _start(gold, answer)) is not None:
-        judgement = start
     # What is wrong needs no further look. "It is not known" denies by its nature, so a denial in it takes nothing back.
     if judgement.score < THRESHOLD or gold.form == "unknown":
         return judgement
@@ -211,20 +208,6 @@ def _judged(gold: Gold, answer: ParsedAnswer) -> _Score:
     if why := answer.scope.unclear(places(gold, answer)):
         return _Score(BELOW, f"the answer {why.format(_quoted(gold))}", unclear=True)
     return judgement
-
-
-def _start(gold: Gold, answer: ParsedAnswer) -> _Score | None:
-    """Compare with the start of an accepted answer that goes on to explain itself; None where that is not there."""
-    lead, size = gold.lead or gold, len(answer.said)
-    if gold.lead is not None:
-        judgement = _judged(gold.lead, answer)
-        if judgement.score >= _NEARLY_ALL:
-            return judgement
-    told, exact = answer.words.squeezed, gold.exact_dates and gold.whens
-    brief = size <= _BRIEF < len(gold.text.plain) and len(answer.words.sentences) == 1 and len(told) > 1
-    if gold.form == "phrase" and brief and not exact and told in lead.text.squeezed and told not in gold.asked.squeezed:
-        return _Score(0.7, f"a part of {_quoted(lead)}, which says more")
-    return None
 
 
 def _doubts(gold: Gold, answer: ParsedAnswer, spans: Sequence[GoldSpan]) -> list[tuple[GoldSpan, str]]:
@@ -280,7 +263,7 @@ def _code(gold: Gold, answer: ParsedAnswer) -> _Score:
 def _yes_or_no(gold: Gold, answer: ParsedAnswer) -> _Score:
     side = stance.polarity(answer.said)
     if side is None:
-        sentences = TextWords(without_address(answer.words.plain)).sentences
+        sentences = answer.words.sentences
         side = stance.leaning(sentences[0].lower()) if sentences else None
         if side != "yes" and 0 <= answer.refused < _EARLY:
             return _Score(_WRONG, f"the answer does not know; accepted is {gold.form}")
@@ -360,6 +343,8 @@ def _phrase(gold: Gold, answer: ParsedAnswer) -> _Score:
     lost = [unit for unit in gold.units if not answer.has(unit)]
     if matched.whole:
         return _Score(score, f"{_quoted(gold)} found")
+    if score >= THRESHOLD and gold.form == "phrase" and len(gold.units) <= _PARTLY and matched.fresh < 0.7 and not matched.within:
+        return _Score(BELOW, f"a part of {_quoted(gold)}", unclear=True)
     if rivalled:
         return _Score(score, f"another name: a part of {_quoted(gold)} beside what is not of it")
     if number:

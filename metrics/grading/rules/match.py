@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import Literal, NamedTuple
 
 from ...language import HAN, cut, either, stemmer, word_lists
@@ -15,8 +15,7 @@ from . import stance
 from .dates import When, agreement
 from .quantities import ONES, ROMAN, Quantity, chinese, equal
 from .scope import Scope
-from .stance import without_address
-from .words import FILLERS, HAN_STOP, PARTICLES, STOP, TITLES, TextWords, clean, given_names
+from .words import FILLERS, HAN_STOP, PARTICLES, STOP, TITLES, TextWords, given_names
 
 Form = Literal["date", "number", "code", "unknown", "yes", "no", "list", "name", "phrase"]
 
@@ -45,7 +44,6 @@ _LONGEST_ITEM = 4  # words of an item; of a Chinese one, twice as many character
 _CLOSING = ' \n"}]'  # what is left where JSON was cut from
 _SHORT_ANSWER = 12
 _FEW_WORDS = 8  # words of an accepted answer that may say what it was that contradicts
-_PROSE = 40  # characters from which an accepted answer of several sentences begins with what was asked for
 
 
 class QuestionWords(TextWords):
@@ -85,9 +83,6 @@ class Gold:
     """Whether it is the name of a person who is asked for, given names first: the last word says most."""
     exact_dates: bool = False
     """Whether a date less exact than this one is wrong."""
-    lead: Gold | None = None
-    """Its first sentence, where it is prose of several: what follows explains."""
-
     @property
     def bounded(self) -> bool:
         """Whether it is a bound or a range itself: then the numbers alone are compared."""
@@ -97,13 +92,13 @@ class Gold:
 # Cached, since many answers belong to one question, and to one accepted answer.
 @lru_cache(8192)
 def _read_question(text: str) -> QuestionWords:
-    return QuestionWords(without_address(clean(text)))
+    return QuestionWords(text)
 
 
 @lru_cache(16384)
 def read_gold(text: str, question: str, exact_dates: bool = False, may_be_list: bool = True) -> Gold:
     """Read an accepted answer."""
-    words, asked = TextWords(without_address(clean(text)).rstrip(_CLOSING)), _read_question(question)
+    words, asked = TextWords(text.rstrip(_CLOSING)), _read_question(question)
     whens = tuple(when for when, _, _ in words.dates)
     numbers = tuple(quantity for quantity in words.quantities if not quantity.times or "times" in asked.asks)
     gold = partial(
@@ -144,9 +139,7 @@ def read_gold(text: str, question: str, exact_dates: bool = False, may_be_list: 
     raw, low = words.raw, [word.lower() for word in words.raw]
     capitals = (word[0].isupper() or word.lower() in PARTICLES or word[0].isdigit() for word in raw)
     if not (0 < len(raw) <= 8 and all(capitals)):
-        sentences = words.sentences if len(words.plain) > _PROSE else []
-        lead = read_gold(sentences[0], question, exact_dates, may_be_list) if len(sentences) > 1 else None
-        return gold(form="phrase", lead=lead)
+        return gold(form="phrase")
     # A person is asked for and the name ends with a surname, as far as can be seen.
     ends = "," not in words.plain and "of" not in low and low[-1] not in PARTICLES and raw[-1] not in ROMAN
     return gold(form="name", surnamed=ends and len(low) > 1 and "person" in asked.asks)
@@ -208,33 +201,24 @@ _BRIEF = 12  # words of an answer in which a second number is another answer
 _UMLAUT = re.compile("([aou])e")  # Zuerich is Zürich
 _LONG = 7  # letters of a word in which one may differ: then "Cordelia" is "Cornelia" as well
 START = 150  # characters at the start of an answer in which a denial counts
-_SPELT = 5  # letters of a word that may be misspelt in a name of which all else is there
 _BESIDE = r"([A-Z][A-Za-z]+)\.?[ -]{0}\b|\b{0}[ -]([A-Z][A-Za-z]+)"
-_SHORT, _FEW = 8, 3  # words of a sentence, and of an accepted answer, so short that each word matters
 _GLUED = 4  # letters of a word that may run into its neighbours: shorter ones are in others by chance
 _ORDER = {"same": 4, "finer": 3, "about": 3, "coarser": 2, "other": 1}
 SAID_WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:[.,:]\d+)*")
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """Parts of an accepted answer that an answer has."""
 
-    share: float
-    """Share of its words, by weight."""
-    fresh: float
-    """Share of its words that the question does not have already; `share` if there are none."""
-    whole: bool
-    """It is there word for word."""
-    within: bool
-    """The answer is a part of it, and says more than the question."""
-    lost_number: bool
-    """A number that belongs to it is not there."""
-    rival: bool
-    """A name of which a part is there, beside a name that is not of it: Kelli *Garner* for Kelli Giddish."""
+    share: float  # of its words, by weight
+    fresh: float  # the same of its words that the question does not have already; `share` if there are none
+    whole: bool  # it is there word for word
+    within: bool  # the answer is a part of it, and says more than the question
+    lost_number: bool  # a number that belongs to it is not there
+    rival: bool  # a part of a name, beside a name that is not of it: Kelli *Garner* for Kelli Giddish
     lacks: Literal["", "surname", "place", "word"]
     """Kind of word that matters and is not there: the surname of the person asked for; a word of a Chinese text with a
-    number, as a rule an address; a word of a short sentence, which has another one: *light* green for dark green."""
+    number, as a rule an address; a word of a Chinese name."""
 
 
 class GoldSpan(NamedTuple):
@@ -268,21 +252,14 @@ class ParsedAnswer:
         return ParsedAnswer("".join(text), self.golds)
 
     @cached_property
-    def own(self) -> str:
-        """Text in lower case, without the parts that speak to a grader."""
-        # For yes, no and "not known", words that an attack has too. Cutting such parts out of every answer cost half of
-        # the speed and 0.1 points of accuracy (decision 23).
-        return without_address(self.words.plain).lower()
-
-    @cached_property
     def refused(self) -> int:
         """Place where it says that it does not know; -1 if it does not."""
-        return -1 if stance.refuses(self.said) < 0 else stance.refuses(self.own)
+        return stance.refuses(self.said)
 
     @cached_property
     def denies(self) -> bool:
         """Whether it denies anything in its first START characters."""
-        return stance.negates(self.own[:START])
+        return stance.negates(self.said[:START])
 
     def has(self, unit: Unit) -> bool:
         """Return whether a word is there."""
@@ -293,10 +270,6 @@ def match(gold: Gold, answer: ParsedAnswer) -> Match:
     """Match the words of an accepted answer with an answer."""
     words, units, whole = answer.words, gold.units, _holds(gold, answer)
     hits = [1.0 if whole or answer.has(unit) else _nearly(unit, gold, words.places) for unit in units]
-    # Exactly one word is missing beside others that are there: only then may it be misspelt.
-    if gold.form == "name" and hits.count(1.0) == len(hits) - 1 > 0:
-        at = next(at for at, hit in enumerate(hits) if hit < 1)
-        hits[at] = max(hits[at], _misspelt(units[at], words.places))
     pairs = list(zip(units, hits, strict=True))
     lost = [unit for unit, hit in pairs if not hit]
     share = _share(pairs, 0.0)
@@ -307,12 +280,10 @@ def match(gold: Gold, answer: ParsedAnswer) -> Match:
         lacks = "surname"
     elif any(unit.numeric for unit in units) and any(unit.han and unit.weight >= 1 for unit in lost):
         lacks = "place"
-    elif gold.form == "phrase" and 0 < fresh < 1 and len(units) <= _FEW and _is_swapped(gold, words):
+    elif _has_chinese_rival(gold, words):
         lacks = "word"
     said, accepted = words.squeezed, gold.text.squeezed
     is_part = gold.form == "name" and 0 < fresh < 1
-    if _has_chinese_rival(gold, words):
-        lacks = "word"
     rival = not whole and is_part and _has_rival(gold, words)
     within = len(said) > 1 and said in accepted and any(stem not in gold.asked.places for stem in words.stems)
     return Match(share, fresh, whole, within, any(unit.numeric for unit in lost), rival, lacks)
@@ -345,34 +316,6 @@ def _has_chinese_rival(gold: Gold, words: TextWords) -> bool:
     if accepted != head + tail:
         return accepted == head and re.match(f"{head}(?:{head[-1]}|[大小新老]|分?[店部号])", said) is not None
     return said.startswith(head) and said != head and (tail not in said or re.match(rf"{head}[^\W的]+{tail}", said) is not None)
-
-
-def _is_swapped(gold: Gold, answer: TextWords) -> bool:
-    """Return whether a short sentence replaces a word of a short accepted answer: *light* green for dark green."""
-    accepted = gold.text
-    for words in map(TextWords, answer.sentences):
-        if len(words.stems) > _SHORT:
-            continue
-        for at, (first, second) in enumerate(pairwise(accepted.stems)):
-            if first in words.places or second not in words.places:
-                continue
-            # "light green" for "dark green": green is there and dark is not. What stands before green in the answer,
-            # light, is another word, and none of the question's: so it replaces dark.
-            before = words.places[second] - 1
-            if (
-                before >= 0
-                and all(_tells(accepted.raw[place]) for place in (at, at + 1))
-                and _tells(words.raw[before])
-                and words.stems[before] not in accepted.places
-            ):
-                if words.stems[before] not in gold.asked.places:
-                    return True
-                break
-    return False
-
-
-def _tells(word: str) -> bool:
-    return word.isalpha() and word.isascii() and word.lower() not in STOP
 
 
 def _holds(gold: Gold, answer: ParsedAnswer) -> bool:
@@ -411,24 +354,6 @@ def _nearly(unit: Unit, gold: Gold, places: dict[str, int]) -> float:
         if word[0] in places and len(gold.units) > 1:
             return 0.5
     return 0.8 * (len(word) >= _LONG and any(one_edit(word, name) for name in places if name[:1] == word[0]))
-
-
-def _misspelt(unit: Unit, places: dict[str, int]) -> float:
-    """Return how well the one word of a name that is missing is there with a letter too many or too few, or two of them
-    exchanged (Cyndi, Cindy). Another letter is another name: Miller is not Muller.
-    """
-    word = unit.word
-    if unit.han or unit.numeric or len(word) < _SPELT:
-        return 0.0
-    for name in places:
-        if len(name) != len(word):
-            if one_edit(word, name):
-                return 0.8
-        elif name[0] == word[0]:
-            apart = [pair for pair in zip(word, name, strict=True) if pair[0] != pair[1]]
-            if len(apart) == 2 and apart[0] == apart[1][::-1]:
-                return 0.8
-    return 0.0
 
 
 def agrees(accepted: When, date: When) -> bool:
@@ -486,6 +411,7 @@ def several_numbers(gold: Gold, answer: ParsedAnswer) -> bool:
         return False
     return any(
         not each.ordinal
+        and (each.value != 1 or each.dimension)  # 一共
         and each.dimension in ("", *(number.dimension for number in gold.numbers))
         and not any(equal(each, other) for other in known)
         for each in answer.words.exact[1]

@@ -257,16 +257,7 @@ class Scope:
 
     def offers(self, text: str) -> bool:
         """Return whether a text gives another answer, be it with words of an accepted one: "3 days" for "3 weeks"."""
-        return self.adds(text) or self._restates(text) or (self._is_side and _SIDE.search(text) is not None)
-
-    def _restates(self, text: str) -> bool:
-        """Return whether a text has another number than the accepted answers, or only a part of one of them."""
-        words = TextWords(text)
-        if any(not any(equal(other, number) for other in self._numbers) for number in words.quantities):
-            return True
-        if any(own <= words.places.keys() for own in self._own):
-            return False
-        return any(not own.isdisjoint(words.places) for own in self._own)
+        return self.adds(text) or (self._is_side and _SIDE.search(text) is not None)
 
     def adds(self, text: str) -> bool:
         """Return whether a text names something that neither question nor accepted answers do."""
@@ -313,7 +304,7 @@ class Scope:
         for mark in marks:
             # The rest of the line, or the next one that has anything.
             line = self.text[mark.end() : mark.end() + _AFTER].lstrip(" \n:*-").partition("\n")[0]
-            if self.adds(line) or self._restates(line):
+            if self.adds(line):
                 final = max(final, mark.start())
         return final
 

@@ -74,8 +74,6 @@ def asks_yes_or_no(question: str) -> bool:
     return _ZH_YES_NO.search(lower) is not None or (_YES_NO.match(lower) is not None and " or " not in lower)
 
 
-_ADDRESS = re.compile(either(_LISTS["address"]))
-_PARTS = re.compile(r"(?<=[.!?。！？;；}>\]])\s+|\n+|(?<=[。！？；])|(?=<\|)|(?=\{\s*\")")
 _HIDDEN = re.compile(
     r"(?s)<(think|thinking|reasoning|scratchpad|draft|notes?|comment)>.*?(?:</\1>|$)|<!--.*?(?:-->|$)|/\*.*?(?:\*/|$)"
     r"|(?m:(?<=\S)[ \t]+(?://|#)[ \t].*$)"
@@ -102,10 +100,3 @@ def final_text(text: str) -> str:
     text = _DRAFT.sub("", text)
     parts = [part for part in _SPOKEN.split(text) if part.strip()]
     return "\n".join(part for part in parts if not _TO_GRADER.search(part.lower())).strip()
-
-
-def without_address(text: str) -> str:
-    """Return the text without the parts that speak to a grader; all of it if nothing else is there."""
-    parts = [part for part in _PARTS.split(text) if part.strip()]
-    plain = [part for part in parts if not _ADDRESS.search(part.lower())]
-    return "\n".join(plain) if 0 < len(plain) < len(parts) else text
