@@ -70,9 +70,7 @@ def language_of(text: str) -> Language:
     return "zh" if han and next(islice(_LATIN.finditer(text), han, None), None) is None else "en"
 
 
-_SCRIPTS = {
-    name: re.compile(f"[{script}]") for name, script in _LISTS["scripts"].items()
-}
+_SCRIPTS = {name: re.compile(f"[{script}]") for name, script in _LISTS["scripts"].items()}
 _GRAMMAR = {name: frozenset(words.split()) for name, words in _LISTS["grammar"].items()}
 _LATIN_WORD = re.compile(r"[^\W\d_]+")
 

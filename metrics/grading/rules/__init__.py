@@ -132,7 +132,9 @@ def _grade(item: GradedItem) -> Grade | Missing:
         extra, items = strange
         wanted = max(max(len(gold.items), 1) for gold in golds)
         few = extra == 1 and items > wanted > 1
-        limited = [_Score(BELOW if few else _WRONG, f"an enumeration of {items}, of which {extra} are not accepted", few)]
+        limited = [
+            _Score(BELOW if few else _WRONG, f"an enumeration of {items}, of which {extra} are not accepted", few)
+        ]
         judgements = limited
     best = max(judgements, key=lambda judgement: judgement.score)
     if doubted and best.score <= _NEARLY_ALL:  # some words of an accepted answer may belong to what is denied
@@ -145,11 +147,10 @@ def _grade(item: GradedItem) -> Grade | Missing:
 
 def _language_of(item: GradedItem) -> str:
     """Return the language of a question; of the answers where the question has no words that tell."""
-    for text in (item.question, *item.accepted, item.candidate):
-        if not text.isascii() or text is item.question:
-            if language := written_in(text):
-                return language
-    return "en" if item.question.isascii() else "another"
+    if language := written_in(item.question):
+        return language
+    script = written_in(re.sub("[\0-\u024f]+", "", " ".join((*item.accepted, item.candidate))))
+    return script or ("en" if item.question.isascii() else "another")
 
 
 def _in_other_language(item: GradedItem, accepted: Sequence[str], final: str, language: str) -> Grade | Missing:
@@ -183,7 +184,10 @@ def _foreign(text: str, item: GradedItem, final: str, language: str) -> _Score:
     read = read_gold(gold, item.question, item.exact_dates)
     if read.form in ("date", "number", "code"):
         score = _FORMS[read.form](read, ParsedAnswer(answer, (read,)))
-        if score.score < THRESHOLD or foreign.compared(text, final, item.question, language)[1] != "the answer denies {}":
+        if (
+            score.score < THRESHOLD
+            or foreign.compared(text, final, item.question, language)[1] != "the answer denies {}"
+        ):
             return score
     right, why = foreign.compared(text, final, item.question, language)
     score = {True: 0.9, None: BELOW, False: _WRONG}[right]
@@ -205,7 +209,7 @@ def _judged(gold: Gold, answer: ParsedAnswer) -> _Score:
         rest = _FORMS[gold.form](gold, answer.without(span for span, _ in doubts))
         if rest.score < THRESHOLD or (gold.form in ("yes", "no") and doubts[0][0].whole):
             return _Score(_WRONG, f"the answer {doubts[0][1].format(_quoted(gold))}")
-    if why := answer.scope.unclear(places(gold, answer)):
+    if gold.form not in ("yes", "no") and (why := answer.scope.unclear(places(gold, answer))):
         return _Score(BELOW, f"the answer {why.format(_quoted(gold))}", unclear=True)
     return judgement
 
@@ -216,7 +220,7 @@ def _doubts(gold: Gold, answer: ParsedAnswer, spans: Sequence[GoldSpan]) -> list
     for span in spans:
         # A denial outside of all of the accepted answer is none of its own.
         own = gold.text.denies and not (span.whole and span.stop - span.start > _SAYS_NO)
-        why = answer.scope.doubt(span.start, span.stop, "none" if own else "beside" if gold.asked.denies else "all")
+        why = answer.scope.doubt(span.start, span.stop, own)
         if why:
             reasons.append((span, why))
     return reasons
@@ -231,7 +235,7 @@ def _date(gold: Gold, answer: ParsedAnswer) -> _Score:
         for when in gold.whens:
             if all(less_exact(when, date, enough) for date in dates if agrees(when, date)):
                 return _Score(BELOW, f"{LESS_EXACT} {_quoted(gold)}")
-    if order == 2 and "day" in asks:
+    if order == 2 and "day" in asks and not any(date.day for date, _, _ in answer.words.dates):
         return _Score(0.3, f"a date, but not to the day: {_quoted(gold)} was asked for")
     if order == 2 and not asks & _EXACTNESS.keys() and all(exactness(when) == DAY for when in gold.whens):
         return _Score(BELOW, f"{LESS_EXACT} {_quoted(gold)}", unclear=True)
@@ -273,11 +277,11 @@ def _yes_or_no(gold: Gold, answer: ParsedAnswer) -> _Score:
         judgement = _phrase(gold, answer)
         if judgement.score >= THRESHOLD:
             return judgement
-        spans = [span for span in _spans_of(asked, answer) if gold.form == "yes"]
-        if why := next(filter(None, (answer.scope.unclear([span]) for span in spans)), ""):
-            return _Score(BELOW, f"the answer {why.format('it')}", unclear=True)
-        if spans:
-            return _Score(0.6, "the answer takes up the question and denies nothing")
+        spans = _spans_of(asked, answer)
+        if 2 * len(asked & answer.words.places.keys()) >= len(asked) > 0:
+            if why := next(filter(None, (answer.scope.unclear([span]) for span in spans)), ""):
+                return _Score(BELOW, f"the answer {why.format('it')}", unclear=True)
+            return _Score(0.6 if gold.form == "yes" else 0.08, "the answer takes up the question and denies nothing")
         bare = len(gold.text.stems) <= _BARE
         return _Score(BELOW, f"neither yes nor no; accepted is {gold.form}", unclear=True) if bare else judgement
     # "Yes, he wanted to, but in the end he did not sell it."
@@ -343,7 +347,13 @@ def _phrase(gold: Gold, answer: ParsedAnswer) -> _Score:
     lost = [unit for unit in gold.units if not answer.has(unit)]
     if matched.whole:
         return _Score(score, f"{_quoted(gold)} found")
-    if score >= THRESHOLD and gold.form == "phrase" and len(gold.units) <= _PARTLY and matched.fresh < 0.7 and not matched.within:
+    if (
+        score >= THRESHOLD
+        and gold.form == "phrase"
+        and len(gold.units) <= _PARTLY
+        and matched.fresh < 0.7
+        and not matched.within
+    ):
         return _Score(BELOW, f"a part of {_quoted(gold)}", unclear=True)
     if rivalled:
         return _Score(score, f"another name: a part of {_quoted(gold)} beside what is not of it")
@@ -352,6 +362,8 @@ def _phrase(gold: Gold, answer: ParsedAnswer) -> _Score:
         return _Score(score, f"the number {first} of {_quoted(gold)} not found")
     if matched.lacks == "surname":
         return _Score(score, f"not the surname of {_quoted(gold)}")
+    if score < THRESHOLD and matched.within and len(gold.units) > _FEW:
+        return _Score(BELOW, f"a part of {_quoted(gold)}", unclear=True)
     if not matched.share:
         return _Score(score, f"nothing of {_quoted(gold)} found")
     without = f", not {', '.join(unit.word for unit in lost[:4])}" if lost else ""

@@ -105,7 +105,14 @@ def _spans(gold: str, answer: str, words: _Language, language: str) -> list[tupl
     """Return where the accepted answer stands as a whole; of several words, where its last one does."""
     if language in _SPACED:
         content = _content(gold, words)
-        places = [[hit.span() for hit in _WORD.finditer(answer) if _UMLAUT.sub(r"\1", hit.group()) == _UMLAUT.sub(r"\1", word)] for word in content]
+        places = [
+            [
+                hit.span()
+                for hit in _WORD.finditer(answer)
+                if _UMLAUT.sub(r"\1", hit.group()) == _UMLAUT.sub(r"\1", word)
+            ]
+            for word in content
+        ]
         return places[-1] if places and all(places) else []
     spans = [hit.span() for hit in re.finditer(re.escape(gold), answer)]
     return [
@@ -123,7 +130,9 @@ def _runs_on(pair: str) -> bool:
 def _ends(answer: str, stop: int, language: str) -> bool:
     """Return whether a word ends here, but for a particle."""
     rest = answer[stop:]
-    return re.match(rf"(?:{either(_LISTS['particles'][language])})", rest) is not None or not _runs_on(answer[stop - 1 : stop + 1])
+    return re.match(rf"(?:{either(_LISTS['particles'][language])})", rest) is not None or not _runs_on(
+        answer[stop - 1 : stop + 1]
+    )
 
 
 def _denied(answer: str, start: int, stop: int, words: _Language) -> bool:

@@ -83,6 +83,7 @@ class Gold:
     """Whether it is the name of a person who is asked for, given names first: the last word says most."""
     exact_dates: bool = False
     """Whether a date less exact than this one is wrong."""
+
     @property
     def bounded(self) -> bool:
         """Whether it is a bound or a range itself: then the numbers alone are compared."""
@@ -310,12 +311,20 @@ def _has_rival(gold: Gold, words: TextWords) -> bool:
 def _has_chinese_rival(gold: Gold, words: TextWords) -> bool:
     """Return whether a short answer has another name: 蓝鲸8号公馆 for 蓝鲸客栈, 如意大酒店 for 如意酒店, 王芳芳 for 王芳."""
     accepted, said = gold.text.squeezed, words.squeezed
-    if not 0 < len(gold.units) < 3 or not all(unit.han for unit in gold.units) or len(said) > len(accepted) + _LONGER_NAME:
+    if (
+        not 0 < len(gold.units) < 3
+        or not all(unit.han for unit in gold.units)
+        or len(said) > len(accepted) + _LONGER_NAME
+    ):
         return False
     head, tail = gold.units[0].word, gold.units[-1].word
     if accepted != head + tail:
         return accepted == head and re.match(f"{head}(?:{head[-1]}|[大小新老]|分?[店部号])", said) is not None
-    return said.startswith(head) and said != head and (tail not in said or re.match(rf"{head}[^\W的]+{tail}", said) is not None)
+    return (
+        said.startswith(head)
+        and said != head
+        and (tail not in said or re.match(rf"{head}[^\W的]+{tail}", said) is not None)
+    )
 
 
 def _holds(gold: Gold, answer: ParsedAnswer) -> bool:
@@ -332,7 +341,13 @@ def _holds(gold: Gold, answer: ParsedAnswer) -> bool:
     if any(words.stems[at : at + size] == stems for at in range(at, len(words.stems)) if words.stems[at] == stems[0]):
         return True
     ends = text.raw[-1]
-    if len(text.raw) < 2 or len(text.squeezed) < _GLUED or text.raw[0][0].isdigit() or ends[-1].isdigit() or ends in ROMAN:
+    if (
+        len(text.raw) < 2
+        or len(text.squeezed) < _GLUED
+        or text.raw[0][0].isdigit()
+        or ends[-1].isdigit()
+        or ends in ROMAN
+    ):
         return False
     at = words.squeezed.find(text.squeezed) if text.squeezed.isascii() else -1
     # Without spaces, the sums of the words' lengths are the places where words begin: a name has to begin at one.
@@ -380,7 +395,9 @@ def number_order(gold: Gold, answer: ParsedAnswer) -> int:
     # "256 + 37 = 293", and where a total is asked for, the number that is said to be one.
     if "=" in answer.said or ("sum" in gold.asked.asks and len(quantities) > 1):
         totals = [each for each in quantities if _SUM.search(answer.said[max(0, each.start - 12) : each.start])]
-        totals += [each for each in quantities if _SUM.search(answer.said[each.stop : each.stop + 16].partition(",")[0])]
+        totals += [
+            each for each in quantities if _SUM.search(answer.said[each.stop : each.stop + 16].partition(",")[0])
+        ]
         quantities = totals or quantities
     if not quantities:
         return min(1, len(answer.words.quantities))
@@ -414,6 +431,7 @@ def several_numbers(gold: Gold, answer: ParsedAnswer) -> bool:
         and (each.value != 1 or each.dimension)  # 一共
         and each.dimension in ("", *(number.dimension for number in gold.numbers))
         and not any(equal(each, other) for other in known)
+        and not answer.scope.doubt(each.start, each.stop)
         for each in answer.words.exact[1]
     )
 
@@ -424,6 +442,8 @@ def strange_items(golds: Sequence[Gold], answer: ParsedAnswer) -> tuple[int, int
     A place and what it lies in (Paris, Texas, USA) is no enumeration.
     """
     text, listed = answer.words.plain.strip(), [item for gold in golds for item in gold.items]
+    if any(_ITEMS.search(gold.text.plain.strip()) for gold in golds) and not listed:
+        return 0, 0
     several = "plural" in golds[0].asked.asks or len({gold.text.squeezed for gold in golds}) > 1
     if len(answer.words.raw) > 4 * _BRIEF or golds[0].form in ("date", "number") or (several and not listed):
         return 0, 0

@@ -55,7 +55,7 @@ _NUMBER = re.compile(
       |(?<![\d:.])(?P<hour>\d{{1,2}})(?:[:.](?P<minute>\d\d))?\ ?(?P<ampm>[ap]\.?m\b\.?)
       |(?<![\d:.])(?P<hour24>\d{{1,2}}):(?P<minute24>\d\d)(?![\d:]))
     |(?<![\d/.])(?P<over>\d{{1,3}})/(?P<under>[1-9]\d{{0,2}})(?![\d/])
-    |\b(?P<some>one|two|three|four|five|seven)[\ -](?P<part>third|quarter|fourth|fifth|sixth|eighth|tenth)s?\b
+    |\b(?P<some>a(?=\ quarter|\ (?:third|fifth|tenth)\ of)|one|two|three|four|five|seven)[\ -](?P<part>third|quarter|fourth|fifth|sixth|eighth|tenth)s?\b
     |\b(?:(?P<whole>{"|".join(ONES)}|\d{{1,3}})\ and\ a\ )?half\ (?:an?\ )?(?P<halved>{_UNIT_NAMES})(?:e?s)?(?![a-z])
     |\b(?P<whole2>{"|".join(ONES)}|\d{{1,3}}|an?)\ (?P<halved2>{_UNIT_NAMES})(?:e?s)?\ and\ a\ half\b
     |(?P<zwhole>[一二两三四五六七八九十\d]{{1,2}})?个?半(?P<zhalved>个月|{_ZH_UNITS})
@@ -73,7 +73,7 @@ _NUMBER = re.compile(
     re.VERBOSE,
 )
 _NUMERIC = re.compile(
-    rf"half|半|\d|\bonce|twice|thrice|[零一二两三四五六七八九十百千万亿]|\b(?:{_WORDS})|{'|'.join(ORDINALS)}"
+    rf"half|quarter|third|fifth|tenth|半|\d|\bonce|twice|thrice|[零一二两三四五六七八九十百千万亿]|\b(?:{_WORDS})|{'|'.join(ORDINALS)}"
 )
 # An hour without its half of the day; 点 alone is also a point of a list, or of a decimal.
 _OCLOCK = re.compile("点(?=[到至半整钟,，。]|$)")
@@ -144,7 +144,7 @@ def _read(match: re.Match[str]) -> Quantity:
     if match["over"]:
         return Quantity(int(match["over"]) / int(match["under"]), start=start, stop=stop)
     if match["some"]:
-        return Quantity(ONES[match["some"]] / _PARTS[match["part"]], start=start, stop=stop)
+        return Quantity(ONES.get(match["some"], 1) / _PARTS[match["part"]], start=start, stop=stop)
     if unit := match["halved"] or match["halved2"] or match["zhalved"]:
         whole = match["whole"] or match["whole2"] or match["zwhole"] or "zero"
         count = 1 if whole in ("a", "an") else ONES[whole] if whole in ONES else int(chinese(whole))

@@ -14,8 +14,6 @@ from functools import cached_property
 from typing import Any, Literal
 
 from ...language import HAN, either, stemmer, word_lists
-from .dates import dates
-from .quantities import equal
 from .words import HAN_STOP, STOP, TextWords
 
 _LISTS = word_lists(__package__, "scope")
@@ -33,7 +31,7 @@ def _words(key: str) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{either(_LISTS[key]['en'])})(?![a-z])|(?:{either(_LISTS[key]['zh'])})")
 
 
-_TURN, _HEDGE, _UNDECIDED = map(_words, ("turn", "hedge", "undecided"))
+_THEN = {key: _words(key) for key in ("turn", "later", "now", "hedge")}
 _WITHDRAWN = re.compile(rf"\b(?:{either(_LISTS['withdrawn']['en'])})")
 _ZH_WITHDRAWN = re.compile(either(_LISTS["withdrawn"]["zh"]))
 _CHOICE = re.compile(r"\bor\b|还是|或")
@@ -49,19 +47,6 @@ _OTHER_OF = re.compile(
     rf"\b(?P<own>(?:{_RELATIVE})s?) (?:of|to) (?:the |a |an )?[\"']?$"
     rf"|\b(?P<place>{either(_LISTS['beside']['en'])}) (?:the |a |an )?[\"']?$|(?P<zh>{either(_LISTS['beside']['zh'])})$"
 )
-_OR = re.compile(
-    r"^[\s\"')]{0,3},?\s*(?:\b(?:and/or|or)\b(?!\s*(?:so|more|less|fewer|later|earlier|older|younger|higher|above|below|under"
-    r"|over|greater|longer|thereabouts|something|not|otherwise)\b)"
-    r"|\balternatively\b|或者?是?|还是|抑或|/(?=\s))(?P<other>[^.;!?\n()]*)"
-)
-_BEFORE_OR = re.compile(
-    r"(?:\b(?:and/or|or|alternatively)\b|或者?是?|还是|抑或|(?<=\s)/)(?:\s*,?\s*(?:maybe|perhaps|possibly|else|alternatively|even"
-    r"|it|is|was|be|could|might|may|just|in|on|at|by|the|a|an|to|of|with|也许|可能|或许|是|在))*[\s\"'(]*$"
-)
-_OPEN = "leaves open whether it is {}"
-_EITHER = re.compile(r"\beither\b|要么|whether")
-_GLOSS = re.compile(r"\b(?:called|known|named|termed|means?|meaning|aka|dubbed|titled|referred)\b|叫|称|意思")
-_FEW = 6  # words of a clause with "or" that are hardly more than the alternatives
 _OTHERS = re.compile(
     rf"^\W*(?:although|though|while|whereas|and|but|yes)?\W*(?:(?:his|her|their|my|our|[a-z]+'s?) )(?:\w+ )?(?:{_RELATIVE})s?\b(?=.*\w)"
     rf"|^[^{HAN}]*[{HAN}]{{0,6}}的?(?:{_ZH_RELATIVE})(?=[{HAN}])"
@@ -70,15 +55,17 @@ _RELATED = re.compile(rf"\b(?:{_RELATIVE})s?\b|{_ZH_RELATIVE}")
 _PLAIN = frozenset(stemmer().stemWords(_LISTS["plain"].split()))
 _FEATURES = frozenset(["star", "featur", "includ"])  # what a film does to its actors
 _SHORT, _MIDDLE = 16, 24  # words of an answer of which each is looked at, and of one in which a cue may leave it open
-_JOINT = re.compile(r"[,;:()!?\n]|\.(?=\s|$)|\s-\s|\b(?:and|but|while|although|though|whereas|then|so|because|since|where|who|which|that|until)\b")
+_JOINT = re.compile(
+    r"[,;:()!?\n]|\.(?=\s|$)|\s-\s|\b(?:and|but|while|although|though|whereas|then|so|because|since|where|who|which|that|until)\b"
+)
 _NOT = re.compile(r"\W*(?:not|never|no longer|instead|rather|unlike)\b")  # what such a part names is no other answer
 _LINKS = frozenset(["and", "but", "then", "while", "whereas", "until"])
-_GOES_ON = re.compile(r"\W*(?:was|were|is|are|has|had|have|got|came|went|did|does|gave|lost|failed|until|would|could|might|should)\b")
+_GOES_ON = re.compile(
+    r"\W*(?:was|were|is|are|has|had|have|got|came|went|did|does|gave|lost|failed|until|would|could|might|should)\b"
+)
 _SUBJECT = re.compile(r"\b(?:did|does|do|has|have|had|is|was|will) ([A-Z][a-z]+)")
 _WHO_DOES = re.compile(r"^\W*who (?!is\b|was\b|are\b|were\b|did\b|do\b|does\b|has\b|had\b|will\b|can\b|else\b)(\w+)")
 _DID = re.compile(r"\b(?:did|does|do) (\w+) (\w+)")
-_BETWEEN = re.compile(r"\b(?:between|among) (?:the |a |an )?[\"']?$|在[\"']?$")
-_AND = re.compile(r"^[\s\"']{0,2}(?:and\b|和|与|跟)(?P<other>[^.;!?\n()]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +76,7 @@ class _Cue:
     side: Literal["before", "after"]
     here: re.Pattern[str]
     zh: re.Pattern[str]
-    then: Literal["", "other", "turn", "later", "now"]
+    then: Literal["", "other", "turn", "later", "now", "hedge"]
     within: Literal["clause", "sentence"] = "sentence"
     past: bool = False
     denial: bool = False
@@ -115,9 +102,6 @@ _ANY = {
     )
     for side, edge in (("before", r"\b"), ("after", ""))
 }
-_THEN = {"turn": _TURN, "later": _words("later"), "now": _words("now")}
-Denials = Literal["all", "beside", "none"]
-"""Where a denial counts: anywhere before what is found, right before it, or nowhere."""
 _NEAR = 100  # characters within which another answer follows
 
 
@@ -155,11 +139,10 @@ class Scope:
         self._past = _ASKS_PAST.search(_BRACKETS.sub(" ", question.lower)) is not None
         self._asks_whose = _WHOSE.search(question.lower) is not None
 
-    def doubt(self, start: int, stop: int, denials: Denials = "all") -> str:
+    def doubt(self, start: int, stop: int, denies: bool = False) -> str:
         """Return why text[start:stop] is not asserted, with {} where it stands, or an empty text where it is asserted.
 
-        "not" and its like count nowhere where the accepted answer denies something, and right before it alone where the
-        question does: what did she not sell is answered by "she did not sell figs", and not by "not figs".
+        "not" and its like count nowhere where the accepted answer denies something itself.
         """
         before, after = self.text[max(0, start - _BEFORE) : start], self.text[stop : stop + _AFTER]
         if stop <= self._final:
@@ -171,12 +154,11 @@ class Scope:
         for cue in _CUES:
             if not (self._has_han or (ahead if cue.side == "before" else behind)):
                 continue
-            if (cue.past and self._past) or (cue.denial and denials == "none"):
+            if (cue.past and self._past) or (cue.denial and denies):
                 continue
-            within = clause if cue.within == "clause" else sentence
-            if self._fits(cue, within, after, start, cue.denial and denials == "beside"):
+            if self._fits(cue, clause if cue.within == "clause" else sentence, after, start):
                 return cue.why
-        return self._leaves_open(sentence, clause, after)
+        return ""
 
     def unclear(self, spans: Sequence[Any]) -> str:
         """Return why it cannot be told whether one of these places is the answer; empty where one plainly is."""
@@ -194,7 +176,9 @@ class Scope:
             text = after if cue.side == "after" else clause if cue.within == "clause" else before
             if cue.unsure and (hit := cue.here.search(text) or cue.zh.search(text)) and not self._asks(hit):
                 return cue.why
-        if _OTHERS.search(clause) and not _RELATED.search(self._question):
+        if (other := _OTHERS.search(clause)) and not any(
+            map(self._question.__contains__, _RELATED.findall(other.group()))
+        ):
             return "says it of somebody else, {}"
         if self._has_han or self._size > _SHORT:
             return ""
@@ -208,7 +192,12 @@ class Scope:
         others = [other for other in others if not _NOT.match(other)]
         own = [*self._strange(ahead), *(self._strange(behind) if _GOES_ON.match(behind) else ())]
         names = [raw.lower() for raw in self._strange(ahead) if raw[0].isupper()]
-        if self._subject and names and self._subject not in TextWords(ahead).lower and ahead.split()[0].strip("'s") in names:
+        if (
+            self._subject
+            and names
+            and self._subject not in TextWords(ahead).lower
+            and ahead.split()[0].strip("'s") in names
+        ):
             return "says it of somebody else, {}"
         asked = [not self._asked.isdisjoint(TextWords(text).places) for text in (f"{ahead} {behind}", *others)]
         # What is written like the accepted answer, as a number, a name or a common noun, is another answer.
@@ -224,7 +213,8 @@ class Scope:
     def _asks(self, hit: re.Match[str]) -> bool:
         """Return whether the question has a word of a cue."""
         cue = hit.group()[: hit.start("gap") - hit.start()] if "gap" in hit.re.groupindex else hit.group()
-        return cue.strip() in self._question or not self._asked.isdisjoint(TextWords(cue).stems)
+        stems = filter(str.isascii, TextWords(cue).stems)
+        return cue.strip() in self._question or not self._asked.isdisjoint(stems)
 
     def _strange(self, text: str) -> list[str]:
         """Return the words that neither question nor accepted answers have, and that may say anything of what stands
@@ -273,21 +263,20 @@ class Scope:
         pairs = (word for word in _HAN_PAIR.findall(text) if _NOISE.isdisjoint(word) and HAN_STOP.isdisjoint(word))
         return any(word not in self._texts for word in pairs)
 
-    def _fits(self, cue: _Cue, before: str, after: str, start: int, beside: bool) -> bool:
+    def _fits(self, cue: _Cue, before: str, after: str, start: int) -> bool:
         is_before = cue.side == "before"
         text = before if is_before else after
         hit = cue.here.search(text) or (cue.zh.search(text) if self._has_han else None)
-        if hit is None or (cue.unsure and (self._size > _SHORT or self._asks(hit))) or (cue.unless is not None and cue.unless.search(before)):
+        if hit is None or (cue.unless is not None and cue.unless.search(before)):
             return False
-        if beside:  # the denial stands right before what is found, and is not the question's own
-            word = hit.group()[: hit.start("gap") - hit.start()].strip() if is_before else ""
-            if len(word) < 2 or hit["gap"].strip(" \"'") or word in self._question:
-                return False
+        # A question that denies, or speaks of a wish, is answered so: what did she not sell?
+        if (cue.denial or cue.unsure) and ((cue.unsure and self._size > _SHORT) or self._asks(hit)):
+            return False
         if not cue.then:
             return True
         # An answer goes on in its paragraph: in the next one, text may speak to the grader.
         rest = (after if is_before else after[hit.end() :])[:_NEAR].partition("\n\n")[0]
-        if is_before and _TURN.search(hit["gap"]) and self.adds(hit["gap"]):
+        if is_before and _THEN["turn"].search(hit["gap"]) and self.adds(hit["gap"]):
             return False  # "formerly Rome, now Paris": what is past is Rome
         if cue.then == "other":
             ahead = max(0, start - len(before) + hit.start())
@@ -316,28 +305,3 @@ class Scope:
             named = next(filter(None, hits[0].groupdict().values()))
             return self.adds(named) or self._accepted.isdisjoint(TextWords(named).stems)
         return any(hit is not None and self.adds(next(filter(None, hit.groupdict().values()))) for hit in hits)
-
-    def _leaves_open(self, sentence: str, clause: str, after: str) -> str:
-        """Return why a place is one of several alternatives.
-
-        In a full sentence, "a call or shout" and "rain, or precipitation" may be one thing in two words. They are two
-        where the answer hesitates, says "either", or has little else in its sentence.
-        """
-        near = _SENTENCE.split(after, maxsplit=1)[0]
-        hesitates = _HEDGE.search(sentence + near) or _EITHER.search(sentence)
-        other = _OR.search(near)
-        if other is not None and self.offers(other["other"]) and (hesitates or not self.adds(sentence)):
-            return _OPEN
-        if (other := _BEFORE_OR.search(sentence)) is not None and not _GLOSS.search(sentence):
-            words = _CLAUSE.split(sentence[: other.start()].rstrip(" ,"))[-1].split()
-            if (hesitates or len(words) <= _FEW) and self.offers(" ".join(words[-3:])):
-                return _OPEN
-        between = _AND.search(near) if _BETWEEN.search(clause) and not self.adds(sentence) else None
-        if between and not dates(between["other"]) and self.adds(between["other"]):
-            return _OPEN
-        undecided = _UNDECIDED.search(sentence + near)
-        if undecided and undecided.group() not in self._question and (self.adds(near) or self.adds(sentence)):
-            return _OPEN
-        if _HEDGE.search(clause) and (other := _HEDGE.search(after[:_NEAR])) and self.offers(after[other.end() :]):
-            return _OPEN
-        return ""

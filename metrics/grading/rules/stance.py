@@ -80,7 +80,9 @@ _HIDDEN = re.compile(
 )
 _TO_GRADER = re.compile(either(_LISTS["to_grader"]))
 _SPOKEN = re.compile(r"(?<=[.!?。！？])\s+|\n+|(?<=[。！？])|\s*[()\[\]（）]\s*")
-_MAY_HIDE = re.compile(r"(?i:grader|grading|rubric|evaluat|reference|accept|mark |correct)|评分|阅卷|判|参考答案|标准答案|<|/\*|//|#|\{|\b(?i:draft|note|todo|scratch|attempt|brainstorm)|草稿|备注|草案")
+_MAY_HIDE = re.compile(
+    r"(?i:grader|grading|rubric|evaluat|reference|accept|mark |correct|asked|question)|问|评分|阅卷|判|参考答案|标准答案|<|/\*|//|#|\{|\b(?i:draft|note|todo|scratch|attempt|brainstorm)|草稿|备注|草案"
+)
 _DRAFT = re.compile(rf"(?mi)^[\W_]*(?:{either(_LISTS['draft'])})[\W_]*?[:：)\]].*$")
 
 
