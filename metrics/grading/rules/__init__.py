@@ -46,6 +46,7 @@ _NEARLY_ALL = 0.9  # score of an answer that has the first sentence of an accept
 _QUANTITY = 40  # characters of the longest answer that is a number and its unit
 _SAYS_NO = 6  # characters of an accepted answer that may be nothing but a denial: 不会, never
 _PARTLY = 3  # words of an accepted answer so short that each matters: light green is not dark green
+_MOST = 0.7  # share of its words below which an accepted answer is there in part
 _BARE = 2  # words of an accepted answer that is yes or no and hardly more
 _FEW = 8  # an accepted answer of more words is prose, in which a number is one detail among others
 _OPTION = re.compile(r"\b[A-H]\b(?![a-z'])")
@@ -128,14 +129,8 @@ def _grade(item: GradedItem) -> Grade | Missing:
     judgements = [_judged(gold, answer) for gold in golds]
     if item.kind == "unanswerable" and not any(stance.CONTRADICTION.search(gold.text.lower) for gold in golds):
         judgements.append(_unknown(answer))
-    if golds and any(each.score >= THRESHOLD for each in judgements) and (strange := strange_items(golds, answer))[0]:
-        extra, items = strange
-        wanted = max(max(len(gold.items), 1) for gold in golds)
-        few = extra == 1 and items > wanted > 1
-        limited = [
-            _Score(BELOW if few else _WRONG, f"an enumeration of {items}, of which {extra} are not accepted", few)
-        ]
-        judgements = limited
+    if golds and any(each.score >= THRESHOLD for each in judgements) and (limit := _enumerated(golds, answer)):
+        judgements = [limit]
     best = max(judgements, key=lambda judgement: judgement.score)
     if doubted and best.score <= _NEARLY_ALL:  # some words of an accepted answer may belong to what is denied
         best = _Score(_WRONG, doubted)
@@ -147,51 +142,32 @@ def _grade(item: GradedItem) -> Grade | Missing:
 
 def _language_of(item: GradedItem) -> str:
     """Return the language of a question; of the answers where the question has no words that tell."""
-    if language := written_in(item.question):
-        return language
-    script = written_in(re.sub("[\0-\u024f]+", "", " ".join((*item.accepted, item.candidate))))
-    return script or ("en" if item.question.isascii() else "another")
+    others = re.sub("[\0-\u024f]+", "", " ".join((*item.accepted, item.candidate)))  # no Latin letters
+    return written_in(item.question) or written_in(others) or ("en" if item.question.isascii() else "another")
 
 
 def _in_other_language(item: GradedItem, accepted: Sequence[str], final: str, language: str) -> Grade | Missing:
     """Grade an answer in a language that is neither English nor Chinese."""
-    bare = TextWords(final).bare
-    if any(TextWords(text).bare == bare for text in accepted):
+    said, known = TextWords(final), language in foreign.LANGUAGES
+    if any(TextWords(text).bare == said.bare for text in accepted):
         return Grade(True, 1.0, "the accepted answer, word for word")
-    known = language in foreign.LANGUAGES
-    refused = stance.refuses(TextWords(final).lower) == 0 or (known and foreign.refuses(final, language))
-    if refused:
+    if stance.refuses(said.lower) == 0 or (known and foreign.refuses(final, language)):
         right = item.kind == "unanswerable" or (known and any(foreign.refuses(text, language) for text in accepted))
         return Grade(right, 0.9 if right else _WRONG, "says that it is not known")
     if not known:
         return Missing("unsupported", f"language: rules read {', '.join(LANGUAGES)}, and this is {language}")
-    if not accepted:
-        return Grade(False, _WRONG, "gives an answer where there is none to give")
-    verdicts = [_foreign(text, item, final, language) for text in accepted]
-    best = max(verdicts, key=lambda verdict: (verdict.score, verdict.unclear))
-    if best.unclear:
-        return Missing("unsupported", f"rules cannot tell: {best.reason}")
-    return Grade(best.score >= THRESHOLD, best.score, best.reason)
-
-
-def _foreign(text: str, item: GradedItem, final: str, language: str) -> _Score:
-    if (accepted := foreign.side(text, language)) and len(text.split()) <= _BARE and len(text) <= _SAYS_NO:
-        said = foreign.side(final, language)
-        if said is None:
-            return _Score(BELOW, f"neither yes nor no; accepted is {accepted}", unclear=True)
-        return _Score(0.9 if said == accepted else _WRONG, f"the answer says {said}, accepted is {accepted}")
-    gold, answer = (foreign.in_english(each, language) for each in (text, final))
-    read = read_gold(gold, item.question, item.exact_dates)
-    if read.form in ("date", "number", "code"):
-        score = _FORMS[read.form](read, ParsedAnswer(answer, (read,)))
-        if (
-            score.score < THRESHOLD
-            or foreign.compared(text, final, item.question, language)[1] != "the answer denies {}"
-        ):
-            return score
-    right, why = foreign.compared(text, final, item.question, language)
-    score = {True: 0.9, None: BELOW, False: _WRONG}[right]
-    return _Score(score, why.format(_quoted(read)), unclear=right is None)
+    verdicts = list[tuple[bool | None, str]]()
+    for text in accepted:
+        gold, answer = (foreign.in_english(each, language) for each in (text, final))
+        read = read_gold(gold, item.question, item.exact_dates)
+        right, why = foreign.compared(text, final, item.question, language)
+        if read.form in ("date", "number", "code") and why != foreign.DENIED:
+            score = _FORMS[read.form](read, ParsedAnswer(answer, (read,)))
+            right, why = None if score.unclear else score.score >= THRESHOLD, score.reason
+        verdicts.append((right, why.format(_quoted(read))))
+    none = (False, "gives an answer where there is none to give")
+    right, why = max(verdicts, key=lambda verdict: (False, None, True).index(verdict[0]), default=none)
+    return Missing("unsupported", f"rules cannot tell: {why}") if right is None else Grade(right, 0.9 * right, why)
 
 
 def _judged(gold: Gold, answer: ParsedAnswer) -> _Score:
@@ -216,14 +192,19 @@ def _judged(gold: Gold, answer: ParsedAnswer) -> _Score:
 
 def _doubts(gold: Gold, answer: ParsedAnswer, spans: Sequence[GoldSpan]) -> list[tuple[GoldSpan, str]]:
     """Return the spans of an accepted answer that the answer does not assert, each with the reason."""
-    reasons = []
-    for span in spans:
-        # A denial outside of all of the accepted answer is none of its own.
-        own = gold.text.denies and not (span.whole and span.stop - span.start > _SAYS_NO)
-        why = answer.scope.doubt(span.start, span.stop, own)
-        if why:
-            reasons.append((span, why))
-    return reasons
+    # A denial outside of all of the accepted answer is none of its own.
+    own = [gold.text.denies and not (span.whole and span.stop - span.start > _SAYS_NO) for span in spans]
+    whys = [answer.scope.doubt(span.start, span.stop, denies) for span, denies in zip(spans, own, strict=True)]
+    return [(span, why) for span, why in zip(spans, whys, strict=True) if why]
+
+
+def _enumerated(golds: Sequence[Gold], answer: ParsedAnswer) -> _Score | None:
+    """Return the score of a bare enumeration that has items which are not accepted."""
+    extra, items = strange_items(golds, answer)
+    if not extra:
+        return None
+    few = extra == 1 and items > max(len(gold.items) for gold in golds) > 1
+    return _Score(BELOW if few else _WRONG, f"an enumeration of {items}, of which {extra} are not accepted", few)
 
 
 def _date(gold: Gold, answer: ParsedAnswer) -> _Score:
@@ -277,7 +258,9 @@ def _yes_or_no(gold: Gold, answer: ParsedAnswer) -> _Score:
         judgement = _phrase(gold, answer)
         if judgement.score >= THRESHOLD:
             return judgement
-        spans = _spans_of(asked, answer)
+        words = list(SAID_WORD.finditer(answer.said))
+        stems = stemmer().stemWords([word.group() for word in words])
+        spans = [GoldSpan(*word.span(), False) for word, stem in zip(words, stems, strict=True) if stem in asked]
         if 2 * len(asked & answer.words.places.keys()) >= len(asked) > 0:
             if why := next(filter(None, (answer.scope.unclear([span]) for span in spans)), ""):
                 return _Score(BELOW, f"the answer {why.format('it')}", unclear=True)
@@ -285,24 +268,22 @@ def _yes_or_no(gold: Gold, answer: ParsedAnswer) -> _Score:
         bare = len(gold.text.stems) <= _BARE
         return _Score(BELOW, f"neither yes nor no; accepted is {gold.form}", unclear=True) if bare else judgement
     # "Yes, he wanted to, but in the end he did not sell it."
-    turn = stance.turned(answer.said)
-    if turn and stance.leaning(turn) not in (None, side) and not asked.isdisjoint(TextWords(turn).places):
+    *_, turn = stance.TURN.split(answer.said)
+    if (
+        turn != answer.said
+        and stance.leaning(turn) not in (None, side)
+        and not asked.isdisjoint(TextWords(turn).places)
+    ):
         side = stance.leaning(turn)
     if side == gold.form:
         return _Score(0.9, f"the answer says {side}")
     return _Score(0.08, f"the answer says {side}, accepted is {gold.form}")
 
 
-def _spans_of(stems: set[str], answer: ParsedAnswer) -> list[GoldSpan]:
-    words = list(SAID_WORD.finditer(answer.said))
-    said = stemmer().stemWords([word.group() for word in words])
-    return [GoldSpan(*word.span(), False) for word, stem in zip(words, said, strict=True) if stem in stems]
-
-
 def _unknown(answer: ParsedAnswer) -> _Score:
     if answer.refused < 0:
         return _Score(_WRONG, "gives an answer where there is none to give")
-    if stance.guesses(answer.said):
+    if stance.GUESS.search(answer.said):
         return _Score(_WRONG, "says that it is not known, and gives an answer all the same")
     return _Score(0.9, "says that it is not known, as is right")
 
@@ -347,13 +328,8 @@ def _phrase(gold: Gold, answer: ParsedAnswer) -> _Score:
     lost = [unit for unit in gold.units if not answer.has(unit)]
     if matched.whole:
         return _Score(score, f"{_quoted(gold)} found")
-    if (
-        score >= THRESHOLD
-        and gold.form == "phrase"
-        and len(gold.units) <= _PARTLY
-        and matched.fresh < 0.7
-        and not matched.within
-    ):
+    few = gold.form == "phrase" and len(gold.units) <= _PARTLY and matched.fresh < _MOST
+    if matched.within != few and (score >= THRESHOLD if few else len(gold.units) > _FEW and score < THRESHOLD):
         return _Score(BELOW, f"a part of {_quoted(gold)}", unclear=True)
     if rivalled:
         return _Score(score, f"another name: a part of {_quoted(gold)} beside what is not of it")
@@ -362,8 +338,6 @@ def _phrase(gold: Gold, answer: ParsedAnswer) -> _Score:
         return _Score(score, f"the number {first} of {_quoted(gold)} not found")
     if matched.lacks == "surname":
         return _Score(score, f"not the surname of {_quoted(gold)}")
-    if score < THRESHOLD and matched.within and len(gold.units) > _FEW:
-        return _Score(BELOW, f"a part of {_quoted(gold)}", unclear=True)
     if not matched.share:
         return _Score(score, f"nothing of {_quoted(gold)} found")
     without = f", not {', '.join(unit.word for unit in lost[:4])}" if lost else ""

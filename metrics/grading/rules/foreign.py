@@ -7,7 +7,6 @@ Nothing is guessed: an answer that has the accepted one beside words that neithe
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -23,6 +22,8 @@ _DECIMAL = re.compile(r"(?<=\d),(?=\d{1,2}(?!\d))")
 _THOUSANDS = re.compile(r"(?<=\d)[.\s](?=\d{3}(?!\d))")
 _RUN = re.compile(rf"[{HAN}々]+|[\u30a0-\u30ff]+|[a-z0-9]+")
 _UMLAUT = re.compile("([aou])e")  # Koeln is Köln
+DENIED = "the answer denies {}"
+_FEW, _SHORT = 3, 6  # words and characters of an accepted answer that is yes or no
 _PREFIX = 4  # letters that two forms of one word share
 
 
@@ -68,32 +69,28 @@ def in_english(text: str, language: str) -> str:
 
 def compared(gold: str, answer: str, question: str, language: str) -> tuple[bool | None, str]:
     """Return whether an answer says what is accepted, and why; None where it cannot be told."""
-    words = _language(language)
+    words, sides = _language(language), [side(gold, language), side(answer, language)]
     gold, answer, question = (_folded(text) for text in (gold, answer, question))
-    spans = _spans(gold, answer, words, language)
-    if not spans:
-        shared = {gold[at : at + 2] for at in range(len(gold) - 1)} & {answer[at : at + 2] for at in range(len(answer))}
-        near = any(_alike(word, other) for word in _content(gold, words) for other in _WORD.findall(answer))
-        if near or (language not in _SPACED and len(shared) > 1 and gold in answer):
-            return False if gold in answer else None, "only like {}"
-        return False, "nothing of {} found"
-    doubtful = words.doubt.search(re.sub(re.escape(gold), " ", answer))
-    if all(_denied(answer, start, stop, words) for start, stop in spans):
-        return False, "the answer denies {}"
-    if doubtful and doubtful.group() not in question:
+    if sides[0] and len(gold.split()) < _FEW and len(gold) <= _SHORT:
+        return sides[1] and sides[0] == sides[1], f"the answer says {sides[1]}, accepted is {sides[0]}"
+    if not (spans := _spans(gold, answer, words, language)):
+        content = [word for word in _WORD.findall(gold) if word not in words.plain]
+        near = any(_alike(word, other) for word in content for other in _WORD.findall(answer))
+        return (None, "only like {}") if near and gold not in answer else (False, "nothing of {} found")
+    clauses = [
+        (_CLAUSE.split(answer[:start])[-1], _CLAUSE.split(answer[stop:], maxsplit=1)[0]) for start, stop in spans
+    ]
+    if all(words.denial.search("\0".join(clause)) for clause in clauses):
+        return False, DENIED
+    doubt = words.doubt.search(answer.replace(gold, " "))
+    if doubt and doubt.group() not in question:
         return None, "the answer is not sure of {}"
-    if strange := _strange(gold, answer, question, words, language):
-        return None, f"the answer says more of {{}} than can be read: {strange[0]}"
-    return True, "{} found"
+    strange = _strange(gold, answer, question, words, language)
+    return (None, f"the answer says {strange[0]} beside {{}}") if strange else (True, "{} found")
 
 
 def _folded(text: str) -> str:
     return clean(text).lower().strip(" .\"'")
-
-
-def _content(text: str, words: _Language) -> list[str]:
-    found = _WORD.findall(text)
-    return [word for word in found if word not in words.plain] or found
 
 
 def _alike(one: str, other: str) -> bool:
@@ -104,49 +101,32 @@ def _alike(one: str, other: str) -> bool:
 def _spans(gold: str, answer: str, words: _Language, language: str) -> list[tuple[int, int]]:
     """Return where the accepted answer stands as a whole; of several words, where its last one does."""
     if language in _SPACED:
-        content = _content(gold, words)
-        places = [
-            [
-                hit.span()
-                for hit in _WORD.finditer(answer)
-                if _UMLAUT.sub(r"\1", hit.group()) == _UMLAUT.sub(r"\1", word)
-            ]
-            for word in content
-        ]
+        content = [word for word in _WORD.findall(gold) if word not in words.plain] or _WORD.findall(gold)
+        said = [(hit.span(), _UMLAUT.sub(r"\1", hit.group())) for hit in _WORD.finditer(answer)]
+        places = [[span for span, other in said if other == _UMLAUT.sub(r"\1", word)] for word in content]
         return places[-1] if places and all(places) else []
+
+    def runs_on(pair: str) -> bool:  # one word goes on in one script, but for hiragana
+        return len(pair) == 2 and any(re.fullmatch(f"[{script}]{{2}}", pair) for script in _LISTS["scripts"])
+
+    particle = re.compile(either(_LISTS["particles"][language]))
     spans = [hit.span() for hit in re.finditer(re.escape(gold), answer)]
     return [
         (start, stop)
         for start, stop in spans
-        if not _runs_on(answer[max(0, start - 1) : start + 1]) and _ends(answer, stop, language)
+        if not runs_on(answer[max(0, start - 1) : start + 1])
+        and (particle.match(answer, stop) or not runs_on(answer[stop - 1 : stop + 1]))
     ]
 
 
-def _runs_on(pair: str) -> bool:
-    """Return whether two characters are of one word: of one script that is not hiragana."""
-    return len(pair) == 2 and any(re.fullmatch(f"[{script}]{{2}}", pair) for script in _LISTS["scripts"])
-
-
-def _ends(answer: str, stop: int, language: str) -> bool:
-    """Return whether a word ends here, but for a particle."""
-    rest = answer[stop:]
-    return re.match(rf"(?:{either(_LISTS['particles'][language])})", rest) is not None or not _runs_on(
-        answer[stop - 1 : stop + 1]
-    )
-
-
-def _denied(answer: str, start: int, stop: int, words: _Language) -> bool:
-    before, after = _CLAUSE.split(answer[:start])[-1], _CLAUSE.split(answer[stop:], maxsplit=1)[0]
-    return words.denial.search(f"{before}\0{after}") is not None
-
-
-def _strange(gold: str, answer: str, question: str, words: _Language, language: str) -> Sequence[str]:
+def _strange(gold: str, answer: str, question: str, words: _Language, language: str) -> list[str]:
     """Return the words of an answer that neither the question nor the accepted answer nor the lists have."""
-    known = [*_WORD.findall(question), *_WORD.findall(gold)]
     if language == "ja":
-        rest = answer.replace(gold, " ")
-        return [run for run in _RUN.findall(rest) if run not in words.plain and run not in question]
+        return [
+            run for run in _RUN.findall(answer.replace(gold, " ")) if run not in words.plain and run not in question
+        ]
+    known = [*_WORD.findall(question), *_WORD.findall(gold)]
     found = [word for word in _WORD.findall(answer) if word not in words.plain]
     if language == "ko":  # a word changes at its end
-        return [word for word in found if not any(word[:1] == other[:1] or word.startswith(other) for other in known)]
+        return [word for word in found if not any(word[:1] == other[:1] for other in known)]
     return [word for word in found if not any(_alike(word, other) for other in known)]

@@ -309,7 +309,7 @@ def _has_rival(gold: Gold, words: TextWords) -> bool:
 
 
 def _has_chinese_rival(gold: Gold, words: TextWords) -> bool:
-    """Return whether a short answer has another name: 蓝鲸8号公馆 for 蓝鲸客栈, 如意大酒店 for 如意酒店, 王芳芳 for 王芳."""
+    """Return whether a short answer has another name: 蓝鲸8号公馆 for 蓝鲸客栈, 如意大酒店 for 如意酒店."""
     accepted, said = gold.text.squeezed, words.squeezed
     if (
         not 0 < len(gold.units) < 3
@@ -444,7 +444,9 @@ def strange_items(golds: Sequence[Gold], answer: ParsedAnswer) -> tuple[int, int
     text, listed = answer.words.plain.strip(), [item for gold in golds for item in gold.items]
     if any(_ITEMS.search(gold.text.plain.strip()) for gold in golds) and not listed:
         return 0, 0
-    several = "plural" in golds[0].asked.asks or len({gold.text.squeezed for gold in golds}) > 1
+    several = "plural" in golds[0].asked.asks or not all(
+        min((each.text.squeezed for each in golds), key=len) in gold.text.squeezed for gold in golds
+    )
     if len(answer.words.raw) > 4 * _BRIEF or golds[0].form in ("date", "number") or (several and not listed):
         return 0, 0
     lines = [line.strip() for line in _LINE_ITEM.split(text) if line.strip()]

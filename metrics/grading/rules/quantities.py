@@ -55,7 +55,8 @@ _NUMBER = re.compile(
       |(?<![\d:.])(?P<hour>\d{{1,2}})(?:[:.](?P<minute>\d\d))?\ ?(?P<ampm>[ap]\.?m\b\.?)
       |(?<![\d:.])(?P<hour24>\d{{1,2}}):(?P<minute24>\d\d)(?![\d:]))
     |(?<![\d/.])(?P<over>\d{{1,3}})/(?P<under>[1-9]\d{{0,2}})(?![\d/])
-    |\b(?P<some>a(?=\ quarter|\ (?:third|fifth|tenth)\ of)|one|two|three|four|five|seven)[\ -](?P<part>third|quarter|fourth|fifth|sixth|eighth|tenth)s?\b
+    |\b(?P<some>a(?=\ quarter|\ (?:third|fifth|tenth)\ of)|one|two|three|four|five|seven)
+        [\ -](?P<part>third|quarter|fourth|fifth|sixth|eighth|tenth)s?\b
     |\b(?:(?P<whole>{"|".join(ONES)}|\d{{1,3}})\ and\ a\ )?half\ (?:an?\ )?(?P<halved>{_UNIT_NAMES})(?:e?s)?(?![a-z])
     |\b(?P<whole2>{"|".join(ONES)}|\d{{1,3}}|an?)\ (?P<halved2>{_UNIT_NAMES})(?:e?s)?\ and\ a\ half\b
     |(?P<zwhole>[一二两三四五六七八九十\d]{{1,2}})?个?半(?P<zhalved>个月|{_ZH_UNITS})

@@ -48,7 +48,8 @@ _OTHER_OF = re.compile(
     rf"|\b(?P<place>{either(_LISTS['beside']['en'])}) (?:the |a |an )?[\"']?$|(?P<zh>{either(_LISTS['beside']['zh'])})$"
 )
 _OTHERS = re.compile(
-    rf"^\W*(?:although|though|while|whereas|and|but|yes)?\W*(?:(?:his|her|their|my|our|[a-z]+'s?) )(?:\w+ )?(?:{_RELATIVE})s?\b(?=.*\w)"
+    rf"^\W*(?:although|though|while|whereas|and|but|yes)?\W*(?:his|her|their|my|our|[a-z]+'s?) (?:\w+ )?"
+    rf"(?:{_RELATIVE})s?\b(?=.*\w)"
     rf"|^[^{HAN}]*[{HAN}]{{0,6}}的?(?:{_ZH_RELATIVE})(?=[{HAN}])"
 )
 _RELATED = re.compile(rf"\b(?:{_RELATIVE})s?\b|{_ZH_RELATIVE}")

@@ -47,20 +47,9 @@ def leaning(sentence: str) -> Polarity | None:
 
 
 _BRIEF_NO = re.compile(either(_LISTS["brief_no"]))
-_TURN = re.compile(rf"(?:^|[,.;!?\s])(?:{either(_LISTS['turn'])})(?![a-z])")
-_GUESS = re.compile(either(_LISTS["guess"]))
+TURN = re.compile(rf"(?:^|[,.;!?\s])(?:{either(_LISTS['turn'])})(?![a-z])")
+GUESS = re.compile(either(_LISTS["guess"]))
 CONTRADICTION = re.compile(either(_LISTS["contradiction"]))
-
-
-def turned(lower: str) -> str:
-    """Return what follows the last "but"; empty without one."""
-    turns = list(_TURN.finditer(lower))
-    return lower[turns[-1].end() :].lstrip(" ,:") if turns else ""
-
-
-def guesses(lower: str) -> bool:
-    """Return whether an answer that does not know gives one all the same."""
-    return _GUESS.search(lower) is not None
 
 
 def negates(lower: str) -> bool:
@@ -80,9 +69,7 @@ _HIDDEN = re.compile(
 )
 _TO_GRADER = re.compile(either(_LISTS["to_grader"]))
 _SPOKEN = re.compile(r"(?<=[.!?。！？])\s+|\n+|(?<=[。！？])|\s*[()\[\]（）]\s*")
-_MAY_HIDE = re.compile(
-    r"(?i:grader|grading|rubric|evaluat|reference|accept|mark |correct|asked|question)|问|评分|阅卷|判|参考答案|标准答案|<|/\*|//|#|\{|\b(?i:draft|note|todo|scratch|attempt|brainstorm)|草稿|备注|草案"
-)
+_MAY_HIDE = re.compile(either(_LISTS["may_hide"]))
 _DRAFT = re.compile(rf"(?mi)^[\W_]*(?:{either(_LISTS['draft'])})[\W_]*?[:：)\]].*$")
 
 
