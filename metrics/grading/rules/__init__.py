@@ -33,7 +33,7 @@ from .match import (
     whole_places,
 )
 from .quantities import equal
-from .words import HAN_STOP, LONGEST, STOP, TextWords
+from .words import HAN_STOP, LONGEST, STOP, TextWords, is_bounded
 
 LANGUAGES = ("en", "zh", *foreign.LANGUAGES)  # languages of answers that have grades; others have none
 VERSION = 4  # version of the grades, raised whenever one can change: grades of two versions do not compare
@@ -239,7 +239,8 @@ def _number(gold: Gold, answer: ParsedAnswer) -> _Score:
 
 
 def _code(gold: Gold, answer: ParsedAnswer) -> _Score:
-    whole = bool(whole_places(gold, answer))
+    bounded = (is_bounded(answer.said, span.start, span.stop) for span in whole_places(gold, answer))
+    whole = not all(bounded)
     if whole and len(gold.text.bare) == 1 and len(set(_OPTION.findall(answer.words.plain))) > 1:
         return _Score(BELOW, f"{_quoted(gold)} and other letters", unclear=True)
     return _Score(_SURE, f"{_quoted(gold)} found") if whole else _Score(_WRONG, f"{_quoted(gold)} not found as a whole")

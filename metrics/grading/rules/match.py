@@ -15,7 +15,7 @@ from . import stance
 from .dates import When, agreement
 from .quantities import ONES, ROMAN, Quantity, chinese, equal
 from .scope import Scope
-from .words import FILLERS, HAN_STOP, PARTICLES, STOP, TITLES, TextWords, given_names
+from .words import FILLERS, HAN_STOP, PARTICLES, STOP, TITLES, PROSE, TextWords, given_names
 
 Form = Literal["date", "number", "code", "unknown", "yes", "no", "list", "name", "phrase"]
 
@@ -277,7 +277,10 @@ def match(gold: Gold, answer: ParsedAnswer) -> Match:
     fresh = _share([(unit, hit) for unit, hit in pairs if not unit.echoed], share)
     lacks: Literal["", "surname", "place", "word"] = ""
     # The last word of a name is the surname.
-    if gold.surnamed and share > 0 and not hits[-1]:
+    titles = TITLES & gold.text.places.keys()
+    if (gold.surnamed and share > 0 and not hits[-1]) or (
+        titles and titles.isdisjoint(said := TITLES & words.places.keys()) and said
+    ):
         lacks = "surname"
     elif any(unit.numeric for unit in units) and any(unit.han and unit.weight >= 1 for unit in lost):
         lacks = "place"
@@ -309,21 +312,18 @@ def _has_rival(gold: Gold, words: TextWords) -> bool:
 
 
 def _has_chinese_rival(gold: Gold, words: TextWords) -> bool:
-    """Return whether a short answer has another name: 蓝鲸8号公馆 for 蓝鲸客栈, 如意大酒店 for 如意酒店."""
+    """Return whether a short answer has another name: 蓝鲸8号公馆 for 蓝鲸客栈, 阿里巴巴 for 阿里."""
     accepted, said = gold.text.squeezed, words.squeezed
-    if (
-        not 0 < len(gold.units) < 3
-        or not all(unit.han for unit in gold.units)
-        or len(said) > len(accepted) + _LONGER_NAME
-    ):
+    if not all(unit.han for unit in gold.units) or len(gold.units) > 2 or len(said) > len(accepted) + 2 * _LONGER_NAME:
         return False
+    if runs := [run for run in _HAN_RUN.findall(words.plain) if accepted in run]:
+        # It ends where a word does, but for a suffix.
+        at = [(run, hit.end()) for run in runs for hit in re.finditer(accepted, run)]
+        whole = (end in accumulate(map(len, cut(run))) or run[end] in "市省县区镇村人的上里中内" for run, end in at)
+        return said == accepted + accepted[-1] or not any(whole)
     head, tail = gold.units[0].word, gold.units[-1].word
-    if accepted != head + tail:
-        return accepted == head and re.match(f"{head}(?:{head[-1]}|[大小新老]|分?[店部号])", said) is not None
     return (
-        said.startswith(head)
-        and said != head
-        and (tail not in said or re.match(rf"{head}[^\W的]+{tail}", said) is not None)
+        len(said) <= len(accepted) + _LONGER_NAME and said.startswith(head) and said != head and head + tail == accepted
     )
 
 
@@ -342,7 +342,7 @@ def _holds(gold: Gold, answer: ParsedAnswer) -> bool:
         return True
     ends = text.raw[-1]
     if (
-        len(text.raw) < 2
+        min(len(text.raw), len(words.raw) - PROSE) < 2
         or len(text.squeezed) < _GLUED
         or text.raw[0][0].isdigit()
         or ends[-1].isdigit()
@@ -416,9 +416,9 @@ def _code_pattern(code: str) -> re.Pattern[str]:
     else:
         body = re.sub(r"\\-(?=\d)|(?<=\d)\\-(?=[a-zA-Z])", r"[-\\s]?", re.escape(re.sub(r"^(?:v(?=\d)|#)", "", code)))
         body = f"(?:v(?=\\d)|#)?{body}"
-    ends = r"(?![\w#]|\+\+|[.@/_-]\w)" + (r"(?!\s+[a-z])" if code == "A" else "")
-    before = r"(?<![\w@/.])" if code.startswith("/") else r"(?<![\w@+#])(?<!\w[.-])"
-    return re.compile(before + body + ends, 0 if sum(map(str.isalpha, code)) < 2 else re.IGNORECASE)
+    ends = r"(?![\w#]|\+\+|[.@_-]\w|/[\w{<:$*])" + (r"(?!\s+[a-z])" if code == "A" else "")
+    before = r"(?<![\w@/.])" if code.startswith("/") else r"(?<![\w@+#<>=~^])(?<!\w[.-])"
+    return re.compile(before + body + ends, re.ASCII | (re.IGNORECASE if sum(map(str.isalpha, code)) > 1 else 0))
 
 
 def several_numbers(gold: Gold, answer: ParsedAnswer) -> bool:
@@ -442,7 +442,8 @@ def strange_items(golds: Sequence[Gold], answer: ParsedAnswer) -> tuple[int, int
     A place and what it lies in (Paris, Texas, USA) is no enumeration.
     """
     text, listed = answer.words.plain.strip(), [item for gold in golds for item in gold.items]
-    if any(_ITEMS.search(gold.text.plain.strip()) for gold in golds) and not listed:
+    is_one = golds[0].form == "code" or any(_ITEMS.search(gold.text.plain.strip()) for gold in golds)
+    if is_one and not listed:
         return 0, 0
     several = "plural" in golds[0].asked.asks or not all(
         min((each.text.squeezed for each in golds), key=len) in gold.text.squeezed for gold in golds

@@ -50,7 +50,8 @@ _ZH_HOUR = r"(?:\d{1,2}|[零一二两三四五六七八九十]{1,3})"
 # A number in words begins where a word does: without this look ahead all alternatives are tried at each letter.
 _NUMBER = re.compile(
     rf"""(?:(?=[^a-z\s])|\b(?=[a-z]))(?:
-    (?:(?P<noon>上午|下午|晚上|早上|凌晨|中午)\ ?(?P<zhour>{_ZH_HOUR})\ ?(?:点|时|:)
+    (?:(?:(?P<noon>上午|下午|晚上|早上|凌晨|中午)\ ?|(?={_ZH_HOUR}[点时](?:半|{_ZH_HOUR}分)))
+        (?P<zhour>{_ZH_HOUR})\ ?(?:点|时|:)
         (?:(?P<half>半)|(?P<zminute>{_ZH_HOUR})分?)?
       |(?<![\d:.])(?P<hour>\d{{1,2}})(?:[:.](?P<minute>\d\d))?\ ?(?P<ampm>[ap]\.?m\b\.?)
       |(?<![\d:.])(?P<hour24>\d{{1,2}}):(?P<minute24>\d\d)(?![\d:]))

@@ -65,6 +65,8 @@ _GOES_ON = re.compile(
     r"\W*(?:was|were|is|are|has|had|have|got|came|went|did|does|gave|lost|failed|until|would|could|might|should)\b"
 )
 _SUBJECT = re.compile(r"\b(?:did|does|do|has|have|had|is|was|will) ([A-Z][a-z]+)")
+_WAS, _PRESENT = re.compile(r"\W*(?:was|were|had)\b"), re.compile(r"\b(?:now|currently|today|is|are|does|do)\b")
+_ACTS = re.compile(r"\W*\w+ \w+(?: (?:an?|the|his|her|their|my|to|in|on|at|for|from|with|of|himself|herself))*\s*$")
 _WHO_DOES = re.compile(r"^\W*who (?!is\b|was\b|are\b|were\b|did\b|do\b|does\b|has\b|had\b|will\b|can\b|else\b)(\w+)")
 _DID = re.compile(r"\b(?:did|does|do) (\w+) (\w+)")
 
@@ -207,7 +209,11 @@ class Scope:
         apart = own or cuts[-1][1] in _LINKS or _GOES_ON.match(after)
         if not asked[0] and apart and any(map(all, zip(asked[1:], rivals, strict=True))):
             return "says of another what was asked, beside {}"
-        if any(not raw[0].isupper() for raw in own) and any(rivals):
+        if any(rivals) and _WAS.match(after) and _PRESENT.search(self._question):
+            return "says what was, {}"
+        did = _DID.search(self._question)
+        acts = did is not None and _ACTS.match(ahead) and stemmer().stemWord(did[2]) not in TextWords(self.text).places
+        if any(not raw[0].isupper() for raw in own) and (acts or any(rivals)):
             return "says more than can be read of {}"
         return ""
 
@@ -215,7 +221,8 @@ class Scope:
         """Return whether the question has a word of a cue."""
         cue = hit.group()[: hit.start("gap") - hit.start()] if "gap" in hit.re.groupindex else hit.group()
         stems = filter(str.isascii, TextWords(cue).stems)
-        return cue.strip() in self._question or not self._asked.isdisjoint(stems)
+        asked = rf"\b{re.escape(cue.strip())}\b" if cue.isascii() else re.escape(cue)
+        return re.search(asked, self._question) is not None or not self._asked.isdisjoint(stems)
 
     def _strange(self, text: str) -> list[str]:
         """Return the words that neither question nor accepted answers have, and that may say anything of what stands

@@ -86,6 +86,5 @@ def final_text(text: str) -> str:
             return text
         named = [value for key, value in fields.items() if key.lower() in _LISTS["answer_fields"]]
         return str(named[0]) if named else text
-    text = _DRAFT.sub("", text)
-    parts = [part for part in _SPOKEN.split(text) if part.strip()]
+    parts = [part for part in (_DRAFT.sub("", part) for part in _SPOKEN.split(text)) if part.strip()]
     return "\n".join(part for part in parts if not _TO_GRADER.search(part.lower())).strip()

@@ -61,7 +61,7 @@ def clean(text: str) -> str:
 _TOKEN = re.compile(
     rf"[{HAN}]|[A-Z]{{2,}}(?=s\b)|[A-Za-z]+|\d+(?:[.,:]\d+)*|[^\W\d_A-Za-z{HAN}]+|(?<=\d)(?:st|nd|rd|th)\b"
 )
-_PROSE = 12  # words of a text that may have lost spaces between some
+PROSE = 12  # words of a text that may have lost spaces between some
 _HUMP = re.compile("(?<=[a-z])(?=[A-Z])")
 _POSSESSIVE = re.compile(r"'(?:s|S)?(?![A-Za-z])")
 _INITIALS = re.compile(r"\b(?:[A-Za-z]\.){2,}")
@@ -90,19 +90,21 @@ _UNITED = re.compile(r"\b[Uu]nited (?:(?=States)States(?: of America)?|(?=Kingdo
 _BOUNDS = word_lists(__package__, "bounds")
 _RANGE, _SHARE, _AND = (re.compile(rf"\s*(?:{either(_BOUNDS[key])})\s*") for key in ("to", "share", "and"))
 _BETWEEN = re.compile(rf"(?<![a-z])(?:{either(_BOUNDS['between'])})[\s(]*$")
+_DUE = re.compile(rf"(?<![a-z])(?:{either(_BOUNDS['due'])})\s+(?:the\s+)?$")
 _CHANGED = re.compile(rf"(?<![a-z])(?:{either(_BOUNDS['changed'])})[^.;]{{0,30}}$")
-_BELOW = re.compile(rf"(?:(?<![a-z])(?:{either(_BOUNDS['before'])})(?:\s+the)?[\s(]*)$")
+_BELOW = re.compile(rf"(?:(?<![a-z])(?:{either(_BOUNDS['before'])})(?:\s+(?:the|an?|about|around))?[\s(]*)$")
 _ABOVE = re.compile(rf"\s*(?:{either(_BOUNDS['after'])})")
 
 
-def _bounded(text: str, start: int, stop: int) -> bool:
+def is_bounded(text: str, start: int, stop: int) -> bool:
+    """Return whether what stands there is a bound: over 40, 3.10 or later."""
     return bool(_BELOW.search(text, max(0, start - 40), start) or _ABOVE.match(text, stop))
 
 
 def _unglued(word: str, prose: bool) -> list[str]:
     """Return the words of "byRicky" and, in prose, "singerRicky": text from pages loses spaces. JavaScript is one."""
     parts = _HUMP.split(word)
-    glued = (prose and word[0].islower()) or not STOP.isdisjoint(part.lower() for part in parts)
+    glued = (prose and word[0].islower()) or not STOP.isdisjoint(parts)
     return parts if len(parts) > 1 and glued else [word]
 
 
@@ -136,7 +138,7 @@ class TextWords:
             text = _UNITED.sub(lambda match: "US" if match.group()[-1] in "sa" else "UK", text)
         words = [word.replace(",", "") if word[0].isdigit() else word for word in _TOKEN.findall(text)]
         if _HUMP.search(text):
-            prose = len(words) > _PROSE
+            prose = len(words) > PROSE
             words = [part for word in words for part in _unglued(word, prose)]
         return [word for word in words if word not in _SUFFIXES]
 
@@ -189,10 +191,15 @@ class TextWords:
                 if numbers and numbers[-1] is last:
                     numbers.pop()
                 ranged = not _CHANGED.search(low, 0, last.start)
-            if not (ranged or _SHARE.fullmatch(between) or _bounded(low, number.start, number.stop)):
+            if not (ranged or _SHARE.fullmatch(between) or is_bounded(low, number.start, number.stop)):
                 numbers.append(number)
             last = number
-        return [date for date, start, stop in self.dates if not _bounded(low, start, stop)], numbers
+        exact = [
+            date
+            for date, start, stop in self.dates
+            if not is_bounded(low, start, stop) and not _DUE.search(low, max(0, start - 9), start)
+        ]
+        return exact, numbers
 
     @cached_property
     def sentences(self) -> list[str]:
