@@ -75,6 +75,7 @@ _GRAMMAR = {name: frozenset(words.split()) for name, words in _LISTS["grammar"].
 _LATIN_WORD = re.compile(r"[^\W\d_]+")
 
 
+@lru_cache(1 << 13)
 def written_in(text: str) -> str:
     """Return the code of the language of a text, as its script and its words of grammar tell; empty if none does.
 

@@ -195,7 +195,7 @@ def _doubts(gold: Gold, answer: ParsedAnswer, spans: Sequence[GoldSpan]) -> list
     # A denial outside of all of the accepted answer is none of its own.
     own = [gold.text.denies and not (span.whole and span.stop - span.start > _SAYS_NO) for span in spans]
     whys = [answer.scope.doubt(span.start, span.stop, denies) for span, denies in zip(spans, own, strict=True)]
-    return [(span, why) for span, why in zip(spans, whys, strict=True) if why]
+    return [(span, doubt.why) for span, doubt in zip(spans, whys, strict=True) if doubt and doubt.sure]
 
 
 def _enumerated(golds: Sequence[Gold], answer: ParsedAnswer) -> _Score | None:

@@ -15,7 +15,7 @@ from . import stance
 from .dates import When, agreement
 from .quantities import ONES, ROMAN, Quantity, chinese, equal
 from .scope import Scope
-from .words import FILLERS, HAN_STOP, PARTICLES, STOP, TITLES, PROSE, TextWords, given_names
+from .words import FILLERS, HAN_STOP, PARTICLES, PROSE, STOP, TITLES, TextWords, given_names
 
 Form = Literal["date", "number", "code", "unknown", "yes", "no", "list", "name", "phrase"]
 
@@ -243,7 +243,7 @@ class ParsedAnswer:
     @cached_property
     def scope(self) -> Scope:
         """Decides what of the answer is asserted, given the question and all accepted answers."""
-        return Scope(self.words, [gold.text for gold in self.golds], self.golds[0].asked)
+        return Scope(self.words, tuple(gold.text for gold in self.golds), self.golds[0].asked)
 
     def without(self, spans: Iterable[GoldSpan]) -> ParsedAnswer:
         """Return the answer without some spans of it."""
@@ -431,7 +431,7 @@ def several_numbers(gold: Gold, answer: ParsedAnswer) -> bool:
         and (each.value != 1 or each.dimension)  # 一共
         and each.dimension in ("", *(number.dimension for number in gold.numbers))
         and not any(equal(each, other) for other in known)
-        and not answer.scope.doubt(each.start, each.stop)
+        and not ((doubt := answer.scope.doubt(each.start, each.stop)) and doubt.sure)
         for each in answer.words.exact[1]
     )
 

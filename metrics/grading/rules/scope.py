@@ -8,12 +8,15 @@ answer has nothing but words of the question, of the accepted answers, and of gr
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
 
 from ...language import HAN, either, stemmer, word_lists
+from .dates import When
 from .words import HAN_STOP, STOP, TextWords
 
 _LISTS = word_lists(__package__, "scope")
@@ -87,10 +90,18 @@ class _Cue:
     unless: re.Pattern[str] | None = None
 
 
+def _by_letter(alternatives: list[str]) -> str:
+    """Return the inside of a regular expression for any of some: of a word only those of its first letter are tried."""
+    groups = defaultdict[str, list[str]](list)
+    for text in alternatives:
+        groups[text[0] if text[0].isalpha() else ""].append(text[text[0].isalpha() :])
+    return "|".join(f"{letter}(?:{either(texts)})" for letter, texts in groups.items())
+
+
 def _cue(en: list[str], zh: list[str], gap: int = 0, zh_gap: int = 0, **entry: Any) -> _Cue:
     here, chinese = rf"^(?:{either(en)})", rf"^(?:{either(zh)})"
     if entry["side"] == "before":
-        here = rf"\b(?:{either(en)})(?![a-z])(?P<gap>.{{0,{gap}}})$"
+        here = rf"\b(?:{_by_letter(en)})(?![a-z])(?P<gap>.{{0,{gap}}})$"
         chinese = rf"(?:{either(zh)})(?P<gap>.{{0,{zh_gap}}})$"
     if unless := entry.pop("unless", None):
         entry["unless"] = re.compile(f"(?:{either(unless['en'])}|{either(unless['zh'])}).{{0,24}}$")
@@ -101,67 +112,109 @@ _CUES = tuple(_cue(**entry) for entry in _LISTS["cues"])
 # One look that tells whether any cue can be there, since most places have none.
 _ANY = {
     side: re.compile(
-        edge + f"(?:{either([text for cue in _LISTS['cues'] if cue['side'] == side for text in cue['en']])})"
+        edge + f"(?:{_by_letter([text for cue in _LISTS['cues'] if cue['side'] == side for text in cue['en']])})"
     )
     for side, edge in (("before", r"\b"), ("after", ""))
 }
+_TAIL = 48  # characters before a place in which another is named by it: the sister of
 _NEAR = 100  # characters within which another answer follows
+
+
+class _Doubt(NamedTuple):
+    why: str
+    sure: bool = True
+
+
+class _Part(NamedTuple):
+    """A part of an answer between conjunctions and marks."""
+
+    start: int
+    stop: int
+    link: str  # what stands before it
+    stems: Mapping[str, int]
+    strange: list[str]
 
 
 def _kind(word: str) -> int:
     return 2 if word[0].isdigit() else 1 if word[0].isupper() else 0
 
 
+class _Told(NamedTuple):
+    """What a question and its accepted answers say."""
+
+    accepted: frozenset[str]
+    stems: frozenset[str]
+    squeezed: str
+    dates: frozenset[When]
+    is_side: bool
+    asked: frozenset[str]
+    past: bool
+    asks_whose: bool
+    subject: str
+    did: list[str]  # who does what, by the question
+
+
+@lru_cache(4096)
+def _told(words: tuple[TextWords, ...], question: TextWords) -> _Told:
+    # Of two things that a question names, the other one is another answer.
+    told = words if _CHOICE.search(question.lower) else (*words, question)
+    accepted = frozenset[str]().union(*(text.places for text in words))
+    asked = {stem for stem, raw in zip(question.stems, question.raw, strict=True) if raw.lower() not in STOP}
+    did, subject = _DID.search(question.lower), _SUBJECT.search(question.plain)
+    return _Told(
+        accepted,
+        accepted.union(*(text.places for text in told)),
+        "\n".join(text.squeezed for text in told),
+        frozenset(date for text in told for date, _, _ in text.dates),
+        any(_SIDE.fullmatch(text.bare) for text in words),
+        frozenset(asked - accepted),
+        # What a question says in brackets, "Virgin Australia (formerly Virgin Blue)", is not what it asks.
+        _ASKS_PAST.search(_BRACKETS.sub(" ", question.lower)) is not None,
+        _WHOSE.search(question.lower) is not None,
+        subject[1].lower() if subject else "",
+        stemmer().stemWords(did.groups()) if did and did[1] not in STOP else [],
+    )
+
+
 class Scope:
     """Decides what an answer asserts, given its question and the accepted answers."""
 
-    def __init__(self, answer: TextWords, accepted: Sequence[TextWords], question: TextWords) -> None:
-        text = self.text = answer.lower
-        self._plain, self._size = answer.plain, len(answer.raw)
-        self._has_han = _HAN_ANY.search(text) is not None
-        # Of two things that a question names, the other one is another answer.
-        named = [] if _CHOICE.search(question.lower) else [question]
-        self._accepted = frozenset[str]().union(*(words.places for words in accepted))
-        told = (*accepted, *named)
-        self._known = frozenset[str]().union(*(words.places for words in told))
-        self._texts = "\n".join(words.squeezed for words in told) if self._has_han else ""
-        self._numbers = [number for words in told for number in words.quantities]
-        self._dates = {date for words in told for date, _, _ in words.dates}
-        # Single Chinese characters are in other words by chance.
-        owned = [
-            {word for word in words.places if word.isascii()} - STOP - question.places.keys() for words in accepted
-        ]
-        self._own = [own for own in owned if own]
-        self._is_side = any(_SIDE.fullmatch(words.bare) for words in accepted)
-        self._question = question.lower
-        told_words = zip(question.stems, question.raw, strict=True)
-        subject = _SUBJECT.search(question.plain)
-        self._subject = subject[1].lower() if subject else ""
-        self._asked = {stem for stem, raw in told_words if raw.lower() not in STOP} - self._accepted
-        # What a question says in brackets, "Virgin Australia (formerly Virgin Blue)", is not what it asks.
-        self._past = _ASKS_PAST.search(_BRACKETS.sub(" ", question.lower)) is not None
-        self._asks_whose = _WHOSE.search(question.lower) is not None
+    def __init__(self, answer: TextWords, accepted: tuple[TextWords, ...], question: TextWords) -> None:
+        self.text, self._plain, self._size = answer.lower, answer.plain, len(answer.raw)
+        self._doubts = dict[tuple[int, int, bool], _Doubt | None]()
+        self._has_han = _HAN_ANY.search(self.text) is not None
+        self._told, self._question = _told(accepted, question), question.lower
 
-    def doubt(self, start: int, stop: int, denies: bool = False) -> str:
-        """Return why text[start:stop] is not asserted, with {} where it stands, or an empty text where it is asserted.
+    def doubt(self, start: int, stop: int, denies: bool = False) -> _Doubt | None:
+        """Return why text[start:stop] is not asserted, with {} where it stands; None where it is.
 
-        "not" and its like count nowhere where the accepted answer denies something itself.
+        "not" and its like count nowhere where the accepted answer denies something itself. A doubt that is not sure
+        leaves it open.
         """
+        place = start, stop, denies
+        if place not in self._doubts:
+            self._doubts[place] = self._doubt(*place)
+        return self._doubts[place]
+
+    def _doubt(self, start: int, stop: int, denies: bool) -> _Doubt | None:
         before, after = self.text[max(0, start - _BEFORE) : start], self.text[stop : stop + _AFTER]
         if stop <= self._final:
-            return "takes {} back"
+            return _Doubt("takes {} back")
         if self._names_another(before, after):
-            return "names something else by {}"
+            return _Doubt("names something else by {}")
         sentence, clause = (boundary.split(before)[-1] for boundary in (_SENTENCE, _CLAUSE))
-        ahead, behind = _ANY["before"].search(sentence), _ANY["after"].match(after)
+        is_there = {"before": _ANY["before"].search(sentence), "after": _ANY["after"].match(after)}
+        unsure = None
         for cue in _CUES:
-            if not (self._has_han or (ahead if cue.side == "before" else behind)):
+            if (cue.past and self._told.past) or (cue.denial and denies) or not (self._has_han or is_there[cue.side]):
                 continue
-            if (cue.past and self._past) or (cue.denial and denies):
+            if cue.unsure and self._size > _MIDDLE:
                 continue
-            if self._fits(cue, clause if cue.within == "clause" else sentence, after, start):
-                return cue.why
-        return ""
+            fits = self._fits(cue, clause if cue.within == "clause" else sentence, after, start)
+            if fits and (not cue.unsure or (fits == "sure" and self._size <= _SHORT)):
+                return _Doubt(cue.why)
+            unsure = unsure or (_Doubt(cue.why, False) if fits else None)
+        return unsure
 
     def unclear(self, spans: Sequence[Any]) -> str:
         """Return why it cannot be told whether one of these places is the answer; empty where one plainly is."""
@@ -171,126 +224,130 @@ class Scope:
         return whys[0] if all(whys) else ""
 
     def _unclear(self, start: int, stop: int) -> str:
-        begin = max(0, start - _BEFORE)
-        before = _SENTENCE.split(self.text[begin:start])[-1]
-        after = _SENTENCE.split(self.text[stop : stop + _AFTER], maxsplit=1)[0]
-        clause = _CLAUSE.split(before)[-1]
-        for cue in _CUES:
-            text = after if cue.side == "after" else clause if cue.within == "clause" else before
-            if cue.unsure and (hit := cue.here.search(text) or cue.zh.search(text)) and not self._asks(hit):
-                return cue.why
-        if (other := _OTHERS.search(clause)) and not any(
-            map(self._question.__contains__, _RELATED.findall(other.group()))
-        ):
+        if doubt := self.doubt(start, stop):
+            return doubt.why
+        other = _OTHERS.search(_CLAUSE.split(self.text[max(0, start - _BEFORE) : start])[-1])
+        if other and not any(relation in self._question for relation in _RELATED.findall(other.group())):
             return "says it of somebody else, {}"
         if self._has_han or self._size > _SHORT:
             return ""
-        before, after = self.text[:start], self.text[stop:]
-        if self._exchanges(before, after):
-            return "has {} in another part"
-        cuts = [(cut.end(), cut.group()) for cut in _JOINT.finditer(before)] or [(0, "")]
-        ahead, end = before[cuts[-1][0] :], _JOINT.search(after)
-        behind = after[: end.start()] if end else after
-        others = [*_JOINT.split(before)[:-1], *_JOINT.split(after)[1:]]
-        others = [other for other in others if not _NOT.match(other)]
-        own = [*self._strange(ahead), *(self._strange(behind) if _GOES_ON.match(behind) else ())]
-        names = [raw.lower() for raw in self._strange(ahead) if raw[0].isupper()]
-        if (
-            self._subject
-            and names
-            and self._subject not in TextWords(ahead).lower
-            and ahead.split()[0].strip("'s") in names
+        own = next(part for part in reversed(self._parts) if part.start <= start)
+        ahead, after = TextWords(self._plain[own.start : start]), self.text[stop:]
+        strange = self._strange(ahead)
+        if self._exchanges(start, after) or (
+            strange
+            and self._told.subject not in ahead.lower
+            and _kind(ahead.raw[0]) == 1
+            and ahead.raw[0] == strange[0]
         ):
             return "says it of somebody else, {}"
-        asked = [not self._asked.isdisjoint(TextWords(text).places) for text in (f"{ahead} {behind}", *others)]
+        if _GOES_ON.match(after):
+            strange += self._strange(TextWords(self._plain[stop : own.stop]))
         # What is written like the accepted answer, as a number, a name or a common noun, is another answer.
         kind = max(map(_kind, TextWords(self._plain[start:stop]).raw), default=0)
-        rivals = [any(_kind(raw) == kind for raw in self._strange(other)) for other in others]
-        apart = own or cuts[-1][1] in _LINKS or _GOES_ON.match(after)
-        if not asked[0] and apart and any(map(all, zip(asked[1:], rivals, strict=True))):
+        rivals = [part for part in self._parts if part is not own and any(_kind(raw) == kind for raw in part.strange)]
+        apart = strange or own.link in _LINKS or _GOES_ON.match(after)
+        if (
+            apart
+            and self._told.asked.isdisjoint(own.stems)
+            and any(not self._told.asked.isdisjoint(part.stems) for part in rivals)
+        ):
             return "says of another what was asked, beside {}"
-        if any(rivals) and _WAS.match(after) and _PRESENT.search(self._question):
+        if rivals and _WAS.match(after) and _PRESENT.search(self._question):
             return "says what was, {}"
-        did = _DID.search(self._question)
-        acts = did is not None and _ACTS.match(ahead) and stemmer().stemWord(did[2]) not in TextWords(self.text).places
-        if any(not raw[0].isupper() for raw in own) and (acts or any(rivals)):
+        acts = (
+            self._told.did
+            and _ACTS.match(ahead.lower)
+            and not any(self._told.did[1] in part.stems for part in self._parts)
+        )
+        if (acts or rivals) and any(_kind(raw) != 1 for raw in strange):
             return "says more than can be read of {}"
         return ""
+
+    @cached_property
+    def _parts(self) -> list[_Part]:
+        cuts = [(0, 0, ""), *((*cut.span(), cut.group()) for cut in _JOINT.finditer(self.text)), (len(self.text),) * 2]
+        parts = []
+        for (_, begin, link), (end, *_) in pairwise(cuts):  # type: ignore[misc]
+            words, denied = TextWords(self._plain[begin:end]), _NOT.match(self.text, begin, end)
+            parts.append(_Part(begin, end, link, words.places, [] if denied else self._strange(words)))
+        return parts
 
     def _asks(self, hit: re.Match[str]) -> bool:
         """Return whether the question has a word of a cue."""
         cue = hit.group()[: hit.start("gap") - hit.start()] if "gap" in hit.re.groupindex else hit.group()
         stems = filter(str.isascii, TextWords(cue).stems)
         asked = rf"\b{re.escape(cue.strip())}\b" if cue.isascii() else re.escape(cue)
-        return re.search(asked, self._question) is not None or not self._asked.isdisjoint(stems)
+        return re.search(asked, self._question) is not None or not self._told.asked.isdisjoint(stems)
 
-    def _strange(self, text: str) -> list[str]:
+    def _strange(self, words: TextWords) -> list[str]:
         """Return the words that neither question nor accepted answers have, and that may say anything of what stands
         beside them.
         """
-        at = self.text.find(text)
-        words = TextWords(self._plain[at : at + len(text)] if at >= 0 else text)
         return [
             raw
             for stem, raw in zip(words.stems, words.raw, strict=True)
-            if stem not in self._known and stem not in _NOISE and stem not in _PLAIN and raw.lower() not in STOP
+            if stem not in self._told.stems and stem not in _NOISE and stem not in _PLAIN and raw.lower() not in STOP
         ]
 
-    def _exchanges(self, before: str, after: str) -> bool:
+    def _exchanges(self, start: int, after: str) -> bool:
         """Return whether who did it and whom it was done to have changed places since the question."""
+        before = TextWords(self._plain[:start])
         if who := _WHO_DOES.search(self._question):
-            ahead = TextWords(before).stems
             verb = stemmer().stemWord(who[1])
-            at = ahead.index(verb) if verb in ahead else 0
-            names = {raw.lower() for raw in self._strange(before) if raw[0].isupper()}
-            doers = {*ahead[:at]} - {verb}
-            return verb not in _FEATURES and "by" not in ahead[at:] and not doers.isdisjoint(self._asked | names)
-        if did := _DID.search(self._question):
-            name, verb = stemmer().stemWords([did[1], did[2]])
-            if did[1] in STOP:
-                return False
+            at = before.stems.index(verb) if verb in before.places else 0
+            names = {raw.lower() for raw in self._strange(before) if _kind(raw) == 1}
+            doers = {*before.stems[:at]} - {verb}
+            return (
+                verb not in _FEATURES
+                and "by" not in before.stems[at:]
+                and not doers.isdisjoint(self._told.asked | names)
+            )
+        if self._told.did and not before.stems:
             behind = TextWords(after).stems
-            return verb in behind and name in behind[behind.index(verb) :] and not TextWords(before).stems
+            return self._told.did[1] in behind and self._told.did[0] in behind[behind.index(self._told.did[1]) :]
         return False
 
     def offers(self, text: str) -> bool:
         """Return whether a text gives another answer, be it with words of an accepted one: "3 days" for "3 weeks"."""
-        return self.adds(text) or (self._is_side and _SIDE.search(text) is not None)
+        return self.adds(text) or (self._told.is_side and _SIDE.search(text) is not None)
 
     def adds(self, text: str) -> bool:
         """Return whether a text names something that neither question nor accepted answers do."""
         words = TextWords(text)
-        if any(date not in self._dates for date, _, _ in words.dates):
+        if any(date not in self._told.dates for date, _, _ in words.dates):
             return True
         if any(
-            stem not in self._known and stem not in _NOISE and raw.lower() not in STOP and raw not in HAN_STOP
+            stem not in self._told.stems and stem not in _NOISE and raw.lower() not in STOP and raw not in HAN_STOP
             for stem, raw in zip(words.stems, words.raw, strict=True)
         ):
             return True
         # A Chinese character alone is hardly ever new: two that stand together may be.
         pairs = (word for word in _HAN_PAIR.findall(text) if _NOISE.isdisjoint(word) and HAN_STOP.isdisjoint(word))
-        return any(word not in self._texts for word in pairs)
+        return any(word not in self._told.squeezed for word in pairs)
 
-    def _fits(self, cue: _Cue, before: str, after: str, start: int) -> bool:
+    def _fits(self, cue: _Cue, before: str, after: str, start: int) -> Literal["", "unsure", "sure"]:
         is_before = cue.side == "before"
         text = before if is_before else after
         hit = cue.here.search(text) or (cue.zh.search(text) if self._has_han else None)
         if hit is None or (cue.unless is not None and cue.unless.search(before)):
-            return False
+            return ""
         # A question that denies, or speaks of a wish, is answered so: what did she not sell?
-        if (cue.denial or cue.unsure) and ((cue.unsure and self._size > _SHORT) or self._asks(hit)):
-            return False
+        if (cue.denial or cue.unsure) and self._asks(hit):
+            return ""
         if not cue.then:
-            return True
+            return "unsure" if cue.unsure else "sure"
         # An answer goes on in its paragraph: in the next one, text may speak to the grader.
         rest = (after if is_before else after[hit.end() :])[:_NEAR].partition("\n\n")[0]
         if is_before and _THEN["turn"].search(hit["gap"]) and self.adds(hit["gap"]):
-            return False  # "formerly Rome, now Paris": what is past is Rome
+            return ""  # "formerly Rome, now Paris": what is past is Rome
         if cue.then == "other":
             ahead = max(0, start - len(before) + hit.start())
-            return self.offers(rest) or (is_before and self.adds(self.text[max(0, ahead - _NEAR) : ahead]))
-        turn = _THEN[cue.then].search(rest)
-        return turn is not None and self.offers(rest)
+            sure = self.offers(rest) or (is_before and self.adds(self.text[max(0, ahead - _NEAR) : ahead]))
+        else:
+            turn = _THEN[cue.then].search(rest)
+            sure = turn is not None and self.offers(rest)
+        return "sure" if sure else "unsure" if cue.unsure else ""
 
     @cached_property
     def _final(self) -> int:
@@ -307,9 +364,9 @@ class Scope:
 
     def _names_another(self, before: str, after: str) -> bool:
         """Return whether something else is named by what stands there: the sister of Ann, Ann's sister."""
-        hits = (_OF_IT.search(after), _OTHER_OF.search(before))
+        hits = (_OF_IT.match(after), _OTHER_OF.search(before[-_TAIL:]))
         # Ann's sister is not Ann, even where the question names a sister, unless it asks whose.
-        if hits[0] is not None and not self._asks_whose:
+        if hits[0] is not None and not self._told.asks_whose:
             named = next(filter(None, hits[0].groupdict().values()))
-            return self.adds(named) or self._accepted.isdisjoint(TextWords(named).stems)
+            return self.adds(named) or self._told.accepted.isdisjoint(TextWords(named).stems)
         return any(hit is not None and self.adds(next(filter(None, hit.groupdict().values()))) for hit in hits)

@@ -69,13 +69,13 @@ _HIDDEN = re.compile(
 )
 _TO_GRADER = re.compile(either(_LISTS["to_grader"]))
 _SPOKEN = re.compile(r"(?<=[.!?。！？])\s+|\n+|(?<=[。！？])|\s*[()\[\]（）]\s*")
-_MAY_HIDE = re.compile(either(_LISTS["may_hide"]))
 _DRAFT = re.compile(rf"(?mi)^[\W_]*(?:{either(_LISTS['draft'])})[\W_]*?[:：)\]].*$")
 
 
 def final_text(text: str) -> str:
     """Return an answer without thoughts, comments and drafts; of a JSON object its field `answer`."""
-    if not _MAY_HIDE.search(text):
+    lower = text.lower()
+    if not any(sign in lower for sign in _LISTS["may_hide"]):
         return text
     text = _HIDDEN.sub(" ", text)
     bare = text.strip().removeprefix("```json").strip("`\n ")

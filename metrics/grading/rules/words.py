@@ -187,10 +187,12 @@ class TextWords:
         for number in self.quantities:
             between = low[last.stop : number.start] if last else ""
             ranged = last is not None and not equal(last, number) and _RANGE.fullmatch(between)
-            if last and (ranged or (_AND.fullmatch(between) and _BETWEEN.search(low, 0, last.start))):
+            if last and (
+                ranged or (_AND.fullmatch(between) and _BETWEEN.search(low, max(0, last.start - 20), last.start))
+            ):
                 if numbers and numbers[-1] is last:
                     numbers.pop()
-                ranged = not _CHANGED.search(low, 0, last.start)
+                ranged = not _CHANGED.search(low, max(0, last.start - 60), last.start)
             if not (ranged or _SHARE.fullmatch(between) or is_bounded(low, number.start, number.stop)):
                 numbers.append(number)
             last = number
