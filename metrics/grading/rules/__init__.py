@@ -203,7 +203,7 @@ def _enumerated(golds: Sequence[Gold], answer: ParsedAnswer) -> _Score | None:
     extra, items = strange_items(golds, answer)
     if not extra:
         return None
-    few = extra == 1 and items > max(len(gold.items) for gold in golds) > 1
+    few = extra == 1 and items > max(max(len(gold.items), 1) for gold in golds)
     return _Score(BELOW if few else _WRONG, f"an enumeration of {items}, of which {extra} are not accepted", few)
 
 
@@ -335,8 +335,7 @@ def _phrase(gold: Gold, answer: ParsedAnswer) -> _Score:
     if rivalled:
         return _Score(score, f"another name: a part of {_quoted(gold)} beside what is not of it")
     if number:
-        first = next(unit.word for unit in lost if unit.numeric)
-        return _Score(score, f"the number {first} of {_quoted(gold)} not found")
+        return _Score(score, f"the number of {_quoted(gold)} not found")
     if matched.lacks == "surname":
         return _Score(score, f"not the surname of {_quoted(gold)}")
     if not matched.share:

@@ -15,7 +15,7 @@ from . import stance
 from .dates import When, agreement
 from .quantities import ONES, ROMAN, Quantity, chinese, equal
 from .scope import Scope
-from .words import FILLERS, HAN_STOP, PARTICLES, PROSE, STOP, TITLES, TextWords, given_names
+from .words import FILLERS, HAN_STOP, PARTICLES, PLACES, PROSE, STOP, TITLES, TextWords, given_names
 
 Form = Literal["date", "number", "code", "unknown", "yes", "no", "list", "name", "phrase"]
 
@@ -121,6 +121,8 @@ def read_gold(text: str, question: str, exact_dates: bool = False, may_be_list: 
     others = _other_words(words.lower, [(number.start, number.stop) for number in numbers]) if numbers else []
     countable = numbers and not numbers[0].ordinal and (may_be_list or not others)
     plain = words.plain.strip(" .\"'`")
+    if countable and numbers[0].value == 1 and not words.lower.isascii() and "amount" not in asked.asks:
+        countable = not others  # 一只猫
     is_code = bool(
         _CODE.match(plain)
         or ("verbatim" in asked.asks and _NUMERIC.match(plain))
@@ -284,13 +286,15 @@ def match(gold: Gold, answer: ParsedAnswer) -> Match:
         lacks = "surname"
     elif any(unit.numeric for unit in units) and any(unit.han and unit.weight >= 1 for unit in lost):
         lacks = "place"
-    elif _has_chinese_rival(gold, words):
+    elif _has_chinese_rival(gold, words) or _has_another_word(gold, words):
         lacks = "word"
     said, accepted = words.squeezed, gold.text.squeezed
+    counted = [number for number in words.quantities if not said.isascii() and gold.numbers]
+    other_number = bool(counted) and not any(equal(number, other) for number in gold.numbers for other in counted)
     is_part = gold.form == "name" and 0 < fresh < 1
     rival = not whole and is_part and _has_rival(gold, words)
     within = len(said) > 1 and said in accepted and any(stem not in gold.asked.places for stem in words.stems)
-    return Match(share, fresh, whole, within, any(unit.numeric for unit in lost), rival, lacks)
+    return Match(share, fresh, whole, within, other_number or any(unit.numeric for unit in lost), rival, lacks)
 
 
 def _share(pairs: Sequence[tuple[Unit, float]], otherwise: float) -> float:
@@ -317,6 +321,8 @@ def _has_chinese_rival(gold: Gold, words: TextWords) -> bool:
     if not all(unit.han for unit in gold.units) or len(gold.units) > 2 or len(said) > len(accepted) + 2 * _LONGER_NAME:
         return False
     if runs := [run for run in _HAN_RUN.findall(words.plain) if accepted in run]:
+        if "who" in gold.asked.asks:  # a name has no end that can be seen
+            return len(said) == len(accepted) + 1 and said.startswith(accepted)
         # It ends where a word does, but for a suffix.
         at = [(run, hit.end()) for run in runs for hit in re.finditer(accepted, run)]
         whole = (end in accumulate(map(len, cut(run))) or run[end] in "市省县区镇村人的上里中内" for run, end in at)
@@ -325,6 +331,18 @@ def _has_chinese_rival(gold: Gold, words: TextWords) -> bool:
     return (
         len(said) <= len(accepted) + _LONGER_NAME and said.startswith(head) and said != head and head + tail == accepted
     )
+
+
+def _has_another_word(gold: Gold, words: TextWords) -> bool:
+    """Return whether what is found is a part of a compound (docker in docker-compose), or stands in another place."""
+    if own := PLACES & {raw.lower() for raw in gold.text.raw}:
+        said = PLACES & {raw.lower() for raw in words.raw}
+        return bool(said) and own.isdisjoint(said)
+    if "-" not in words.lower or len(gold.text.raw) > 1:
+        return False
+    word = re.escape(gold.text.bare)
+    is_there, is_apart = rf"\b{word}\b", rf"(?<!\w-)\b{word}\b(?!-\w)"
+    return bool(re.search(is_there, words.lower)) and not re.search(is_apart, words.lower)
 
 
 def _holds(gold: Gold, answer: ParsedAnswer) -> bool:

@@ -79,7 +79,7 @@ _NUMERIC = re.compile(
 )
 # An hour without its half of the day; 点 alone is also a point of a list, or of a decimal.
 _OCLOCK = re.compile("点(?=[到至半整钟,，。]|$)")
-TOLERANCE = 0.005
+TOLERANCE = 0.01
 """Relative difference up to which quantities in different units are equal: 26.2 miles are 42.2 km."""
 
 
@@ -103,6 +103,8 @@ def quantities(text: str) -> list[Quantity]:
 def equal(accepted: Quantity, answer: Quantity) -> bool:
     """Return whether two quantities are equal, whatever their units; a unit that only one of them has is ignored."""
     pair = {accepted.dimension, answer.dimension}
+    if accepted.dimension in (_CLOCK, _DIAL) and answer.dimension == "" and answer.digits == 2:  # 14.30 Uhr
+        return accepted.value == 60 * int(answer.value) + round(100 * (answer.value % 1))
     if pair == {"", "share:%"} and 100 * min(accepted.value, answer.value) == max(accepted.value, answer.value):
         return True  # 0.25 and 25 %
     if accepted.dimension and answer.dimension:

@@ -68,8 +68,9 @@ _GOES_ON = re.compile(
     r"\W*(?:was|were|is|are|has|had|have|got|came|went|did|does|gave|lost|failed|until|would|could|might|should)\b"
 )
 _SUBJECT = re.compile(r"\b(?:did|does|do|has|have|had|is|was|will) ([A-Z][a-z]+)")
-_WAS, _PRESENT = re.compile(r"\W*(?:was|were|had)\b"), re.compile(r"\b(?:now|currently|today|is|are|does|do)\b")
-_ACTS = re.compile(r"\W*\w+ \w+(?: (?:an?|the|his|her|their|my|to|in|on|at|for|from|with|of|himself|herself))*\s*$")
+_ZH_WHO_DOES = re.compile(f"^谁([{HAN}]{{1,2}}?)[了过]?")
+_WAS, _PRESENT = re.compile(r"\W*\b(?:was|were|had)\b"), re.compile(r"\b(?:now|currently|today|is|are|does|do)\b")
+_ACTS = re.compile(r"\W*\w+ [\w-]+(?: (?:an?|the|his|her|their|my|to|in|on|at|for|from|with|of|himself|herself))*\s*$")
 _WHO_DOES = re.compile(r"^\W*who (?!is\b|was\b|are\b|were\b|did\b|do\b|does\b|has\b|had\b|will\b|can\b|else\b)(\w+)")
 _DID = re.compile(r"\b(?:did|does|do) (\w+) (\w+)")
 
@@ -172,7 +173,7 @@ def _told(words: tuple[TextWords, ...], question: TextWords) -> _Told:
         _ASKS_PAST.search(_BRACKETS.sub(" ", question.lower)) is not None,
         _WHOSE.search(question.lower) is not None,
         subject[1].lower() if subject else "",
-        stemmer().stemWords(did.groups()) if did and did[1] not in STOP else [],
+        stemmer().stemWords(did.groups()) if did else [],
     )
 
 
@@ -229,6 +230,9 @@ class Scope:
         other = _OTHERS.search(_CLAUSE.split(self.text[max(0, start - _BEFORE) : start])[-1])
         if other and not any(relation in self._question for relation in _RELATED.findall(other.group())):
             return "says it of somebody else, {}"
+        who = _ZH_WHO_DOES.search(self._question)
+        if who and re.search(rf"\w{who[1]}了?$", self.text[:start]):
+            return "has {} in another part"
         if self._has_han or self._size > _SHORT:
             return ""
         own = next(part for part in reversed(self._parts) if part.start <= start)
@@ -253,7 +257,9 @@ class Scope:
             and any(not self._told.asked.isdisjoint(part.stems) for part in rivals)
         ):
             return "says of another what was asked, beside {}"
-        if rivals and _WAS.match(after) and _PRESENT.search(self._question):
+        turns = any(part.link == "but" for part in self._parts)
+        was = (rivals and _WAS.match(after)) or (turns and _WAS.search(ahead.lower))
+        if was and _PRESENT.search(self._question):
             return "says what was, {}"
         acts = (
             self._told.did
@@ -303,7 +309,7 @@ class Scope:
                 and "by" not in before.stems[at:]
                 and not doers.isdisjoint(self._told.asked | names)
             )
-        if self._told.did and not before.stems:
+        if self._told.did and self._told.did[0] not in STOP and not before.stems:
             behind = TextWords(after).stems
             return self._told.did[1] in behind and self._told.did[0] in behind[behind.index(self._told.did[1]) :]
         return False
