@@ -14,7 +14,7 @@ from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.strategies.events import Event, Summarised
 
-from .export.requests import Request, asked_model, offered
+from .export.convert import Request, asked_model, offered
 from .folder.run import Run
 from .probes import StoredProbe, asked_probes
 
@@ -110,7 +110,7 @@ def step_diff(run: Run, name: str, strategy: str, step: int) -> StepDiff:
         known = f"0 to {last}, or -1 to {-last - 1} from the end" if last else "0"
         raise RunError(f"{name!r} has {len(contexts)} {'steps' if last else 'step'}: give {known}, not {step}")
     number = step % len(contexts)
-    row, events = run.steps(name, strategy)[number], run.events(name, strategy)
+    row, events = run.rows("steps", name, strategy)[number], run.events(name, strategy)
     tools, model = offered(conversation, row["tools_added"]), asked_model(conversation, row["at"])
     before = frozenset(contexts[number - 1]) if number else frozenset()
     return StepDiff(
@@ -168,7 +168,7 @@ def probe_diff(run: Run, name: str, strategy: str, probe: int) -> StepDiff:
 
 
 def _failed(run: Run, conversation: str, strategy: str) -> str:
-    why = run.failure(conversation, strategy)
+    why = run.failures.get(strategy, {}).get(conversation)
     return f"{strategy} failed: {why}" if why else ""
 
 

@@ -433,7 +433,7 @@ class _ProbeRun:
             "evidence_tokens": tokens,
             # Where in the context the evidence is, its tokens together.
             "evidence_place": round(middle / tokens, 6) if tokens else None,
-            "answer": what.says(probe) if probe.answers else None,
+            "answer": what.says(probe, evidence),
         }
 
 

@@ -140,17 +140,14 @@ def without_calls(conversation: Conversation, again: Iterable[Again]) -> Convers
             if saved and message.time is not None:
                 call = message.call
                 if call is not None:
-                    times = {name: time - saved for name in _TIMES if (time := getattr(call, name)) is not None}
-                    call = replace(call, **times)
+                    started, first = (None if of is None else of - saved for of in (call.started, call.first_token))
+                    call = replace(call, started=started, first_token=first)
                 message = replace(message, time=message.time - saved, call=call)
             messages.append(message if len(left) == len(message.calls) else replace(message, calls=left))
         last[message.id] = messages[-1].id
     # What the provider counted from a compaction on was not the whole history: the compactions stay, at their places.
     compactions = (replace(each, after=last[each.after], first_kept=None) for each in conversation.compactions)
     return replace(conversation, messages=tuple(messages), compactions=tuple(compactions), probes=(), facts=())
-
-
-_TIMES = ("started", "first_token")
 
 
 def _sorted(arguments: str) -> bytes:

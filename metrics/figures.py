@@ -16,7 +16,7 @@ import pandas as pd
 
 from .probes import State
 from .statistics.comparison import Difference
-from .statistics.intervals import BY_CONSTRUCTION, Interval, is_noise, mean_of, resampled, share_interval
+from .statistics.intervals import BY_CONSTRUCTION, Interval, share_interval
 from .structure import ANTHROPIC, FAULTS, OPENAI
 from .tokens import PRIMING
 from .value import Missing, Ratio, Saving, Total, Value
@@ -273,8 +273,10 @@ METRICS: Mapping[str, Metric] = {
     ),
     "answer_in_context": _of_probes(
         "answer in context",
-        "share of the probes whose answer was given earlier that find it in the context, word for word",
+        "share of the probes whose answer stands in the context, or where it cannot stand in a text, whose evidence is "
+        "sent word for word: what a model that misses nothing could answer",
         Ratio(lambda s: s.answer.eq(True), lambda s: s.answer.notna(), "no probe has an answer that had been said"),
+        version=2,
     ),
     # `eq(True)`, here and above: None stands where nothing was graded, or no answer had been said. As a truth value it
     # would be a wrong answer; so it is in neither sum, since the lower one counts what is not None.
@@ -378,7 +380,6 @@ _FIXED: Mapping[str, Mapping[str, float]] = {
     **{key: dict.fromkeys((*_WHOLE, "evidence_only"), 1.0) for key in ("context_recall", "context_recall_any")},
     **{key: dict.fromkeys((*_WHOLE, "evidence_only"), 0.0) for key in _NOT_SENT},
     "cost_saving": {"none": 0.0},
-    "normalised_gain": {"last_turn": 0.0, "evidence_only": 1.0},
 }
 
 
@@ -426,15 +427,6 @@ def recall_interval(probes: pd.DataFrame, strategy: str, units: Mapping[str, str
 def units_of(rows: pd.DataFrame, units: Mapping[str, str]) -> list[str]:
     """Return the independent unit of each row: its conversation's, which is itself where `units` lacks it."""
     return [units.get(name, name) for name in map(str, rows.conversation)]
-
-
-def bounds_are_alike(floor: pd.DataFrame, ceiling: pd.DataFrame, units: Mapping[str, str]) -> bool:
-    """Return whether the context recall of two bounds differs by no more than noise, over their independent units."""
-    recall = METRICS["context_recall"].of
-    assert isinstance(recall, Ratio)
-    parts = [pd.DataFrame(recall.parts(probes)).T.groupby(units_of(probes, units)).sum() for probes in (floor, ceiling)]
-    sums = pd.concat(parts, axis=1).to_numpy(float)
-    return is_noise(resampled(sums, lambda drawn: mean_of(drawn[..., 2:]) - mean_of(drawn[..., :2])))
 
 
 def growth(steps: pd.DataFrame) -> pd.DataFrame:

@@ -13,16 +13,21 @@
 White space does not matter, all else does. Another recorded message with the same text does not count: it is not the
 evidence. A whole text of fewer than `LEAST` words has to be a line of its own, behind `speaker: ` if need be.
 
-An accepted **answer** is present if any message but the question has it as a whole (`values.py`), in any case. Only
-probes with an accepted answer that stands in an earlier message count: no strategy could keep any other.
+The **answer is in the context** where a model that misses nothing could give it: the ceiling of a strategy, 100 % where
+the whole history is sent. A message has an accepted answer that it says as a whole, by words and values (`values.py`):
+in any case, a day in any order, a number with or without commas and not as a part of a date, path or identifier. Bare
+numbers and single letters stand anywhere by chance: they count in evidence and beside it. An answer that no
+evidence says (yes or no, a count, a sum) cannot be found in a text: there all of the evidence has to be sent word for
+word. Probes without evidence whose answer nobody has said do not count.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
 
@@ -32,11 +37,13 @@ from numpy.typing import NDArray
 from ctxbench.scenarios.model import Conversation, Message, Probe
 from ctxbench.scenarios.view import Messages
 
+from .grading.rules.dates import dates
 from .grounding import said
 from .language import sentences, words
+from .times import written
 from .tokens import Ledger
 from .value import Missing, Value
-from .values import occurs, places
+from .values import occurs, places, without_values
 
 State = Literal["verbatim", "partial", "summary", "loadable", "absent"]
 """States of evidence, from best to worst."""
@@ -75,6 +82,7 @@ class PlacedProbe:
     stop: int  # messages said before it
     evidence: tuple[Evidence, ...] = ()  # messages it rests on, as far as they precede it
     answers: frozenset[int] = frozenset()  # places of the messages that say an accepted answer
+    spellings: tuple[str, ...] = ()  # ways to write the accepted answers; none: it is judged by its evidence
 
 
 def placed(conversation: Conversation) -> list[PlacedProbe]:
@@ -91,17 +99,62 @@ def placed_probes(conversation: Conversation) -> list[PlacedProbe]:
     messages = conversation.messages
     place = {message.id: at for at, message in enumerate(messages)}
     says, evidence_at, result = defaultdict[int, set[int]](set), dict[int, Evidence](), []
-    accepted = [tuple(answer.casefold() for answer in probe.answers if answer.strip()) for probe in conversation.probes]
-    if any(accepted):
-        for value, at in zip(*places(accepted, [said(message).casefold() for message in messages]), strict=True):
-            says[int(value)].add(int(at))
+    spelt = [spellings(probe.answers) for probe in conversation.probes]
+    texts = [said(message).casefold() for message in messages] if any(spelt) else []
+    for probe, at in zip(*(found.tolist() for found in places(spelt, texts)), strict=True):
+        says[probe].add(at)
     for asked in placed(conversation):
         # Evidence that is not in the conversation gets the place `stop`, which is too late, and so is left out.
         where = [place.get(name, asked.stop) for name in dict.fromkeys(asked.probe.evidence)]
         evidence = tuple(evidence_at.setdefault(at, Evidence(at, messages[at])) for at in where if at < asked.stop)
-        answers = frozenset(at for at in says[asked.number] if at < asked.stop)
-        result.append(replace(asked, evidence=evidence, answers=answers))
+        named, ways = {item.at for item in evidence}, spelt[asked.number]
+        exact = [way for way in ways if not (evidence and stands_by_chance(way))]
+        answers = {
+            at
+            for at in says[asked.number]
+            if at < asked.stop and any(says_whole(way, messages[at]) for way in (ways if at in named else exact))
+        }
+        if evidence and not answers & named:
+            answers, ways = set(), ()
+        result.append(replace(asked, evidence=evidence, answers=frozenset(answers), spellings=ways))
     return result
+
+
+_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+_YES_NO = frozenset(["yes", "no", "true", "false", "ja", "nein", "oui", "non", "sí", "si", "はい", "いいえ", "네"])
+_YES_NO |= {"아니요", "是", "不是", "否", "对", "不对", "有", "没有"}
+
+
+def spellings(answers: Iterable[str]) -> tuple[str, ...]:
+    """Return the ways to write accepted answers, in small letters; none of those that are only yes or no."""
+    ways = dict[str, None]()
+    for answer in (answer.strip().casefold() for answer in answers):
+        if not answer or answer.rstrip(".!。！") in _YES_NO:
+            continue
+        ways[answer] = None
+        if _NUMBER.fullmatch(answer):
+            whole, dot, part = answer.replace(",", "").partition(".")
+            ways |= dict.fromkeys((f"{whole}{dot}{part}", f"{int(whole):,}{dot}{part}"))
+        for when, start, stop in dates(answer):
+            if (start, stop) == (0, len(answer)) and when.low == when.high > 0:
+                day = date.fromordinal(when.low)
+                number, month, year = written(day).casefold().split()
+                ways |= dict.fromkeys((day.isoformat(), written(day, chinese=True), f"{number} {month} {year}"))
+                ways |= dict.fromkeys((f"{month} {number}, {year}", f"{number} {month[:3]} {year}"))
+    return tuple(ways)
+
+
+def says_whole(spelling: str, message: Message) -> bool:
+    """Return whether a message says an answer as a whole; a number of one or two digits not as a part of a value."""
+    if not occurs(spelling, _read(message)[1]):
+        return False
+    is_small = len(spelling) < 3 and spelling.isdecimal()
+    return not is_small or occurs(spelling, without_values(said(message)).casefold())
+
+
+def stands_by_chance(spelling: str) -> bool:
+    """Return whether an answer is so short that any text may have it: a number, or a single letter."""
+    return len(spelling) == 1 or _NUMBER.fullmatch(spelling) is not None
 
 
 class _Written(NamedTuple):
@@ -111,7 +164,6 @@ class _Written(NamedTuple):
     before: int  # tokens sent before it
     tokens: int
     plain: str
-    folded: str  # its text without cases
     lines: frozenset[str]  # its lines, and their parts behind the first colon
 
 
@@ -131,7 +183,8 @@ class SentText:
                 size = ledger.tokens(message)
                 # The question is sent, so its tokens count, but what it says itself is no evidence and no answer.
                 if message.id != question:
-                    self._written.append(_Written(message, self.tokens, size, *_read(message)))
+                    plain, _, lines = _read(message)
+                    self._written.append(_Written(message, self.tokens, size, plain, lines))
                 self.tokens += size
 
     @property
@@ -143,12 +196,18 @@ class SentText:
         """Return whether a recorded message is sent unchanged."""
         return any(start <= at < stop for start, stop, _ in self._runs)
 
-    def says(self, probe: PlacedProbe) -> bool:
-        """Return whether an accepted answer is in the context."""
+    def says(self, probe: PlacedProbe, evidence: Sequence[RetainedEvidence]) -> bool | None:
+        """Return whether the answer is in the context; None where nobody has said it. `evidence` is the probe's."""
+        if not probe.spellings and probe.probe.answerable and probe.probe.answers and evidence:
+            return all(item.state == "verbatim" for item in evidence)
+        if not probe.answers:
+            return None
         if any(map(self.has, probe.answers)):
             return True
-        folded = [answer.casefold() for answer in probe.probe.answers if answer.strip()]
-        return any(occurs(answer, written.folded) for written in self._written for answer in folded)
+        # Of numbers that stand anywhere, one beside a part of the evidence, or a summary of it, is the answer.
+        is_near = not evidence or any(item.state in ("verbatim", "partial", "summary") for item in evidence)
+        ways = [way for way in probe.spellings if is_near or not stands_by_chance(way)]
+        return any(says_whole(way, message) for message in self.written for way in ways)
 
     def retained(
         self, evidence: Evidence, stood_for: Collection[str], loadable: Collection[str], count: Callable[[str], int]
@@ -176,7 +235,7 @@ class SentText:
     def _find(self, text: str) -> float | None:
         """Return the position, in tokens sent, of the middle of a text that a written message has, or None."""
         short = len(words(text)) < LEAST
-        for _, before, tokens, plain, _, lines in self._written:
+        for _, before, tokens, plain, lines in self._written:
             if text in lines if short else text in plain:
                 # Tokens of a part are not known: it is taken to be as far into them as it is into the characters.
                 middle = plain.find(text) + len(text) / 2
@@ -204,7 +263,7 @@ _SPEAKER_END = re.compile(": |：")
 
 @lru_cache(1 << 12)
 def _read(message: Message) -> tuple[str, str, frozenset[str]]:
-    """Return the last three fields of `_Written`."""
+    """Return a message's text, that without cases, and its lines and their parts behind the first colon."""
     # The same messages are sent for many questions.
     text = said(message)
     lines = {plain for line in text.splitlines() if (plain := _plain(line))}

@@ -128,30 +128,25 @@ Places = tuple[tuple[int, int, int], ...]
 
 
 class ExtractiveReader:
-    """Reader of contexts. It remembers every text, question and answer: use one per conversation."""
+    """Reader of contexts. It remembers every text and question, and the last pages: use one per conversation."""
 
     def __init__(self) -> None:
         self._library = Library()
         self._questions: dict[str, _Question] = {}
-        # Messages are known by the identity of their stores, which those kept beside the rest keep alive.
-        self._answers: dict[tuple[str, Places], tuple[Messages, ReaderAnswer]] = {}
+        # Messages are known by the identity of their stores, which those kept beside the page keep alive.
         self._pages: dict[Places, tuple[Messages, Page]] = {}
 
     def answer(self, messages: Sequence[Message], question: str) -> ReaderAnswer:
         """Return the best supported span of these messages. Texts read earlier change nothing."""
         context = Messages.of(messages)
-        places = tuple((id(store), start, stop) for store, start, stop in context.spans)
-        if (question, places) not in self._answers:
-            if question not in self._questions:
-                self._questions[question] = _Question(question)
-            best = self._questions[question].best(self._page(context, places))
-            if best is None or best.score < LEAST:
-                best = ReaderAnswer(UNKNOWN, "", best.score if best else 0.0)
-            self._answers[question, places] = context, best
-        return self._answers[question, places][1]
+        if question not in self._questions:
+            self._questions[question] = _Question(question)
+        best = self._questions[question].best(self._page(context))
+        return ReaderAnswer(UNKNOWN, "", best.score if best else 0.0) if best is None or best.score < LEAST else best
 
-    def _page(self, context: Messages, places: Places) -> Page:
+    def _page(self, context: Messages) -> Page:
         """Return a context as it was read, and forget the least recently used of more than PAGES."""
+        places = tuple((id(store), start, stop) for store, start, stop in context.spans)
         kept = self._pages.pop(places, None)
         if kept is None:
             kept = context, Page(self._library, [piece for message in context for piece in quotes(message)])

@@ -135,6 +135,14 @@ def exact_values(text: str) -> tuple[Value, ...]:
     return tuple(dict.fromkeys(value for _, value in _exact(text)))
 
 
+def without_values(text: str) -> str:
+    """Return a text with blanks in place of its dates, identifiers, paths and addresses: words and numbers are left."""
+    for start, value in _exact(text):
+        if value.kind != "number":
+            text = f"{text[:start]}{' ' * len(value.text)}{text[start + len(value.text) :]}"
+    return text
+
+
 def spellings(value: Value) -> tuple[str, ...]:
     """Return the ways to write a value: a number has no currency and unit, and stands with and without its commas."""
     figure = _FIGURE.search(value.text) if value.kind == "number" else None

@@ -14,16 +14,14 @@ import pandas as pd
 from ctxbench.harness.answers.figures import BOUNDS, AnswerFigures, figures
 from ctxbench.harness.answers.store import USUAL, Answered, answered
 from ctxbench.harness.answers.tally import tallies_json
-from ctxbench.harness.folder.names import short_names
 from ctxbench.harness.folder.run import Run
-from ctxbench.harness.graders.profiles import Profiles, unversioned
-from ctxbench.harness.probes import CEILING
+from ctxbench.harness.graders.profiles import Profiles
 from ctxbench.metrics.figures import METRICS
 from ctxbench.metrics.statistics.comparison import OrderAgreement, OrderSums, alike
 from ctxbench.metrics.statistics.intervals import Ends, by_unit
 from ctxbench.metrics.value import Missing, Ratio, Value
 
-from .calibration import figure, interval, quoted
+from .calibration import figure, quoted
 from .render import (
     REACH,
     Column,
@@ -42,31 +40,22 @@ from .render import (
 )
 
 _TOO_FEW = "†"  # follows a strategy of which too little is graded to compare it
+KAPPA = 0.6
+"""Cohen's kappa with people from which on a grader's shares are taken for right answers."""
 _MOST_PROFILES = 2  # calibrations of a grader that stand beside its grades
-_NAME = 32
-_WHOLE = "none"
 
-_SHARE = (
+_COLUMNS = (
     Column("strategy", "strategy", mark=lambda of: f" {_TOO_FEW}" * (not of.in_pairs)),
     Column("correct", "correct", percent),
     Column("95 %", "correct_interval", share_range),
-)
-_GAIN = (Column("normalised gain", "normalised_gain", percent), Column("95 %", "normalised_gain_interval", share_range))
-_REST = (
+    Column("of whole", "of_whole", percent),
+    Column("pairs", "paired", integer),
     Column("not found", "unknown", integer),
     Column("abstained", "abstained", percent, spare=2),
     Column("missing", lambda of: of.missing + of.ungraded, integer),
     Column("tokens in", "input_tokens", tokens, spare=3),
     Column("out", "output_tokens", tokens, spare=1),
     Column("cost", "cost", partial(amount, "usd"), spare=4),
-)
-_PEOPLE = (
-    Column("grader", lambda row: row[0]),
-    Column("people's labels", lambda row: row[1].profile.set + (" (of another version)" if row[1].stale else "")),
-    Column("answers", lambda row: row[1].profile.quoted.answers, integer),
-    Column("kappa (95 %)", lambda row: row[1].profile.quoted.kappa, interval),
-    Column("right called right", lambda row: row[1].profile.quoted.recall.value, figure),
-    Column("wrong called wrong", lambda row: row[1].profile.quoted.specificity.value, figure),
 )
 
 
@@ -77,12 +66,11 @@ def tables(graded: AnswerFigures, notes: Sequence[str], by_kind: bool = True) ->
     title = (
         f"How many answers are correct? By {graded.answerer}, graded by {graded.grader}: "
         f"{count(graded.probes, 'probe')} in {sample(graded.conversations, graded.units)}, "
-        f"{graded.paired:,} graded under every strategy"
+        f"{graded.answerable:,} of them with an answer"
     )
     shown = [
-        table_of(title, (*_SHARE, *_GAIN, *_REST), strategies, _notes(graded)),
-        # Normalised gain is measured against the bounds themselves.
-        table_of("What are the bounds of the answers?", (*_SHARE, *_REST), bounds, () if by_kind else notes),
+        table_of(title, _COLUMNS, strategies, _notes(graded)),
+        table_of("What are the bounds of the answers?", _COLUMNS, bounds, () if by_kind else notes),
     ]
     kinds = list(dict.fromkeys(kind for of in graded.by_category.values() for kind in of))
     if by_kind and len(kinds) > 1:
@@ -108,55 +96,33 @@ def _notes(graded: AnswerFigures) -> Iterator[str]:
         yield about("answers_less_exact", answers=number, share=percent(graded.less_exact / graded.graded))
 
 
-def _side_by_side(graded: Mapping[str, AnswerFigures]) -> tuple[dict[str, AnswerFigures], list[Column], list[str]]:
-    """Return the figures by graders that were compared with people, their columns, and a note for each other grader.
-
-    The columns are the shares correct, for rows that are strategies.
-    """
-    profiles, none, columns = Profiles(), Missing("undefined", "not answered"), []
-    known = {name: figures for name, figures in graded.items() if profiles.of(figures.grader)}
-    for name, shown in known.items():
+def _side_by_side(graded: Mapping[str, AnswerFigures]) -> tuple[list[Column], list[str]]:
+    """Return the columns of the shares correct by graders, for rows that are strategies, and who is not calibrated."""
+    none, columns, profiles = Missing("undefined", "not answered"), [], Profiles()
+    lacking = {name: uncalibrated(figures.grader, profiles) for name, figures in graded.items()}
+    for name, shown in graded.items():
         for head, key, show in ((name, "correct", percent), ("95 %", "correct_interval", share_range)):
             of = {answers.strategy: getattr(answers, key) for answers in shown.strategies}
             columns.append(Column(head, defaultdict(lambda: none, of).__getitem__, show))
-    return known, columns, [about("answers_no_column", name=name) for name in graded if name not in known]
+    return columns, [f"Not calibrated: {name}: {why}." for name, why in lacking.items() if why]
 
 
-def by_graders(answers: Answers, *, brief: bool = False) -> list[Table]:
-    """Return the shares that graders take for right, side by side, and how far each grader agrees with people.
+def uncalibrated(grader: str, profiles: Profiles) -> str:
+    """Return in which languages a grader is not known to agree with people; empty where it does in English and Chinese.
 
-    They are of the most capable answer model. In brief, the agreement is a note.
+    It takes a kappa of at least KAPPA.
     """
-    first = answers.best
-    own = [figures for figures in answers.figures if figures.answerer == first.answerer]
-    known, shares, without = _side_by_side({unversioned(of.grader).partition("(")[0]: of for of in own})
-    of_first = {of.strategy: of for of in first.strategies}
-    columns = (
-        Column("strategy", short_names(list(of_first), _NAME).get),
-        *shares,
-        Column("abstained", lambda name: of_first[name].abstained, percent),
-        Column("tokens", lambda name: of_first[name].input_tokens, tokens),
-    )
-    notes, profiles = [*filter(None, map(_ceiling, known, known.values())), *without], Profiles()
-    quotes = [
-        (name, quote) for name, figures in known.items() for quote in profiles.of(figures.grader)[:_MOST_PROFILES]
+    kappas = dict[str, Value]()
+    for quote in profiles.of(grader):
+        kappas.setdefault(quote.profile.language, quote.profile.quoted.kappa.value)
+    if not kappas:
+        return "how far it agrees with people is not known (ctxbench lab calibrate)"
+    words = {"en": "English", "zh": "Chinese"}
+    low = [
+        f"{words[of]} {figure(kappa)}" for of, kappa in kappas.items() if isinstance(kappa, Missing) or kappa < KAPPA
     ]
-    people = table_of("Graders beside people", _PEOPLE, quotes, names=2, page=True)
-    if brief:
-        kappas = {name: ", ".join(f"{row[3]} on {row[1]}" for row in people.rows if row[0] == name) for name in known}
-        notes.insert(0, f"Kappa with people: {'; '.join(f'{name} {found}' for name, found in kappas.items())}.")
-    asked = f"{count(first.probes, 'probe')}, {sample(first.conversations, first.units)}"
-    table = table_of(f"Right answers of {first.answerer}: {asked}", columns, of_first, notes, page=True)
-    return [table] if brief else [table, people]
-
-
-def _ceiling(name: str, graded: AnswerFigures) -> str:
-    """Say how far the ceiling is below the whole history, where it is; an empty text elsewhere."""
-    correct = {of.strategy: of.correct for of in graded.strategies}
-    ceiling, whole = (correct.get(bound, Missing("undefined")) for bound in (CEILING, _WHOLE))
-    if isinstance(ceiling, Missing) or isinstance(whole, Missing) or ceiling >= whole:
-        return ""
-    return f"By {name} the whole history is above {CEILING}: the evidence alone leaves out what makes it clear."
+    unknown = [f"{words[of]} not measured" for of in words if of not in kappas]
+    return ", ".join([*low, *unknown]) and f"kappa with people: {', '.join([*low, *unknown])}, and it takes {KAPPA}"
 
 
 def run_tables(answers: Answers, by_kind: bool = False) -> Iterator[Table]:
@@ -165,19 +131,17 @@ def run_tables(answers: Answers, by_kind: bool = False) -> Iterator[Table]:
         first = answers.best
         yield from tables(first, answers.notes[first.answerer, first.grader], by_kind)
     if len(answers.figures) > 1:
-        known, columns, without = _side_by_side({f"{of.answerer} / {of.grader}": of for of in answers.figures})
+        columns, notes = _side_by_side({f"{of.answerer} / {of.grader}": of for of in answers.figures})
         names = dict.fromkeys(of.strategy for graded in answers.figures for of in graded.strategies)
-        notes = [f"{pair}: {' '.join(answers.notes[of.answerer, of.grader][1:])}" for pair, of in known.items()]
-        title, notes = "Correct, by answer model / grader", [*notes, *without]
-        shown = table_of(title, (Column("strategy", str), *columns), names, notes)
-        yield shown if known else Table(title, (), (), tuple(notes))
+        notes = [*(f"{' / '.join(pair)}: {' '.join(of[1:])}" for pair, of in answers.notes.items() if of[1:]), *notes]
+        yield table_of("Correct, by answer model / grader", (Column("strategy", str), *columns), names, notes)
     if answers.left:
         yield Table("Answers that are left out", (), (), answers.left)
 
 
 def as_json(graded: AnswerFigures, notes: Sequence[str]) -> dict[str, Any]:
     """Return the exact figures of one answer model and grader."""
-    plain = ("answerer", "grader", "conversations", "probes", "paired", "without_gold", "less_exact")
+    plain = ("answerer", "grader", "conversations", "probes", "answerable", "without_gold", "less_exact")
     return {
         **{name: getattr(graded, name) for name in plain},
         "independent_units": graded.units,

@@ -19,7 +19,7 @@ from ctxbench.metrics.aftermath import Aftermath
 from ctxbench.metrics.figures import units_of
 from ctxbench.metrics.language import sentences
 from ctxbench.metrics.statistics.comparison import Difference
-from ctxbench.metrics.statistics.intervals import FEWEST, by_unit, enough
+from ctxbench.metrics.statistics.intervals import FEWEST, Ends, by_unit, enough
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing, grouped
 from ctxbench.scenarios.model import RECORDED
@@ -28,29 +28,27 @@ from .render import Table, about, count, dollars, percent
 from .results import Results, RunSummary
 from .verdict import WHOLE, RunVerdict, verdict
 from .verdict import as_json as verdict_json
-from .verdict_text import how_sure, points_of, recorded_with, too_few
+from .verdict_text import how_sure, in_words, points_of, recorded_with, too_few
 
 
 @dataclass(frozen=True)
 class Spared(Results):
     """Results of an audit: strategies that spare the agent calls are counted without these (`harness/audit.py`)."""
 
-    without: Results | None = None
+    without: Run | None = None
     """The strategies that do, over all sessions without such calls; None where no call was needless."""
 
-    @classmethod
-    def of(cls, results: Results, without: Run | None) -> Spared:
-        """Return results with those of the sessions without needless calls."""
-        spared = None if without is None else replace(results, run=without)
-        return cls(results.run, results.models, results.prices, results.text, results.named, results.lose, spared)
+    @cached_property
+    def _spared(self) -> Results | None:
+        return None if self.without is None else replace(self, run=self.without, without=None)
 
     @cached_property
     def summary(self) -> RunSummary:
         """Figures of every strategy. All save tokens of the whole history without needless calls."""
-        summary = Results(self.run, self.models, self.prices, self.text).summary
-        if self.without is None:
+        summary = super().summary
+        if self._spared is None:
             return summary
-        spared = self.without.summary
+        spared = self._spared.summary
         others, sums = (of.steps.by_conversation.astype(dict.fromkeys(KEYS, str)) for of in (spared, summary))
         whole = others[others.strategy == WHOLE].set_index("conversation").tokens_full
         sums = sums[~sums.strategy.isin(spared.strategies)]
@@ -67,10 +65,10 @@ class Spared(Results):
     @cached_property
     def bills(self) -> pd.DataFrame:
         """Bills of every strategy, against the whole history without needless calls."""
-        bills = self.billed.conversations()
-        if self.without is None:
+        bills = super().bills
+        if self._spared is None:
             return bills
-        spared, own = (of.astype(dict.fromkeys(KEYS, str)) for of in (self.without.bills, bills.drop(columns="base")))
+        spared, own = (of.astype(dict.fromkeys(KEYS, str)) for of in (self._spared.bills, bills.drop(columns="base")))
         bases = spared[["conversation", "model", "base"]].drop_duplicates(["conversation", "model"])
         own = own[~own.strategy.isin(spared.strategy)].merge(bases, on=["conversation", "model"])
         return pd.concat([spared, own], ignore_index=True)
@@ -241,7 +239,8 @@ def _title(audit: Audit) -> str:
         if better:
             name = "audit_whole" if better == WHOLE else "audit_better"
         elif RECORDED in places.candidates and places.points[RECORDED].cost < places.points[WHOLE].cost:
-            name = "audit_keep" if places.surely_keeps(RECORDED) else name
+            is_known = isinstance(places.cost_change(RECORDED).shown, Ends)
+            name = "audit_keep" if is_known and places.surely_keeps(RECORDED) else name
         cost, whole, other = (dollars(places.points[name].cost) for name in (RECORDED, WHOLE, better or WHOLE))
         title = about(name, cost=cost, whole=whole, better=better, other=other)
     if own.lost:
@@ -293,7 +292,9 @@ def _of_others(audit: Audit) -> Iterator[tuple[str, str]]:
     """Yield the strategy that would have been better, or comes nearest, with how sure that is."""
     places, better = audit.places, audit.better
     name = better or places.nearest
-    if places.units < FEWEST and not audit.undecided:
+    if RECORDED in places.points and not audit.own.sessions:
+        yield "why", about("audit_none", folder=shlex.quote(audit.results.run.name))
+    elif places.units < FEWEST and not audit.undecided:
         yield "why", too_few(places)
     if name is None or places.base not in places.points:
         return
@@ -306,9 +307,8 @@ def _of_others(audit: Audit) -> Iterator[tuple[str, str]]:
 
 def _in_words(change: Difference) -> str:
     """Return a relative change as it was here: 12.2 % less, 3.1 % more."""
-    if isinstance(change.value, Missing):
-        return f"({change.value.why})"
-    return f"{percent(abs(change.value))} {'more' if change.value > 0 else 'less'}"
+    value = change.value
+    return f"({value.why})" if isinstance(value, Missing) else in_words(Ends(value, value))
 
 
 def _rest(audit: Audit) -> Iterator[tuple[str, str]]:
@@ -319,7 +319,7 @@ def _rest(audit: Audit) -> Iterator[tuple[str, str]]:
         yield "recorded", recorded_with(audit.places)
     folder = shlex.quote(audit.results.run.name)
     without = f"; without needless calls: ctxbench report {folder}/{UNCOMPACTED} --all" * bool(audit.own.spared)
-    yield "next", f"all tables, against sending everything: ctxbench report {folder} --all{without}"
+    yield "results", f"{folder}/   (all tables, against sending everything: ctxbench report {folder} --all{without})"
 
 
 def as_json(audit: Audit) -> dict[str, object]:

@@ -14,9 +14,9 @@ import pandas as pd
 
 from ctxbench.harness.folder.run import KEYS, Run
 from ctxbench.harness.probes import CEILING, FLOOR
-from ctxbench.metrics.figures import METRICS, OF_PROBES, bounds_are_alike, recall_interval, units_of
+from ctxbench.metrics.figures import METRICS, OF_PROBES, recall_interval, units_of
 from ctxbench.metrics.probes import MEASURES, ranked
-from ctxbench.metrics.statistics.intervals import WITHIN_NOISE, Interval
+from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing, Ratio, Value
 
 from .render import (
@@ -42,7 +42,7 @@ _COLUMNS = [
 _NO_KIND = "(no kind)"  # category of probes whose recording does not say what kind they are
 
 ProbeFigures = dict[str, Value]
-"""Figures of a strategy over some probes: their number `probes`, the metrics `OF_PROBES`, and `normalised_gain`."""
+"""Figures of a strategy over some probes: their number `probes`, and the metrics `OF_PROBES`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def probes_of(run: Run, uneven: frozenset[str], lost: Sequence[str]) -> ProbeSum
     everyone = list(dict.fromkeys((*names, FLOOR, CEILING)))
     ceiling, ceiling_rows = common[common.strategy == CEILING], rows[rows.strategy == CEILING]
     kinds = sorted(set(ceiling.category)) if len(set(ceiling.category)) > 1 else []
-    figures = _figures(common, everyone, run.units)
+    figures = _figures(common, everyone)
     whole, of = figures(None), {name: common[common.strategy == name] for name in everyone}
     return ProbeSummary(
         asked=len(ceiling_rows),
@@ -105,9 +105,7 @@ def probes_of(run: Run, uneven: frozenset[str], lost: Sequence[str]) -> ProbeSum
     )
 
 
-def _figures(
-    rows: pd.DataFrame, names: Sequence[str], units: Mapping[str, str]
-) -> Callable[[str | None], dict[str, ProbeFigures]]:
+def _figures(rows: pd.DataFrame, names: Sequence[str]) -> Callable[[str | None], dict[str, ProbeFigures]]:
     """Return a function from a kind of probe, None = all, to the figures of each strategy.
 
     Each probe's parts of the figures are found once.
@@ -123,28 +121,9 @@ def _figures(
             | {key: ratios[key].over(top[at], below[at]) for key, (top, below) in parts.items()}
             for name, at in places.items()
         }
-        floor, ceiling = (figures[name]["context_recall"] for name in (FLOOR, CEILING))
-        lowest, highest = (rows.iloc[places[name]] for name in (FLOOR, CEILING))
-        alike = bounds_are_alike(lowest, highest, units)
-        for of in figures.values():
-            gain = normalised_gain(of["context_recall"], floor, ceiling)
-            of["normalised_gain"] = WITHIN_NOISE if alike and not isinstance(gain, Missing) else gain
         return figures
 
     return by_strategy
-
-
-def normalised_gain(value: Value, floor: Value, ceiling: Value) -> Value:
-    """Return (value − floor) / (ceiling − floor): 0 is no better than no memory, 1 loses nothing that matters.
-
-    It may leave 0 to 1.
-    """
-    for part in (value, floor, ceiling):
-        if isinstance(part, Missing):
-            return part
-    if ceiling == floor:
-        return Missing("undefined", "the floor sends all that the ceiling does")
-    return float((value - floor) / (ceiling - floor))  # type: ignore[operator]
 
 
 def _ranking(rows: pd.DataFrame, kinds: Sequence[str]) -> dict[str, dict[str, Value]]:
@@ -163,7 +142,6 @@ def _ranking(rows: pd.DataFrame, kinds: Sequence[str]) -> dict[str, dict[str, Va
 _INTERVAL = Column("95 %", "interval", share_range, spare=4)
 # Shorter words than the names of the metrics, for what became of the evidence.
 _FIGURES = (
-    Column("normalised gain", "normalised_gain", percent),
     metric_column("evidence_partial", "partial"),
     metric_column("evidence_summary", "in a summary"),
     metric_column("evidence_loadable", "loadable", spare=5),

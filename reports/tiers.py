@@ -82,7 +82,8 @@ def overview_table(overview: OverviewMeasurement) -> Table:
         ("tiered: hits", f"LRU-K {hit_rate}", " · ".join(edges)),
     )
     loads = f"{working.load} on {tokens(working.capacity)} tokens, {archive.bytes:,} bytes of {ARCHIVED}"
-    return Table(f"How good is each memory tier under load? ({loads})", ("tier", "ours", "beside it"), rows)
+    notes = ("What does each tier add? ctxbench run standard -s none -s 'tiered(tiers=1)' … -s tiered (docs/tiers.md)",)
+    return Table(f"How good is each memory tier under load? ({loads})", ("tier", "ours", "beside it"), rows, notes)
 
 
 def _overview_actions(overview: OverviewMeasurement) -> TierActions:

@@ -16,7 +16,7 @@ from typing import Any
 
 from ctxbench.harness.answers.store import USUAL
 from ctxbench.harness.bill import OWN_MODELS
-from ctxbench.harness.folder.names import short_names
+from ctxbench.harness.folder.schema import short_names
 from ctxbench.harness.graders.profiles import Profiles
 from ctxbench.metrics.statistics.comparison import Difference
 from ctxbench.metrics.statistics.intervals import FEWEST, HEAVIEST, Ends

@@ -8,6 +8,7 @@
     ├── NotLogged             a run that MLflow did not take
     ├── WorkerError           a library that runs in another Python
     ├── Unsupported           a recording that a strategy cannot be replayed on (`strategies.base`)
+    ├── SystemOverBudget      system messages that alone are over a strategy's budget (`strategies.base`)
     └── MissingExtra          a library that an extra brings
 
 Any other exception is a bug of ours, and shows a traceback. Third-party code (strategies, readers) may raise anything,

@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from ctxbench.reports.render import markdown
 from ctxbench.scenarios.embedded import scenario
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/bench.md", "docs/quality.md", "docs/cost.md", "docs/claims.md")
+PAGES = ("README.md", "docs/bench.md", "docs/quality.md", "docs/cost.md", "docs/claims.md", "docs/tiers.md")
 FEW = ("window(max_tokens=8000)", "window(max_tokens=32000)", "summary(every=5)", "retrieval", "archive", "none")
 ROWS = 8  # rows of the last table of `make bench` that the README has
 WRITTEN_FROM, BASELINE = ROOT / "docs" / "tables.json", ROOT / "tests" / "baseline.smoke.json"
@@ -39,7 +40,7 @@ class Printed:
     """The figures of a run, as its commands print them."""
 
     def __init__(self, folder: Path) -> None:
-        run = load(folder)
+        run, self.folder = load(folder), folder
         self.summary = run.summary(*MODELS)
         self.plan = run.manifest.plan
         self.report: dict[str, Any] = ctxbench("report", folder)
@@ -47,7 +48,7 @@ class Printed:
         parts = [
             printed("lab", "quality", "--brief"),
             printed("lab", "claims", folder, "--effort", "quick", "--brief"),
-            printed("lab", "tiers"),
+            printed("lab", "tiers", *["all(index='hnsw')"] * (find_spec("hnswlib") is not None)),
             printed("report", folder, "--print-only"),
         ]
         stored = read(run.reader)
@@ -184,6 +185,21 @@ def claims(measured: Printed) -> Iterator[str]:
     yield from markdown(claim_tables(measured.claims)[:1]).strip().splitlines()
 
 
+def ladder(measured: Printed) -> Iterator[str]:
+    """Yield what each tier adds to those above it, at what cost and latency."""
+    folder = measured.folder.with_name("ladder")
+    rungs = [f"tiered(tiers={tiers}, working=8192, archive=131072)" for tiers in (1, 2, 3, 4)]
+    printed("run", "standard", *(f"--strategy={each}" for each in ("none", *rungs)), "--out", folder, "--overwrite")
+    model, times = MODELS[0], ("latency_p50", "latency_p99")
+    shares = ("answer_in_context", "evidence_absent", f"cost_saving({model})", f"cache_hit_rate({model})")
+    cells = ("answer in context", "evidence lost", "cost saved", "cache hit", "LRU-K hit", "latency p50", "latency p99")
+    yield from head("", *cells)
+    names = ("Focus", "with Working", "with Archive", "with RAG")
+    for name, (_, of) in zip(names, load(folder).summary(model).iloc[1:].iterrows(), strict=True):
+        hits = "–" if of.lru_k_hit_rate != of.lru_k_hit_rate else percent(of.lru_k_hit_rate)
+        yield row(name, *(percent(of[key]) for key in shares), hits, *(f"{of[key]:,.0f} µs" for key in times))
+
+
 TABLES: dict[str, Callable[[Printed], Iterator[str]]] = {
     "bench": bench,
     "verdict": verdict,
@@ -192,6 +208,7 @@ TABLES: dict[str, Callable[[Printed], Iterator[str]]] = {
     "answers": answers_right,
     "cost-saved": cost_saved,
     "claims": claims,
+    "ladder": ladder,
 }
 
 

@@ -79,7 +79,7 @@ class Prompt(msgspec.Struct, frozen=True):
 
 
 class ModelError(Exception):
-    """A model or an embedder gave no answer: rejected, timed out, empty, over the spend limit. The text says which."""
+    """A model or an embedder gave no answer. The text says why: rejected, timed out, empty, cut, over its budget."""
 
 
 class StrategyTypeError(TypeError):
@@ -88,6 +88,13 @@ class StrategyTypeError(TypeError):
 
 class Unsupported(UserError):
     """A strategy cannot be replayed on this recording. The text says why; the conversation has no result under it."""
+
+
+class SystemOverBudget(UserError):
+    """The system messages alone are over the strategy's budget, so no request can be made at this step."""
+
+    def __init__(self, tokens: int, budget: int, what: str = "the system messages") -> None:
+        super().__init__(f"{what} alone take {tokens} tokens, over the budget of {budget}: give a larger one")
 
 
 def describe_type(value: object) -> str:
@@ -123,7 +130,10 @@ class StrategyContext(Protocol):
         """Report an action of the strategy at this step."""
 
     def complete(self, prompt: Prompt) -> str:
-        """Return a model's reply, never empty. Its tokens are charged to the strategy. Raises ModelError."""
+        """Return a model's reply, never empty, cut at its limit or a refusal. Raises ModelError.
+
+        Its tokens are charged to the strategy.
+        """
 
     def embed(self, texts: Sequence[str], query: bool = False) -> NDArray[np.float32]:
         """Return unit vectors, one row per text, of documents or (`query`) of questions. Raises ModelError."""

@@ -13,7 +13,7 @@ from ctxbench.metrics.language import LANGUAGES, terms
 from ctxbench.metrics.rows import Rows
 from ctxbench.metrics.tfidf import Scores, TfIdf, best
 from ctxbench.scenarios.model import Fact, Message
-from ctxbench.scenarios.spec import NonNegativeFloat, PositiveInt, Share
+from ctxbench.scenarios.spec import NonNegativeFloat, PositiveInt
 from ctxbench.scenarios.view import Messages
 
 from .base import Context, ModelError, StrategyContext, View
@@ -50,9 +50,11 @@ class Facts:
     message has come. Where it states none, or with `extractor="offline"`, rules extract them from user messages and
     final answers, each message once, at most `per_message` of `max_fact_tokens` each (no more than a quarter of
     `max_tokens`). With `extractor="model"` the model `summariser` (empty = the run's) extracts them, one call per turn;
-    where it fails, the rules do (Failed). Its prompt is in `language`; "auto" is the user's. A repeated fact is one
-    fact. When a later fact has the same words with other numbers or dates, the earlier one's confidence counts
-    `outdated` times.
+    where it fails, the rules do (Failed). Its prompt is in `language`; "auto" is the user's.
+
+    Rules know English and Chinese. What a user quotes, gives to be translated, or commands is no fact. A repeated fact
+    is one fact. A later one about the same (the same words with other numbers or dates; another home, job or taste of
+    the speaker) takes the place of the earlier one.
     """
 
     max_tokens: PositiveInt = 2000
@@ -62,7 +64,6 @@ class Facts:
     limit: PositiveInt | None = None
     per_message: PositiveInt = 8
     max_fact_tokens: PositiveInt = 60
-    outdated: Share = 0.5
     place: Place = "start"
     extractor: Literal["recorded", "offline", "model"] = "recorded"
     summariser: str = ""
@@ -75,7 +76,7 @@ class Facts:
     def start(self, services: StrategyContext) -> View:
         language = ConversationLanguage(self.language)
         answers, note = FinalAnswers(services, self.turns), NoteMessage(services, "facts", FORM, language)
-        extractor, store = FactExtractor(services, self, language), FactStore(self.outdated)
+        extractor, store = FactExtractor(services, self, language), FactStore()
         lines: list[str] = []
         ranked: list[tuple[int, float]] = []
         recalled: Recalled | None = None  # the event of these facts, which is the same at each call of the turn
@@ -111,7 +112,9 @@ class Facts:
         There are as many as may fit.
         """
         scores = self.similarity * store.similar(context) + self.confidence * store.confidences
-        most = min(self.max_tokens // _LEAST_LINE, len(scores) if self.limit is None else self.limit)
+        scores[list(store.superseded)] = -np.inf
+        current = len(scores) - len(store.superseded)
+        most = min(self.max_tokens // _LEAST_LINE, current if self.limit is None else self.limit, current)
         places = best(scores, most)
         return list(zip(places, scores[places].round(4).tolist(), strict=True))
 
@@ -210,10 +213,9 @@ class FactExtractor:
 
 
 class FactStore:
-    """Facts of a conversation in the order of their first mention. A repeated fact is one; an update outdates it."""
+    """Facts of a conversation in the order of their first mention. A repeated fact is one; an update supersedes it."""
 
-    def __init__(self, outdated: float) -> None:
-        self._outdated = outdated
+    def __init__(self) -> None:
         # Words, topic and terms of each fact. They outlive `forget`, so that taking a fact in again costs little.
         self._prepared: dict[StatedFact, tuple[str, str, tuple[str, ...]]] = {}
         self.forget()
@@ -222,8 +224,8 @@ class FactStore:
         self.facts: list[StatedFact] = []
         self.lines: list[str] = []
         """The line of each fact in the memory."""
-        # The highest confidence of each fact, and the same after outdating.
-        self._base: list[float] = []
+        self.superseded: set[int] = set()
+        """Numbers of the facts that were updated since."""
         self._confidence: Rows[np.float64] = Rows(np.float64)
         self._index = TfIdf()
         # Number of the fact with these words, and of the latest fact about the same thing.
@@ -232,7 +234,7 @@ class FactStore:
 
     @property
     def confidences(self) -> Scores:
-        """Confidence of each fact, lowered for outdated ones."""
+        """The highest confidence of each fact."""
         return self._confidence.all
 
     def take(self, facts: Iterable[StatedFact]) -> None:
@@ -249,16 +251,13 @@ class FactStore:
             if number == len(self.facts):
                 self.facts.append(fact)
                 self.lines.append(f"- {fact.text}")
-                self._base.append(fact.confidence)
                 self._confidence.add(np.array([fact.confidence]))
                 documents.append(fact_terms)
-            self._base[number] = max(self._base[number], fact.confidence)
-            self._confidence.all[number] = self._base[number]
-            before = self._current.get(about, number) if about else number
-            if before != number:
-                self._confidence.all[before] = self._base[before] * self._outdated
+            self._confidence.all[number] = max(self._confidence.all[number], fact.confidence)
             if about:
+                self.superseded.add(self._current.get(about, number))
                 self._current[about] = number
+            self.superseded.discard(number)
         self._index.add(documents)
 
     def similar(self, context: Iterable[str]) -> Scores:

@@ -53,8 +53,8 @@ class Retrieval(RecallSettings):
 
     Without `max_tokens` there is no budget. With it everything sent takes at most that: memories at most the share
     `memory_share`, and the recent turns what is left; messages that do not fit become memories too. The newest message
-    (with its results) comes before memories. If it does not fit, system messages and memories are sent, and if system
-    messages alone are over the budget, nothing else is (both OverBudget).
+    (with its results) comes before memories. If it does not fit, system messages and memories are sent (OverBudget).
+    System messages that alone are over the budget are an error.
 
     If the embedder fails, memories are ranked by the words that they share with the question, rare ones first (Failed),
     and the next call tries the embedder again.

@@ -23,7 +23,7 @@ from .base import Context, ModelError, StrategyContext, View, texts
 from .events import Failed, OverBudget, Summarised
 from .parts.language import ConversationLanguage, LanguageSetting
 from .parts.summarize import Summariser
-from .parts.units import Dialogue, OrphanedResults, without
+from .parts.units import Dialogue, OrphanedResults, room_beside_systems, without
 
 # The Chinese is that of 000 §2.3.
 PROMPTS = texts("smart_prompt")
@@ -59,8 +59,8 @@ class Smart:
       the budget, the last message before all. The others are summarised too, and OverBudget is recorded. A last message
       that does not fit is not sent at this call.
     - If the model fails, nothing is replaced. Over the budget the best that fit are sent, and the next call tries
-      again. System messages over their share shrink the history's share: everything sent is never over `window`,
-      unless system messages alone are.
+      again. System messages over their share shrink the history's share: everything sent is never over `window`.
+      System messages that alone are over it are an error.
     """
 
     window: PositiveInt = 100_000
@@ -248,8 +248,9 @@ class _Compression:
     def _view(self, context: Context) -> Context:
         smart, services, history = self._smart, self._services, context.messages
         self._read(history)
-        self._systems = systems = services.total(services.systems(history))
-        left = min(smart.history, smart.window - systems)
+        beside = room_beside_systems(services, history, smart.window)
+        self._systems = systems = smart.window - beside
+        left = min(smart.history, beside)
         sent = self._base + history[len(self._built) :]
         spent = services.total(sent) - systems
         recorded = False

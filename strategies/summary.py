@@ -23,7 +23,14 @@ from .base import Context, LongTermMemory, StrategyContext, View
 from .events import OverBudget
 from .parts.language import ConversationLanguage, LanguageSetting
 from .parts.summarize import RunningSummary, Summariser
-from .parts.units import Dialogue, OrphanedResults, require_one_limit, select_newest
+from .parts.units import (
+    Dialogue,
+    NewestMessages,
+    OrphanedResults,
+    require_one_limit,
+    room_beside_systems,
+    select_newest,
+)
 
 
 class RollingSummary:
@@ -35,6 +42,8 @@ class RollingSummary:
         """The dialogue messages that are not summarised."""
         self._services, self._dialogue, self._orphans = services, Dialogue(services), OrphanedResults(services)
         self._ids: set[str] = set()
+        # Id of the user message that opened the turn that the rest continues, until it is summarised with its turn.
+        self._opener = ""
 
     def read(self, history: Messages) -> None:
         """Take the history as it is now.
@@ -47,7 +56,7 @@ class RollingSummary:
         if same < self.covered:
             # Summarised a b c of a b c d e; now c d e comes: the first
             # that is not in the summary is d, so 1 message is covered.
-            new = (at for at, message in enumerate(messages) if message.id not in self._ids)
+            new = (at for at, m in enumerate(messages) if m.id not in self._ids and m.id != self._opener)
             self.covered = next(new, len(messages))
         self.rest, self._history = messages[self.covered :], history
         self.running.read(history)
@@ -60,7 +69,7 @@ class RollingSummary:
 
     @property
     def tokens(self) -> int:
-        """Tokens of the messages that would be sent."""
+        """Tokens of the messages that would be sent, without the user message that opened the turn."""
         return self.system_tokens + self._services.total(self.running.messages) + self._services.total(self.rest)
 
     def upto(self, count: int) -> int:
@@ -75,49 +84,59 @@ class RollingSummary:
         at = bisect_left(starts, self.covered + count)
         return max(0, starts[min(at, len(starts) - 1)] - self.covered)
 
-    def summarise(self, count: int, again: int = 0) -> bool:
+    def summarise(self, count: int, again: int = 0, spare: int | None = None) -> bool:
         """Summarise the first `count` unsummarised messages. False if there are none, or if the model failed.
 
-        The last `again` of them are sent behind the summary all the same, with the calls of their results.
+        The last `again` of them are sent behind the summary all the same, with the calls of their results. The user
+        message that opened the turn of what stays is sent before it and not summarised, if it takes at most `spare`
+        tokens (None = any number).
         """
-        messages = self.rest[:count]
-        if not messages or not self.running.take(messages):
+        said, start, services = self._dialogue.messages, self.covered, self._services
+        stays = self.upto(max(0, count - again)) if again else count
+        opening = services.opening(said, start + stays) if self._user_first else None
+        if opening is not None:
+            fits = spare is None or services.tokens(said[opening]) <= spare
+            opening = opening if fits and said[opening].id not in self._ids else None
+        places = [at for at in range(start, start + count) if at != opening]
+        earlier = services.opening(said, start) if self._opener else None
+        if earlier is not None and earlier != opening and said[earlier].id == self._opener:
+            places.insert(0, earlier)
+        if not places or not self.running.take(Messages.of([said[at] for at in places])):
             return False
-        count = self.upto(max(0, count - again)) if again else count
-        messages = messages[:count]
-        self._ids.update(message.id for message in messages)
-        self._orphans.note_summarised(messages)
-        self.covered += count
-        self.rest = self.rest[count:]
+        gone = [said[at] for at in places if at < start + stays]
+        self._ids.update(message.id for message in gone)
+        self._opener = "" if opening is None else said[opening].id
+        self._orphans.note_summarised(gone)
+        self.covered += stays
+        self.rest = self.rest[stays:]
         return True
 
     def context(self, context: Context, budget: int | None) -> Context:
         """Return the context to send: system messages, summary, the rest, within the budget.
 
-        If the rest continues a turn, the user message that opened it stays too, if `user_first` is set and it fits.
+        If the rest continues a turn, the user message that opened it stays too, if `user_first` is set, it fits, and it
+        is not summarised.
         """
         services, history, summary = self._services, context.messages, self.running.messages
         if not self.covered and not summary and (budget is None or self.tokens <= budget):
             return context
-        at = self._dialogue.place(self.covered)
-        if budget is None or self.tokens <= budget:
-            opening = services.opening(history, at)
-            fits = opening is None or budget is None or self.tokens + services.tokens(history[opening]) <= budget
-            head, tail = select_newest(services, history, at, user_first=self._user_first and fits)
+
+        def newest(room: int | None) -> NewestMessages:
+            at = self._dialogue.place(self.covered)
+            return select_newest(services, history, at, room, self._user_first, self._ids)
+
+        head, tail = newest(None)
+        tokens = services.total(head) + services.total(summary) + services.total(tail)
+        if budget is None or tokens <= budget:
             return context.sending(head + summary + tail)
-        services.record(OverBudget("what is not summarised is over it, with the summary", self.tokens, budget))
-        room = budget - self.system_tokens
-        head, tail = select_newest(services, history, at, room - services.total(summary), self._user_first)
-        if not self._has_dialogue(tail):
-            without_summary = select_newest(services, history, at, room, self._user_first)
-            if self._has_dialogue(without_summary.tail):
-                (head, tail), summary = without_summary, Messages()
-            elif services.total(summary) > room:
+        room = room_beside_systems(services, history, budget)
+        services.record(OverBudget("what is not summarised is over it, with the summary", tokens, budget))
+        head, tail = newest(room - services.total(summary))
+        if not tail:
+            head, tail = newest(room)
+            if tail or services.total(summary) > room:
                 summary = Messages()
         return context.sending(head + summary + tail)
-
-    def _has_dialogue(self, messages: Messages) -> bool:
-        return len(messages) > len(self._services.systems(messages))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,15 +183,16 @@ class Summary(_SummarySettings):
     `keep`: keeping more would mean to summarise again at once. The context never exceeds `max_tokens`. If the
     unsummarised messages do (the model failed, or the newest messages are long), OverBudget is recorded and the newest
     that fit are sent, as in a window. If none fits beside the summary, the summary is left out of that call; if none
-    fits alone, the messages are. System messages alone may be over the limit.
+    fits alone, the messages are. System messages that alone are over the limit are an error.
 
     `levels` is the number of summary levels: a level is merged into the next one after `fan_in` rounds, and begins
     anew. `max_input_tokens` limits what the model is shown of the messages (None = all; LangChain's default is 4000);
     the rest is lost. `summariser` names a model other than the run's. Prompt and heading are in `language`: "auto" is
     that of most user messages at the first summary, and stays.
 
-    If the messages that stay continue a turn, the user message that opened it is sent as well, if it fits: providers
-    reject requests without one. `user_first=False` sends exactly the newest `threshold`, which is the design's letter.
+    If the messages that stay continue a turn, the user message that opened it is sent as well, and summarised with the
+    turn's last messages: providers reject requests without one. With `max_tokens` one that takes over the share
+    1 - `trigger` is summarised at once. `user_first=False` sends exactly the newest `threshold`, the design's letter.
 
     `store` is as in `session_summary`.
     """
@@ -207,6 +227,7 @@ class Summary(_SummarySettings):
     def start(self, services: StrategyContext, memory: LongTermMemory | None = None) -> View:
         rolling = self._rolling(services, "summary", memory)
         budget = self.budget
+        spare = None if budget is None else int((1 - self.trigger) * budget)
 
         def over_budget() -> int:
             """Return how many messages must be summarised because of their tokens."""
@@ -219,9 +240,9 @@ class Summary(_SummarySettings):
             rolling.read(context.messages)
             over = len(rolling.rest) - self.threshold
             over = rolling.upto(over) if over >= self.every else 0
-            if rolling.summarise(max(over, over_budget())):
+            if rolling.summarise(max(over, over_budget()), spare=spare):
                 # The summary may be longer than the messages that it replaced.
-                rolling.summarise(over_budget())
+                rolling.summarise(over_budget(), spare=spare)
             return rolling.context(context, budget)
 
         return view

@@ -10,7 +10,7 @@ from ctxbench.scenarios.spec import PositiveInt, ShareBelowOne
 
 from .base import Context, StrategyContext, View
 from .events import OverBudget
-from .parts.units import require_one_limit, select_newest
+from .parts.units import require_one_limit, room_beside_systems, select_newest
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +19,13 @@ class Window:
 
     `max_tokens` (or `model`, for that model's context window) limits tokens: the messages sent take at most
     `max_tokens * (1 - reserve)`, counted exactly. `messages` limits their number, system messages aside. At least one
-    limit must be given. Where the window begins within a turn, the user message that opened the turn stays as well
-    (beyond `messages`), if it fits beside the newest message: providers reject requests without one.
-    `user_first=False` drops it, which is the design's letter.
+    limit must be given. Where it can, the window begins with a user's message, as providers reject other requests: with
+    that which opened the turn (beyond `messages`), if it fits beside the newest message, or with the first of a later
+    turn, whichever sends more. `user_first=False` sends the newest messages alone, which is the design's letter.
 
     Every system message stays, in its place, and counts. A tool call and its results stay or go together. If the
-    system messages alone are over the budget, or the newest message does not fit, only system messages are sent, and
-    `OverBudget` is recorded: the context shows as empty, and as over budget if the system messages are.
+    newest message does not fit, only system messages are sent, and `OverBudget` is recorded: the context shows as
+    empty. System messages that alone are over the budget are an error (`SystemOverBudget`).
 
     Example: window 8000, history 9500 → at most 7200 tokens are sent.
     """
@@ -57,7 +57,6 @@ class Window:
 
         def view(context: Context) -> Context:
             history = context.messages
-            room = None if budget is None else budget - services.total(services.systems(history))
             start = 0 if most is None else max(0, len(history) - most)
             while (
                 most is not None and start > 0 and len(history) - start - len(services.systems(history[start:])) < most
@@ -65,13 +64,11 @@ class Window:
                 start -= 1
             if start == 0 and (budget is None or services.total(history) <= budget):
                 return context
+            room = None if budget is None else room_beside_systems(services, history, budget)
             head, tail = select_newest(services, history, start, room, self.user_first)
-            if room is not None and budget is not None and not (tail and tail[-1] is history[-1]):
-                if room < 0:
-                    services.record(OverBudget("the system messages alone are over the budget", budget - room, budget))
-                else:
-                    tokens = budget - room + services.tokens(history[-1])
-                    services.record(OverBudget("the newest message does not fit", tokens, budget))
+            if room is not None and budget is not None and not tail:
+                tokens = budget - room + services.tokens(history[-1])
+                services.record(OverBudget("the newest message does not fit", tokens, budget))
             return context.sending(head + tail)
 
         return view

@@ -6,9 +6,8 @@ graded twice. Answers and grades that a model failed to give are asked for again
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -30,7 +29,7 @@ from ..folder.store import read_conversations
 from ..models import Models
 from ..probes import CEILING, FLOOR, asked_probes, questions, replayed
 from ..replay import ConversationIndex
-from .store import Answered, answered_by, answers_of, contexts_of, grades_of, part_paths, read, shards, write
+from .store import Answered, answered_by, answers_of, contexts_of, digest_of, grades_of, part_paths, read, shards, write
 
 UNKNOWN = "UNKNOWN"
 """Answer of an answerer where the context does not say."""
@@ -49,8 +48,19 @@ class Question(NamedTuple):
     """Of the request, by the run's count."""
     live: Callable[[], Live] | None = None
     """Starts the strategy, where it offers a tool."""
+    recorded: Sequence[Message] = ()
+    """The messages of the recording."""
     own_tools: tuple[Tool, ...] = ()
     """The tools that the strategy adds to those of the recording."""
+
+    def same(self, calls_tools: bool) -> Hashable:
+        """Return what questions with one answer share: their text and context, and where it is called the strategy."""
+        # Recorded messages are known by their places: to compare their texts would take longer.
+        spans = Messages.of(self.context).spans
+        texts = (
+            span[1:] if span.store is self.recorded else tuple(span.store[span.start : span.stop]) for span in spans
+        )
+        return self.text, *texts, (self.tools, self.live) if calls_tools else ()
 
 
 class Answer(NamedTuple):
@@ -81,16 +91,26 @@ class Answerer(Protocol):
     """The answerer: `offline`, or the full name of a model."""
     identity: str
     """That, with all else that the answers depend on."""
+    calls_tools: bool
+    """Whether it may call the tools of a strategy."""
 
     def answers(self, questions: Sequence[Question]) -> list[Answer]:
         """Return an answer to each question, in order; all questions are of one conversation."""
 
 
 class RunProbes:
-    """The probes of a run with their contexts. `models` serve a strategy that has to be started again for its tools."""
+    """The probes of a run with their contexts. `models` serve a strategy that has to be started again for its tools.
 
-    def __init__(self, run: Run, models: Models) -> None:
-        self._run, self._models, self._plan = run, models, run.manifest.plan
+    Of `sample` questions, as many of each kind as there are of it, the others have no context.
+    """
+
+    def __init__(self, run: Run, models: Models, sample: int = 0) -> None:
+        self._run, self._models, self._plan, self.size = run, models, run.manifest.plan, sample
+        self._sample = sampled(run, sample) if sample else None
+
+    def asks(self, conversation: str, number: int) -> bool:
+        """Return whether a question is asked."""
+        return self._sample is None or (conversation, number) in self._sample
 
     def of(self, conversation: Conversation) -> Iterator[tuple[str, dict[int, Question | Missing]]]:
         """Yield each strategy with its questions by the number of the probe: in the order of the run, bounds last.
@@ -103,6 +123,9 @@ class RunProbes:
                 number, context = probe.row["number"], probe.context
                 if context is None:
                     by_number[number] = Missing("undefined", probe.row["failed"])
+                    continue
+                if not self.asks(conversation.id, number):
+                    by_number[number] = Missing("undefined", f"not among the {self.size:,} questions of the sample")
                     continue
                 sent = context.messages
                 # From the end, where the question mostly stands. The form puts it last itself, so it is taken out.
@@ -117,9 +140,19 @@ class RunProbes:
                     context.tools,
                     probe.row["tokens_sent"],
                     None if context.tools == conversation.tools else live,
+                    conversation.messages,
                     tuple(tool for tool in context.tools if tool not in conversation.tools),
                 )
             yield strategy, by_number
+
+
+def sampled(run: Run, size: int) -> frozenset[tuple[str, int]]:
+    """Return a sample of the questions of a run, spread evenly over their kinds: the same in every run."""
+    rows = run.arrow("probes", ["category", "conversation", "number"]).to_pandas().drop_duplicates()
+    order = sorted(
+        (str(kind), digest_of(str(name), str(number)), str(name), int(number)) for kind, name, number in rows.values
+    )
+    return frozenset(order[at * len(order) // size][2:] for at in range(min(size, len(order))))
 
 
 class Live:
@@ -163,28 +196,24 @@ def answer(
     Raises RunError for a run in which no probe was asked.
     """
     for shard in shards(run.folder):
-        Part(run, shard, answerer, grader, again).make(probes, done)
+        Part(run, shard, answerer, grader, again, probes.size).make(probes, done)
     answers = answered_by(run, answerer.name, grader.name)
     if answers is None:
         raise RunError(f"{run.folder}: no probe was asked in this run: its recordings have no questions")
     return answers
 
 
-def answer_offline(folder: Path, shard: int, counter: TokenCounter, models: Models) -> None:
-    """Answer a shard extractively and grade it by rules. The other parts must be there; existing answers stay."""
-    run, name = Run(folder, shards=(shard,)), f"{shard:05d}"
-    if shards(folder, name):
-        Part(run, name, Offline(counter), RulesGrader()).make(RunProbes(run, models))
-
-
 class Part:
     """One shard, answered by one answer model and graded by one grader. `again` takes nothing of it for known."""
 
-    def __init__(self, run: Run, shard: str, answerer: Answerer, grader: Grader, again: bool = False) -> None:
+    def __init__(
+        self, run: Run, shard: str, answerer: Answerer, grader: Grader, again: bool = False, sample: int = 0
+    ) -> None:
         self._answerer, self._grader = answerer, grader
         self._recordings = run.folder / "recordings" / f"{shard}.jsonl.zst"
         self._answers, self._grades = part_paths(run.folder, answerer.name, grader.name, shard)
-        self._metadata = answers_of(answerer.name, answerer.identity, contexts_of(run.folder, shard))
+        identity = f"{answerer.identity} sample {sample}" if sample else answerer.identity
+        self._metadata = answers_of(answerer.name, identity, contexts_of(run.folder, shard))
         # Read before answers are written: the grades of those that stay are not asked for again.
         answers = None if again else read(self._answers, "answers", self._metadata)
         grades = answers and read(self._grades, "grades", grades_of(grader.name, self._answers))
@@ -221,17 +250,23 @@ class Part:
         known, stored = self.known_answers, [row for row in self._stored if row["conversation"] == conversation.id]
         if stored and all(_key(row) in known for row in stored):
             return stored
-        rows = Rows()
+        rows, made = Rows(), dict[Hashable, Answer]()
         for strategy, asked in probes.of(conversation):
-            by_key: dict[Key, Question | Missing] = {(conversation.id, strategy, at): asked[at] for at in asked}
-            new = [question for key, question in by_key.items() if key not in known]
-            answers = iter(self._answerer.answers([each for each in new if not isinstance(each, Missing)]))
-            for key, question in by_key.items():
+            new = {
+                number: question.same(self._answerer.calls_tools)
+                for number, question in asked.items()
+                if not isinstance(question, Missing) and (conversation.id, strategy, number) not in known
+            }
+            # Strategies that send the same share an answer.
+            first = {same: asked[number] for number, same in new.items() if same not in made}
+            made.update(zip(first, self._answerer.answers(list(first.values())), strict=True))  # type: ignore[arg-type]
+            for number, question in asked.items():
+                key = (conversation.id, strategy, number)
                 if key in known:
                     rows.append(known[key])
-                else:  # in the order in which they were asked
-                    made = Answer(question) if isinstance(question, Missing) else next(answers)
-                    rows.append(_row(conversation, key, made))
+                else:
+                    answer = Answer(question) if isinstance(question, Missing) else made[new[number]]
+                    rows.append(_row(conversation, key, answer))
         return rows
 
     def _grade(self, answers: Rows) -> Rows:
@@ -343,6 +378,7 @@ class Offline:
 
     name = "offline"
     identity = f"offline {VERSION}"
+    calls_tools = False
 
     def __init__(self, counter: TokenCounter) -> None:
         self._counter, self._conversation, self._reader = counter, "", ExtractiveReader()

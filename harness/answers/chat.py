@@ -38,7 +38,7 @@ from ..models import Models, Reply, Unusable
 from ..models.recorded import ModelRequest, at_once, messages_of, offered
 from ..probes import CEILING, FLOOR
 from ..replay import failure_reason
-from .answer import UNKNOWN, Answer, Answerer, Live, Part, Question, has_gold, item_of
+from .answer import UNKNOWN, Answer, Answerer, Live, Part, Question, RunProbes, has_gold, item_of
 from .store import digest_of, shards
 
 _TEXTS = word_lists(__package__, "prompts")
@@ -100,7 +100,7 @@ class TextForm:
     def request(self, model: str, reply: int) -> ModelRequest:
         """Return the first request."""
         prompt = TEXT_TOOL_PROMPT if self._tools else TEXT_PROMPT
-        return ModelRequest(model, self._text(silent=False), 0.0, reply, prompt=prompt)
+        return ModelRequest(model, self.text(silent=False), 0.0, reply, prompt=prompt)
 
     def calls(self, request: ModelRequest, reply: Reply) -> tuple[ToolCall, ...]:
         """Return the first call that stands in the reply. Where no tool was offered, the text is the answer."""
@@ -118,15 +118,16 @@ class TextForm:
             return self.last(request)
         self._called += calls
         self._loaded += [f"tool {call.name}: {text}" for call, text in zip(calls, results, strict=True)]
-        return replace(request, asked=self._text(silent=silent), silent=silent)
+        return replace(request, asked=self.text(silent=silent), silent=silent)
 
     def last(self, request: ModelRequest) -> ModelRequest:
         """Return the request without the offer of a tool."""
         # Where none was called, it is the request of a strategy without tools, whatever this one has.
         prompt = request.prompt if self._called else TEXT_PROMPT
-        return replace(request, asked=self._text(silent=True), silent=True, prompt=prompt)
+        return replace(request, asked=self.text(silent=True), silent=True, prompt=prompt)
 
-    def _text(self, *, silent: bool) -> str:
+    def text(self, *, silent: bool) -> str:
+        """Return the text that asks; `silent` offers no tool."""
         language = language_of(self._question.text)
         offers = self._tools and not silent
         question: str = _TEXTS[f"text_tool_question_{language}" if offers else f"text_question_{language}"]
@@ -222,6 +223,8 @@ class Unanswerable(ModelError):
 
 class ByModel:
     """An answer model of the run, called through the cassette, with retries, time-outs and the spend limit."""
+
+    calls_tools = True
 
     def __init__(self, models: Models, counter: TokenCounter) -> None:
         self.name = models.settings.answerer
@@ -340,7 +343,9 @@ class CallEstimate(NamedTuple):
         return BUNDLED.cost(self.model, TokenUsage(self.input_tokens, self.output_tokens))
 
 
-def estimates(run: Run, answerer: Answerer, grader: Grader, *, again: bool = False) -> list[CallEstimate]:
+def estimates(
+    run: Run, answerer: Answerer, grader: Grader, probes: RunProbes, *, again: bool = False
+) -> list[CallEstimate]:
     """Return what is still to be asked of the answer model and of the grader's; an empty list if nothing is.
 
     Rounds of tools that a model calls are not in it, nor is a grader that does not say what it asks (`ragas`). A grade
@@ -349,11 +354,12 @@ def estimates(run: Run, answerer: Answerer, grader: Grader, *, again: bool = Fal
     counter, strategies = TokenCounter(), len({*run.manifest.plan.strategies, FLOOR, CEILING})
     answers, grades = Counter[str](), Counter[str]()
     for shard in shards(run.folder):  # one at a time: its answers and grades are read, and gone with it
-        part = Part(run, shard, answerer, grader, again)
+        part = Part(run, shard, answerer, grader, again, probes.size)
         if isinstance(answerer, ByModel):
-            probes = Run(run.folder, shards=(int(shard),)).table("probes")
-            keys = zip(probes.conversation.astype(str), probes.strategy.astype(str), probes.number, strict=True)
-            sent = probes.tokens_sent[[key not in part.known_answers for key in keys]].dropna()
+            rows = Run(run.folder, shards=(int(shard),)).table("probes")
+            keys = zip(rows.conversation.astype(str), rows.strategy.astype(str), rows.number, strict=True)
+            asked = [key not in part.known_answers and probes.asks(key[0], key[2]) for key in keys]
+            sent = rows.tokens_sent[asked].dropna()
             answers.update(calls=len(sent), tokens=int(sent.sum()), longest=len(sent) * answerer.longest)
         if not isinstance(grader, LlmGrader):
             continue
@@ -362,12 +368,12 @@ def estimates(run: Run, answerer: Answerer, grader: Grader, *, again: bool = Fal
             messages = {message.id: message for message in conversation.messages}
             for number, probe in enumerate(conversation.probes):
                 times = strategies - known[conversation.id, number]
-                if times and has_gold(probe):
+                if times and has_gold(probe) and probes.asks(conversation.id, number):
                     item = item_of(probe, messages, next(iter(probe.answers), ""), probe.id)
                     for request in grader.requests(item):
                         tokens = sum(counter.message(message) for message in messages_of(request.asked))
                         grades.update(calls=times, tokens=times * tokens, longest=times * request.max_tokens)
-    asked = [(answerer.name, answers)]
+    models = [(answerer.name, answers)]
     if isinstance(grader, LlmGrader):
-        asked.append((grader.how.model, grades))
-    return [CallEstimate(name, of["calls"], of["tokens"], of["longest"]) for name, of in asked if of["calls"]]
+        models.append((grader.how.model, grades))
+    return [CallEstimate(name, of["calls"], of["tokens"], of["longest"]) for name, of in models if of["calls"]]

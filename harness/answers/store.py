@@ -27,6 +27,7 @@ from ctxbench.metrics.grading.rules import RulesGrader
 from ..folder.files import placed
 from ..folder.run import Run
 from ..folder.schema import columns_in, schemas_of
+from ..models.local import NAME
 
 SCHEMAS = schemas_of(columns_in(__package__))
 
@@ -161,7 +162,7 @@ class AnswerSet(NamedTuple):
     """All answers and grades in a run."""
 
     whole: tuple[Answered, ...]
-    """Models before the embedded reader, the rules before other graders."""
+    """Models of the user first, then the one whose replies come along, the baseline last; of each, rules first."""
     left_out: tuple[str, ...]
     """Answers that are not whole, and why they are in no figure."""
 
@@ -184,7 +185,8 @@ def answered(run: Run) -> AnswerSet:
         if damaged := next(filter(Path.exists, stored), None):
             why += f" ({damaged.relative_to(run.folder)} is damaged, or made from something else)"
         left_out.append(f"{why}: `ctxbench lab answer` makes the rest.")
-    whole.sort(key=lambda of: (of.answerer == USUAL[0], not of.grader.startswith(USUAL[1]), of.answerer, of.grader))
+    order = {NAME: 1, USUAL[0]: 2}
+    whole.sort(key=lambda of: (order.get(of.answerer, 0), of.answerer, not of.grader.startswith(USUAL[1]), of.grader))
     return AnswerSet(tuple(whole), tuple(left_out))
 
 

@@ -226,23 +226,20 @@ def simulated(
 
     `done` is called after each one that has to be simulated. Requests of a large run are made some shards at a time.
     """
-    usages = [_simulated(replace(counted, requests=piece), schemes, done) for piece in counted.requests.pieces()]
-    return [Usages(*map(np.concatenate, zip(*(piece[scheme] for piece in usages), strict=True))) for scheme in schemes]
-
-
-def _simulated(
-    counted: CountedRequests, schemes: Sequence[Scheme], done: Callable[[], object] | None
-) -> dict[Scheme, Usages]:
-    run, usages = counted.requests.run, dict[Scheme, Usages]()
-    names = {scheme: _name(scheme, counted) for scheme in schemes}
-    for scheme, name in names.items():
-        if (table := read_derived(run, name, Usages._fields)) is not None:
-            usages[scheme] = Usages(*(table.column(field).to_numpy() for field in Usages._fields))
-    missing = [scheme for scheme in names if scheme not in usages]
-    for scheme, made in zip(missing, simulate(counted, missing, done) if missing else (), strict=True):
-        usages[scheme] = made
-        write_derived(run, names[scheme], pa.table(made._asdict()))
-    return usages
+    names, parts = [_name(scheme, counted) for scheme in schemes], list[list[Usages]]()
+    for piece in counted.requests.pieces():
+        stored = [read_derived(piece.run, name, Usages._fields) for name in names]
+        missing = [scheme for scheme, table in zip(schemes, stored, strict=True) if table is None]
+        made = iter(simulate(replace(counted, requests=piece), missing, done) if missing else ())
+        parts.append([])
+        for name, table in zip(names, stored, strict=True):
+            if table is None:
+                usages = next(made)
+                write_derived(piece.run, name, pa.table(usages._asdict()))
+            else:
+                usages = Usages(*(table.column(field).to_numpy() for field in Usages._fields))
+            parts[-1].append(usages)
+    return [Usages(*map(np.concatenate, zip(*of_scheme, strict=True))) for of_scheme in zip(*parts, strict=True)]
 
 
 def _name(scheme: Scheme, requests: CountedRequests) -> str:

@@ -14,17 +14,16 @@ from pathlib import Path
 
 import msgspec
 
-from ctxbench.scenarios.errors import RunError, SpecError, UserError
+from ctxbench.scenarios.errors import SpecError, UserError
 from ctxbench.scenarios.spec import nearest
 from ctxbench.strategies.chain import parse, spec
 
 from ..engine.workers import side_by_side
-from ..folder.files import placed
+from ..folder.files import write_file
 from ..folder.run import Run
-from . import measures, timing
+from . import measures
 from .claim import Claimed, ClaimRow, Finding, Measured, Unit, sentence, verdict_of
 from .inputs import ClaimInputs, ClaimSettings
-from .measures import Figures
 from .rows import Row, measure_row
 
 Bound = float | dict[str, float] | None
@@ -99,7 +98,8 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             remark, needed = "Left out by --effort quick: it takes a minute or more.", "A run without it."
         else:
             try:
-                for item in chain(function(self.measure)(inputs), *(measure_row(row, inputs) for row in self.rows)):
+                by_function = getattr(measures, self.measure)(inputs) if self.measure else ()
+                for item in chain(by_function, *(measure_row(row, inputs) for row in self.rows)):
                     if isinstance(item, dict):
                         values |= item
                     else:
@@ -111,14 +111,6 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         why = " ".join(part for part in (sentence(rows, verdict), remark) if part)
         needed = "" if verdict == "holds" else needed
         return Finding(self.id, self.claim, self.source, self.protocol, verdict, why, tuple(rows), needed)
-
-
-def function(name: str) -> Callable[[ClaimInputs], Figures]:
-    """Return the function of a name in `claims.toml`; of none, one that measures nothing."""
-    if not name:
-        return lambda _: iter(())
-    measure: Callable[[ClaimInputs], Figures] = getattr(timing, name, None) or getattr(measures, name)
-    return measure
 
 
 _REGISTER = tomllib.loads((files(__package__) / "claims.toml").read_text("utf-8"))
@@ -190,11 +182,7 @@ def write(run: Run, findings: Sequence[Finding], settings: ClaimSettings) -> Pat
     path = run.folder / FILE
     names = tuple(Path(recording).name for recording in settings.recordings)
     stored = StoredFindings(VERSION, run.manifest.blake2b, tuple(findings), settings.quick, names)
-    try:
-        with placed(path) as draft:
-            draft.write_bytes(msgspec.json.encode(stored))
-    except OSError as error:
-        raise RunError(f"{path}: cannot be written: {error.strerror or error}") from None
+    write_file(path, msgspec.json.encode(stored))
     return path
 
 

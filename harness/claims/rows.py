@@ -12,18 +12,17 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 from msgspec.structs import replace
 
 from ctxbench.metrics.figures import fixed
 from ctxbench.metrics.probes import recall
 from ctxbench.metrics.statistics.comparison import Pairs, difference, in_both
-from ctxbench.metrics.statistics.intervals import Floats, Interval, by_unit, mean_of, of_seeds, over_units
+from ctxbench.metrics.statistics.intervals import Floats, Interval, of_seeds
 from ctxbench.metrics.value import Form, Missing, Value
 from ctxbench.strategies.tiers.tiered.tiers import WORKING_TOKENS
 from ctxbench.strategies.tiers.working.traces import TRACES
 
-from ..folder.run import Run
+from ..answers.store import USUAL, answered
 from ..tier_bench.working import Load, bounds, policy_row
 from .claim import Measured, exact, exactly
 from .inputs import MODELS, ClaimInputs, of_sums
@@ -102,9 +101,6 @@ def measure_row(row: Row, inputs: ClaimInputs) -> list[Measured]:
         every = (replace(row, model=model, setting=f"{model}, {row.setting}") for model in MODELS)
         return [found for each in every for found in measure_row(each, inputs)]
     setting = row.setting or (f"{row.strategy} − {row.against}" if row.against else row.strategy)
-    if row.loaded:
-        found, of = of_loads(inputs, row.strategy, row.against, row.loaded)
-        return [] if row.optional and isinstance(found, Missing) else [Measured(row.figure, setting, found, of)]
     if row.unless and not isinstance(_of_metric(row, row.strategy, inputs, row.unless).sums, Missing):
         return []
     measure: Callable[[Row, str, ClaimInputs], Sample] = _of_metric
@@ -116,6 +112,8 @@ def measure_row(row: Row, inputs: ClaimInputs) -> list[Measured]:
         measure = _of_calls
     elif row.recalled:
         measure = _of_recalled
+    elif row.loaded:
+        measure = _of_loads
     sums, form, of, names = measure(row, row.strategy, inputs)
     if isinstance(sums, Missing):
         return [] if row.optional else [Measured(row.figure, setting, sums, of)]
@@ -224,84 +222,44 @@ def _of_recalled(row: Row, strategy: str, inputs: ClaimInputs) -> Sample:
     return Sample(np.array(list(sums.values())).reshape(-1, 2), "ratio", inputs.of, list(sums))
 
 
-def of_loads(inputs: ClaimInputs, strategy: str, against: str, figure: str) -> tuple[Interval | Missing, str]:
-    """Return a figure of what a trigger, or `model`, loaded for the probes, less that of another; and the sample.
+def _of_loads(row: Row, strategy: str, inputs: ClaimInputs) -> Sample:
+    """Sum what a trigger, or `model`, loaded for the probes of each conversation.
 
     Precision is the share of what is loaded that is evidence, recall the share of archived evidence that is loaded, F1
-    their harmonic mean.
+    their harmonic mean. A trigger loads without a model, `model` with the tool.
     """
-    ours, base = (loads_of(inputs, name) if name else {} for name in (strategy, against))
-    if ours is None or base is None:
-        return Missing("unsupported", "no model that calls tools has answered the probes of this run"), inputs.of
-    names = list(dict.fromkeys([*base, *ours]))
-    table = np.array([[*base.get(name, (0, 0, 0)), *ours.get(name, (0, 0, 0))] for name in names], float).reshape(-1, 6)
-    table = by_unit(table, inputs.units(names))
-
-    def ratio(right: Floats, loads: Floats, evidence: Floats) -> Floats:
-        both = {"f1": (2 * right, loads + evidence), "precision": (right, loads), "recall": (right, evidence)}
-        return mean_of(np.stack(both[figure], axis=-1))
-
-    def less(sums: Floats) -> Floats:
-        columns = np.moveaxis(sums, -1, 0)
-        return ratio(*columns[3:]) - (ratio(*columns[:3]) if against else 0)
-
-    found: Interval | Missing = Missing("undefined", "nothing was loaded, or no archived result has evidence")
-    if len(table) and np.isfinite(float(less(table.sum(axis=0)))):
-        found = over_units(table, less, -1.0 if against else 0.0, 1.0, weights=table[:, 4:].sum(axis=1))
-    return found, inputs.of if against else f"{len(names)} conversations with archived evidence or loads"
-
-
-def loads_of(inputs: ClaimInputs, strategy: str) -> dict[str, list[int]] | None:
-    """Count by conversation what was loaded for its probes: right loads, all loads, and archived evidence.
-
-    A trigger loads without a model, `model` with the tool. None where no model that answered loaded anything.
-    """
-    loaded = None
-    if strategy == "model":
-        run, strategy, loaded = inputs.run, "archive", _loaded_by_models(inputs.run)
-        if not any(loaded.values()):
-            return None
-    else:
-        run = inputs.run_of(strategy)
-    events = run.table("events")
+    is_model, run = strategy == "model", inputs.run if strategy == "model" else inputs.run_of(strategy)
+    strategy = "archive" if is_model else strategy
+    probes, events = run.probes(strategy), run.table("events")
+    loaded = defaultdict[tuple[str, int], list[str]](list)
+    for table in [of.answers for of in answered(run).whole if of.answerer != USUAL[0]] if is_model else [probes]:
+        rows = table[table.strategy.astype(str) == strategy]
+        for conversation, number, reported in zip(rows.conversation, rows.number, rows.events, strict=True):
+            read = map(json.loads, () if reported is None else reported)
+            loaded[str(conversation), number] += [event["uuid"] for event in read if event["event"] == "loaded"]
+    if is_model and not any(loaded.values()):
+        why = "no model that calls tools has answered the probes of this run"
+        return Sample(Missing("unsupported", why), "ratio", inputs.of)
+    archived = defaultdict[str, list[tuple[int, str, str]]](list)
     events = events[(events.kind == "archived") & (events.strategy.astype(str) == strategy)]
-    archived: dict[str, list[tuple[str, str, int]]] = defaultdict(list)
     for conversation, step, stored in zip(events.conversation, events.step, events.event, strict=True):
         event = json.loads(stored)
-        archived[str(conversation)].append((event["uuid"], event["message"], int(step)))
-    sums_by_conversation: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
-    probes = run.probes(strategy)
+        archived[str(conversation)].append((int(step), event["uuid"], event["message"]))
+    sums = dict.fromkeys(inputs.names, np.zeros(3))
     answerable: list[Any] = list(probes[probes.failed.fillna("") == ""].itertuples())
     for probe in answerable:
-        conversation = str(probe.conversation)
-        uuids = _uuids(probe.events) if loaded is None else loaded.get((conversation, probe.number), [])
+        name = str(probe.conversation)
         # The step is NaN before the first call: nothing is archived then.
-        messages = {uuid: message for uuid, message, step in archived[conversation] if step <= probe.step}
+        messages = {uuid: message for step, uuid, message in archived[name] if step <= probe.step}
         # Evidence that is sent whole cannot be loaded, and loading it would not be right: only what is archived counts.
         evidence = set(probe.evidence) & set(messages.values())
-        found = {messages[uuid] for uuid in uuids if uuid in messages}
-        if evidence or found:
-            sums = sums_by_conversation[conversation]
-            for place, size in enumerate((len(found & evidence), len(found), len(evidence))):
-                sums[place] += size
-    return sums_by_conversation
-
-
-def _loaded_by_models(run: Run) -> dict[tuple[str, int], list[str]]:
-    """Return the uuids that models loaded for each probe. The extractive baseline `offline` calls no tools."""
-    loaded: dict[tuple[str, int], list[str]] = {}
-    for folder in (run.folder / "answers").glob("*"):
-        for part in sorted(folder.rglob("*.parquet")) if folder.name != "offline" else ():
-            columns = ["conversation", "strategy", "number", "events"]
-            for answer in pq.read_table(part, columns=columns).to_pylist():
-                if answer["strategy"] == "archive":
-                    loaded[answer["conversation"], answer["number"]] = _uuids(answer["events"])
-    return loaded
-
-
-def _uuids(events: Sequence[bytes] | None) -> list[str]:
-    read = map(json.loads, () if events is None else events)
-    return [event["uuid"] for event in read if event["event"] == "loaded"]
+        found = {messages[uuid] for uuid in loaded[name, probe.number] if uuid in messages}
+        sums[name] = sums[name] + (len(found & evidence), len(found), len(evidence))
+    right, loads, wanted = np.array(list(sums.values())).reshape(-1, 3).T
+    both = {"f1": (2 * right, loads + wanted), "precision": (right, loads), "recall": (right, wanted)}
+    number = int((loads + wanted > 0).sum())
+    of = f"{number} conversations with archived evidence or loads"
+    return Sample(np.column_stack(both[row.loaded]), "ratio", of, list(sums))
 
 
 def _of_policy(row: Row, inputs: ClaimInputs) -> Measured:
@@ -338,7 +296,7 @@ def _of_policy(row: Row, inputs: ClaimInputs) -> Measured:
 
 def differences(ours: Sequence[Value], base: Sequence[Value]) -> Interval | Missing:
     """Return the difference by seed, with its interval over seeds."""
-    for value in (*ours, *base):
-        if isinstance(value, Missing):
-            return value
-    return of_seeds([one - other for one, other in zip(ours, base, strict=True)])  # type: ignore[operator]
+    return of_seeds(
+        one if isinstance(one, Missing) else other if isinstance(other, Missing) else one - other
+        for one, other in zip(ours, base, strict=True)
+    )

@@ -45,7 +45,7 @@ from ctxbench.scenarios.files import LARGEST, read_file
 from ctxbench.scenarios.spec import nearest, suggestion
 from ctxbench.scenarios.toml import Keys, Toml
 
-from ..folder.files import placed
+from ..folder.files import write_file
 from ..folder.run import Floats
 from .compare import Comparison, ComparisonRule, RunComparison, Unpaired, compare, strategies
 from .figures import CLOCK, About, MeasuredRun
@@ -229,11 +229,7 @@ class _BaselineFile(msgspec.Struct, forbid_unknown_fields=True):
 
 def write_baseline(run: MeasuredRun, file: Path) -> None:
     """Write a baseline, whole or not at all. Raises RunError if it cannot be written."""
-    try:
-        with placed(file) as draft:
-            draft.write_text(baseline_text(run), encoding="utf-8")
-    except OSError as error:
-        raise RunError(f"{file}: cannot be written: {error.strerror or error}") from None
+    write_file(file, baseline_text(run))
 
 
 def baseline_text(run: MeasuredRun) -> str:

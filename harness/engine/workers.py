@@ -139,11 +139,15 @@ def _pool(task: Callable[[bytes], T], jobs: int) -> Iterator[tuple[Submit[T], Fi
     executor = _executor(task.__module__, jobs)
 
     def submit(piece: bytes) -> Future[T]:
+        # Workers need nothing of the script that they are started from, and would import it: one that calls
+        # `ctxbench.run` without asking whether it is `__main__` would start a run in each of them.
+        script, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
         try:
-            with _nameless_main():
-                return executor.submit(task, piece)
+            return executor.submit(task, piece)
         except (EOFError, ConnectionError):  # the fork server was ended while a worker was asked of it
             raise RunError(f"the process that starts workers was ended, {_MEMORY}") from None
+        finally:
+            sys.modules["__main__"] = script
 
     def finished(futures: Sequence[Future[T]]) -> Iterator[tuple[Future[T], T]]:
         return ((future, future.result()) for future in wait(futures, return_when=FIRST_COMPLETED).done)
@@ -190,21 +194,6 @@ def _executor(imported: str, jobs: int) -> ProcessPoolExecutor:
         context.set_forkserver_preload([imported, __name__])  # of this module is what starts each worker
         _start_fork_server()
     return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker, initargs=(interpreters_in_use(),))
-
-
-@contextmanager
-def _nameless_main() -> Iterator[None]:
-    """Keep the workers that start here from importing the script that they are started from.
-
-    They need nothing of it, and a script that calls `ctxbench.run` without asking whether it is `__main__` would start
-    a run in each of them.
-    """
-    script = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = script
 
 
 def _start_fork_server() -> None:

@@ -1,30 +1,34 @@
-"""A run as trackers log it: a bench, and in it an entry for each strategy.
+"""A run as trackers and monitors take it: for MLflow and Weights & Biases a bench, and in it an entry per strategy.
 
-MLflow and Weights & Biases write these rows. Figures are those of `ctxbench compare`, made of the same sums in the same
+`mlflow.py` writes the same rows. Figures are those of `ctxbench compare`, made of the same sums in the same
 order, so that both agree to the last digit. As in the report they are over the conversations that every strategy
 finished. A missing figure is no number: it is named with its reason.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import msgspec
 import pandas as pd
 
-from ctxbench.metrics.figures import growth
+from ctxbench.metrics.figures import display_name, growth
 from ctxbench.metrics.value import Missing, Value
-from ctxbench.scenarios.errors import SpecError
-from ctxbench.scenarios.secrets import without_secrets
+from ctxbench.scenarios.errors import MissingExtra, NotLogged, SpecError, printable_line
+from ctxbench.scenarios.secrets import hide, without_secrets
 from ctxbench.scenarios.spec import calls
 from ctxbench.strategies.plugins import quote_files
 
+from ..bill.bill import conversation_bills
+from ..bill.simulation import Scheme
 from ..compare.figures import About, measured, overall
 from ..folder.files import file_digests, joint_digest
 from ..folder.run import Run, steps_of, uneven
@@ -216,3 +220,115 @@ def parameters(strategy: str) -> dict[str, str]:
             place = stage.name if times[stage.name] == 1 else f"{stage.name}.{times[stage.name]}"
             logged |= {f"{place}.{name}": without_secrets(str(value)) for name, value in stage.parameters.items()}
     return logged
+
+
+def write_wandb(bench: Bench, folder: Path, address: str = "", project: str = "") -> Path:
+    """Log every strategy in Weights & Biases, in files below a folder and to the server at `address`, if one is named.
+
+    Without an address everything stays in files, which `wandb sync` sends later; only an address opens a connection.
+
+    Returns the folder of the files. Raises MissingExtra without wandb, NotLogged if it cannot log.
+    """
+    try:
+        import wandb
+    except ModuleNotFoundError:
+        raise MissingExtra("wandb", "wandb") from None
+    hide(address)
+    os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
+    folder.mkdir(parents=True, exist_ok=True)
+    settings = wandb.Settings(silent=True, console="off", disable_git=True, x_disable_stats=True)
+    settings.base_url = address or settings.base_url
+    names = metric_keys(bench.metrics)
+    names |= {
+        name: f"1 measures/{at} {display_name(name)}"
+        for at, name in enumerate(measures(bench.metrics, bench.verdict.get("quality", "")), 1)
+    }
+    try:
+        for entry in bench.entries:
+            with wandb.init(
+                project=project or "ctxbench",
+                group=f"{bench.name} {bench.identity[:8]}",
+                job_type="strategy",
+                name=entry.name,
+                config={**bench.parameters, **entry.parameters, "versions": dict(bench.versions)},
+                dir=str(folder),
+                mode="online" if address else "offline",
+                reinit="finish_previous",
+                settings=settings,
+            ) as run:
+                for name, step, value in sorted(entry.curves, key=lambda point: point.step):
+                    run.log({name_of(name): value}, step=step)
+                figures = {names[name]: value for name, value in entry.numbers.items()}
+                run.summary.update({**figures, "missing": entry.missing})
+        wandb.teardown()  # `finish` returns before the last file is written; ending the service waits for it
+    except wandb.errors.Error as error:
+        where = without_secrets(address) or folder
+        raise NotLogged(f"Weights & Biases at {where} cannot be written to: {without_secrets(str(error))}") from None
+    return folder / "wandb"
+
+
+EMBEDDED = "embedded:"
+BY = ["strategy", "scenario"]
+
+
+def prometheus(run: Run, models: Sequence[str]) -> str:
+    """Return a run as Prometheus' text format, under the names that design document 000, section 7, has for monitoring.
+
+    So the dashboards of the running agent show beside it what each strategy would have sent. The document counts input,
+    output and cached tokens: `input` is here what a prompt cache did not have, so that input and cached are the prompt.
+    Its counter of tokens saved is a gauge here: a strategy may send more than the whole history, and counters never
+    fall. A figure that cannot be measured is left out: it is no 0.
+
+    Raises MissingExtra without prometheus_client, RunError for a model without a price.
+    """
+    try:
+        from prometheus_client import generate_latest
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+    except ModuleNotFoundError:
+        raise MissingExtra("prometheus_client", "prometheus") from None
+    billed = conversation_bills(run, [Scheme(model) for model in dict.fromkeys(models)])
+    columns = ["conversation", "strategy", "model", "tokens", "found", "read", "output"]
+    bills = _summed(run, billed[columns], [*BY, "model"])
+    bills["input"] = bills.tokens - bills.read
+    about = (
+        "Tokens of all calls: input = of the prompt, not read from a cache; cached = read from it; output as recorded"
+    )
+    usage = CounterMetricFamily("agent_token_usage", about, labels=[*BY, "model", "type"])
+    about = "Share of the prompt tokens that the cache had"
+    rate = GaugeMetricFamily("agent_cache_hit_rate", about, labels=[*BY, "model"])
+    for row in bills.to_dict("records"):
+        labels = [printable_line(str(row[name])) for name in (*BY, "model")]
+        for kind, column in (("input", "input"), ("output", "output"), ("cached", "read")):
+            usage.add_metric([*labels, kind], row[column])
+        if row["tokens"]:
+            rate.add_metric(labels, row["found"] / row["tokens"])
+    summaries = CounterMetricFamily("agent_summarization", "Summaries made", labels=BY)
+    about = "Tokens of the whole history less the tokens sent: may be negative"
+    saved = GaugeMetricFamily("agent_token_savings_total", about, labels=BY)
+    steps, events = run.table("steps"), run.table("events")
+    made = events[events.kind == "summarised"][["conversation", "strategy"]].assign(summaries=1)
+    tokens = steps[["conversation", "strategy"]].assign(saved=steps.tokens_full - steps.tokens_sent)
+    tokens = tokens.sort_values(["conversation", "strategy"], kind="stable")  # in the order of the run
+    for row in _summed(run, pd.concat([tokens, made]), BY).to_dict("records"):
+        labels = [printable_line(str(row[name])) for name in BY]
+        summaries.add_metric(labels, int(row["summaries"]))
+        saved.add_metric(labels, int(row["saved"]))
+
+    collected = (usage, rate, summaries, saved)
+    return generate_latest(SimpleNamespace(collect=lambda: collected)).decode()
+
+
+def _summed(run: Run, rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Return sums over conversations, in the order of the run, by strategy and scenario.
+
+    A scenario is the kind of an embedded one, or the name of the file that the conversation was read from.
+    """
+    conversations, scenarios = run.table("conversations"), {}
+    for name, source in zip(conversations.conversation, map(str, conversations.source), strict=True):
+        path, colon, line = source.rpartition(":")
+        file = Path(path if colon and line.isdecimal() else source).name
+        is_embedded = source.startswith(EMBEDDED)
+        scenarios[str(name)] = source.removeprefix(EMBEDDED).partition("/")[0] if is_embedded else file
+    names = [scenarios[str(name)] for name in rows.conversation]
+    placed = rows.assign(strategy=rows.strategy.astype(str), scenario=names).drop(columns="conversation")
+    return placed.groupby(by, observed=True, sort=False).sum().reset_index()

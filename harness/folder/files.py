@@ -11,6 +11,7 @@ from hashlib import blake2b, file_digest, sha256
 from pathlib import Path
 from secrets import token_hex
 
+from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.files import check_file, open_file
 
 _THREADS = 2
@@ -38,6 +39,15 @@ def placed(path: Path) -> Iterator[Path]:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def write_file(path: Path, content: bytes | str) -> None:
+    """Write a file, whole or not at all. Raises RunError if it cannot be written."""
+    try:
+        with placed(path) as draft:
+            draft.write_bytes(content.encode() if isinstance(content, str) else content)
+    except OSError as error:
+        raise RunError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 def joint_digest(digests: Iterable[str]) -> str:

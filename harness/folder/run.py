@@ -193,10 +193,6 @@ class Run:
         with self.readable():
             return [(row["step"], msgspec.json.decode(row["event"], type=Event)) for row in rows]
 
-    def steps(self, conversation: str, strategy: str) -> list[dict[str, Any]]:
-        """Return the rows of a strategy in a conversation in the table `steps`, in order."""
-        return self.rows("steps", conversation, strategy)
-
     def written(self, conversation: str, strategy: str) -> list[tuple[Message, int]]:
         """Return the messages that a strategy wrote in a conversation, by their numbers, and their tokens."""
         rows = self.rows("contexts", conversation, strategy)
@@ -237,10 +233,6 @@ class Run:
         rows = self.arrow("conversations", ["conversation", "meta"]).to_pylist()
         with self.readable():
             return independent_units({row["conversation"]: msgspec.json.decode(row["meta"]) for row in rows})
-
-    def failure(self, conversation: str, strategy: str) -> str | None:
-        """Return why a strategy failed in a conversation, or None if it did not."""
-        return self.failures.get(strategy, {}).get(conversation)
 
     def rows(
         self, table: str, conversation: str, strategy: str | None = None, columns: list[str] | None = None

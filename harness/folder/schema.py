@@ -7,17 +7,23 @@ wrote (table `contexts`).
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
 from hashlib import blake2b
 from importlib.resources import files
+from itertools import compress
 
 import msgspec
 import pyarrow as pa
 
 from ctxbench.metrics.structure import FAULTS
-from ctxbench.scenarios.errors import Place
+from ctxbench.scenarios.errors import Place, UserError
+from ctxbench.strategies.chain import NAMED, parse, spec
 
 from .files import DIGEST
 
@@ -189,3 +195,45 @@ def without_text(manifest: Manifest) -> Manifest:
     """Return a manifest without the words that may quote a recording."""
     problems = tuple(msgspec.structs.replace(problem, what=LEFT_OUT) for problem in manifest.problems)
     return msgspec.structs.replace(manifest, problems=problems, notes=())
+
+
+def short_names(strategies: Iterable[str], width: int) -> dict[str, str]:
+    """Return for each strategy its text in at most `width` characters, where that tells it from the others.
+
+    A chain with a name is called by it. Of others the last parameters are left out: `smart(window=300, …)`.
+    """
+    texts = {text: text if len(text) <= width else _short(text, width) for text in strategies}
+    times = Counter(texts.values())
+    return {text: short if times[short] == 1 else text for text, short in texts.items()}
+
+
+def _short(text: str, width: int) -> str:
+    if name := _named().get(text):
+        return name
+    stages = []  # the name of each strategy and its parameters; a text that is no call, such as a file's, is a name
+    for stage in text.split(" | "):
+        stages.append((stage, list[str]()))
+        with suppress(SyntaxError):
+            call = ast.parse(stage, mode="eval").body
+            if isinstance(call, ast.Call):
+                stages[-1] = ast.unparse(call.func), list(map(ast.unparse, call.keywords))
+    kept = [len(parameters) for _, parameters in stages]
+
+    def shown(at: int) -> str:
+        name, parameters = stages[at]
+        words = [*parameters[: kept[at]], *["…"] * (kept[at] < len(parameters))]
+        return f"{name}({', '.join(words)})" if words else name
+
+    while len(short := " | ".join(map(shown, range(len(stages))))) > width and any(kept):
+        kept[max(compress(range(len(stages)), kept), key=lambda at: len(shown(at)))] -= 1
+    return short
+
+
+@cache
+def _named() -> dict[str, str]:
+    """Return the names of recipes by the texts of their chains."""
+    named = {}
+    for name, recipe in NAMED.items():
+        with suppress(UserError):  # a recipe that needs an extra
+            named[spec(parse(recipe.chain))] = name
+    return named

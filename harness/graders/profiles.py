@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import shlex
 from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
@@ -17,7 +18,7 @@ from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.files import cache_folder, read_file
 
-from ..folder.files import placed
+from ..folder.files import write_file
 
 
 class LabelSample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -103,6 +104,11 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         return self.held_out or self.whole
 
     @property
+    def language(self) -> str:
+        """Language of the answers; that of a set of ours which has one language is in its name."""
+        return self.only.get("language") or next(iter(self.by.get("language", ())), "zh" if "zh" in self.set else "en")
+
+    @property
     def graded(self) -> int:
         """Number of answers with a grade."""
         return self.whole.answers
@@ -133,25 +139,40 @@ class QuotedProfile(NamedTuple):
     """Empty if the profile is of the very grader that was asked for."""
 
 
+class _OtherLayout(msgspec.Struct):
+    """The one field that is read of a profile of another layout, as those of other versions of ctxbench are."""
+
+    grader: str = ""
+
+
 class Profiles:
-    """All profiles of some folders. One of another layout is named and left out. Raises RunError for what is none."""
+    """All profiles of some folders. Raises RunError for a file that is none."""
 
     def __init__(self, folders: Sequence[Path] = ()) -> None:
         profiles: dict[tuple[str, str, str, bool], Profile] = {}
+        self._other: dict[Path, str] = {}  # graders of those of another layout
         # The user's folder comes before ours: a grader calibrated again is quoted by that.
         for path in (path for folder in folders or (user_folder(), SHIPPED) for path in sorted(folder.glob("*.json"))):
-            if (profile := _read(path)) is not None:
+            profile = _read(path)
+            if isinstance(profile, _OtherLayout):
+                self._other[path] = profile.grader
+            else:
                 profiles.setdefault((profile.grader, profile.set, str(profile.only), profile.sample is None), profile)
-        self._profiles = tuple(profiles.values())
+        self.all = tuple(profiles.values())
 
     def of(self, grader: str) -> list[QuotedProfile]:
         """Return the grader's profiles, the best first; those of its other versions if it has none.
 
-        Of several on the same answers only the best: no sample stands beside the whole.
+        Of several on the same answers only the best: no sample stands beside the whole. Those of another layout are
+        named, once, and left out.
         """
-        quoted = [QuotedProfile(profile) for profile in self._profiles if profile.grader == grader] or [
+        for path, name in self._other.items():
+            if unversioned(name) == unversioned(grader):
+                again = f"ctxbench lab calibrate ANSWERS --grader {shlex.quote(unversioned(grader))}"
+                _warn_once(f"{path}: left out, as another version of ctxbench wrote it: remove it, or give `{again}`")
+        quoted = [QuotedProfile(profile) for profile in self.all if profile.grader == grader] or [
             QuotedProfile(profile, f"measured on {profile.grader}, not {grader}")
-            for profile in self._profiles
+            for profile in self.all
             if unversioned(profile.grader) == unversioned(grader)
         ]
 
@@ -172,17 +193,17 @@ def _warn_once(text: str) -> None:
     logging.getLogger(__name__).warning(text)
 
 
-def _read(path: Path) -> Profile | None:
-    """Return a profile; None if it has another layout, as those of other versions of ctxbench."""
+def _read(path: Path) -> Profile | _OtherLayout:
     try:
-        return msgspec.json.decode(read_file(path), type=Profile)
-    except msgspec.ValidationError as error:
-        _warn_once(f"{path}: a profile of another version, or damaged ({error}): calibrate again")
-        return None
+        text = read_file(path)
+        try:
+            return msgspec.json.decode(text, type=Profile)
+        except msgspec.ValidationError:
+            return msgspec.json.decode(text, type=_OtherLayout)
     except OSError as error:
         raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise RunError(f"{path}: is no profile of a grader ({error}): remove it, and calibrate again") from None
+        raise RunError(f"{path}: is no profile of a grader ({error}): remove it") from None
 
 
 def user_folder() -> Path:
@@ -201,11 +222,7 @@ def keep(profile: Profile, folder: Path) -> Path:
     words = re.sub(r"[^A-Za-z0-9]+", "-", " ".join([unversioned(profile.grader), profile.set, *part]))
     digest = sha256("\0".join([profile.grader, profile.set, *part]).encode()).hexdigest()[:8]
     path = folder / f"{words.strip('-').lower()[:80]}-{digest}.json"
-    try:
-        with placed(path) as draft:
-            draft.write_bytes(msgspec.json.format(msgspec.json.encode(profile), indent=1) + b"\n")
-    except OSError as error:
-        raise RunError(f"{path}: cannot be written: {error.strerror or error}") from None
+    write_file(path, msgspec.json.format(msgspec.json.encode(profile), indent=1) + b"\n")
     return path
 
 

@@ -22,8 +22,7 @@ from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.errors import UserError
 from ctxbench.strategies.base import ModelError, Prompt
 
-from .base import Embedded, ModelAccess, Reply, Unusable, model_spec
-from .settings import Settings
+from .settings import Embedded, ModelAccess, Reply, Settings, Unusable, model_spec
 
 if TYPE_CHECKING:
     from .cassette import Cassette, Purse
@@ -51,13 +50,16 @@ class Models:
             return self._extractive.complete(prompt, counter)
         from .recorded import ModelRequest
 
-        return self.chat(ModelRequest(name, prompt.text(), prompt.temperature, prompt.max_tokens), counter)
+        return self.chat(ModelRequest(name, prompt.text(), prompt.temperature, prompt.max_tokens), counter, whole=True)
 
-    def chat(self, request: ModelRequest, counter: TokenCounter) -> Reply:
-        """Return the reply to a request, by the model that it names. `offline` is no chat model. Raises ModelError."""
+    def chat(self, request: ModelRequest, counter: TokenCounter, whole: bool = False) -> Reply:
+        """Return the reply to a request, by the model that it names; with `whole` none that was cut or refuses.
+
+        `offline` is no chat model. Raises ModelError.
+        """
         with _explained():
             model = self._recorded(request.model)
-            return model.chat(replace(request, model=model.name), counter)
+            return model.chat(replace(request, model=model.name), counter, whole)
 
     def choose(self, choice: Choice) -> Likely:
         """Return how likely each of some tokens is next; only a local model can tell. Raises ModelError."""
@@ -117,8 +119,9 @@ class Models:
             if self.settings.replay:  # needs neither weights nor a key
                 full = self.settings.local()[0] if name == "local" else name
             elif name == "local" or name.startswith("local:"):  # loaded once, under whatever name
-                full, path = local_name(self.settings.access_of("local").gguf)
-                model = self._locals.setdefault(full, Local(path))
+                access = self.settings.access_of("local")
+                full, path = local_name(access.gguf)
+                model = self._locals.setdefault(full, Local(path, window=access.window))
             else:
                 model = self._provider(name)
             self._chats[name] = Recorded(full, model, self.cassette, purse)

@@ -10,9 +10,6 @@ is booked on the account of the run folder that it works on, or on its own if it
 for the account, so that a command that is given again goes on with what is left. What a killed process had set aside
 stays charged, as its calls may have been answered.
 
-Replies that come with ctxbench (`shipped/`) take precedence over those of the file. The ones in use are copied into it,
-so that a cassette holds all replies of a run.
-
 While it is open SQLite keeps `-wal` and `-shm` files beside it; the last one to close it folds them in. (Write-ahead
 logging takes 7 000 writes a second from four processes, a rollback journal 60.)
 """
@@ -24,16 +21,14 @@ import hashlib
 import sqlite3
 import time
 import weakref
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import cache, cached_property
 from pathlib import Path
 from threading import RLock
 from typing import Any, Literal, NamedTuple, Self
 from urllib.parse import quote
 
 import msgspec
-import zstandard
 from msgspec import UNSET, UnsetType
 from msgspec.structs import astuple, replace
 
@@ -48,7 +43,6 @@ SCHEMA = 3
 """Version of the tables. Another number is another layout, which this version does not read."""
 APPLICATION = int.from_bytes(b"ctxb", "big")
 """SQLite's application id of a cassette."""
-FOLDER = Path(__file__).parent / "shipped"
 
 _SUMS = Spending.__struct_fields__
 _TABLES = (
@@ -82,33 +76,6 @@ def key_of(canonical: str) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-class Shipped(dict[str, CassetteEntry]):
-    """The replies of some files of lines, by key."""
-
-    def __init__(self, files: Iterable[Path] = ()) -> None:
-        super().__init__()
-        for file in files:
-            lines = file.read_bytes() if file.suffix == ".jsonl" else zstandard.decompress(file.read_bytes())
-            self.update((entry.key, entry) for entry in entries(lines.splitlines(), file.name))
-
-    @cached_property
-    def prompts(self) -> frozenset[str]:
-        """The prompts that there are replies to, NAME@DIGEST; an empty text for requests that name none."""
-        return frozenset(map(prompt_of, self.values()))
-
-    def older(self, prompt: str) -> str:
-        """Return another version of a prompt to which there are replies here; empty if there is none."""
-        name = prompt.partition("@")[0]
-        versions = (version for version in self.prompts if version.partition("@")[0] == name)
-        return min(versions, default="") if name and prompt not in self.prompts else ""
-
-
-@cache
-def shipped() -> Shipped:
-    """Return the replies that come with this ctxbench."""
-    return Shipped(sorted((*FOLDER.glob("*.jsonl"), *FOLDER.glob("*.jsonl.zst"))))
-
-
 class Unwritable(SetupError):
     """The file, or the folder that it is in, may not be written."""
 
@@ -117,16 +84,16 @@ def opened(path: Path, replay: bool = False, *, named: bool = True) -> Cassette:
     """Open the cassette of a run.
 
     A read-only file will do, as long as every reply is in it. One that the user has not `named` need not exist to
-    `replay` alone: there are the replies that come with ctxbench.
+    `replay` alone: then it has no reply.
     """
     if replay:
-        return Cassette(path, read_only=True, shipped=shipped, optional=not named)
+        return Cassette(path, read_only=True, optional=not named)
     try:
-        return Cassette(path, shipped=shipped)
+        return Cassette(path)
     except Unwritable:
         if not path.is_file():
             raise
-        return Cassette(path, read_only=True, shipped=shipped)
+        return Cassette(path, read_only=True)
 
 
 class Cassette:
@@ -141,12 +108,11 @@ class Cassette:
         path: Path,
         *,
         read_only: bool = False,
-        shipped: Callable[[], Shipped] = Shipped,
         optional: bool = False,
         busy: float = 60.0,
     ) -> None:
-        """`shipped` returns the replies that are looked at first: they are read when the first reply is wanted."""
-        self.path, self.read_only, self.shipped = path, read_only, shipped
+        """Open a file; an `optional` one may be missing. Another process is waited for `busy` seconds."""
+        self.path, self.read_only = path, read_only
         self._lock, self._busy = RLock(), busy
         uri = f"file:{quote(str(path))}"
         with self._explained():
@@ -196,21 +162,12 @@ class Cassette:
 
     def get_many(self, keys: Sequence[str]) -> dict[str, bytes]:
         """Return the replies under those of the keys that have one."""
-        known = self.shipped()
-        coming = {key: known[key] for key in keys if key in known}
         statement = "SELECT key, reply FROM replies WHERE key IN (SELECT value FROM json_each(?))"
         with self._lock, self._explained():
-            replies: dict[str, bytes] = dict(self._open.execute(statement, (msgspec.json.encode(keys).decode(),)))
-        # What comes with ctxbench and is used is copied: an export is then exactly what a command asked (decision 25).
-        new = [entry for key, entry in coming.items() if key not in replies]
-        if new and not self.read_only:
-            self.put_many(new)
-        return replies | {key: entry.reply for key, entry in coming.items()}
+            return dict(self._open.execute(statement, (msgspec.json.encode(keys).decode(),)))
 
-    def lacks(self, model: str, prompt: str = "") -> str:
+    def lacks(self, model: str) -> str:
         """Return the message for a request that has no reply here, and that may not be made."""
-        if older := self.shipped().older(prompt):
-            return f"{model}: the replies that come with ctxbench are stale, to {older}: `make record` renews them"
         return f"{model}: {self.path.name} has no reply to this request: record it once without --replay"
 
     def put(self, entry: CassetteEntry) -> bytes:
@@ -326,29 +283,15 @@ class _Line(msgspec.Struct, omit_defaults=True):
     """Of an embedding: its float32 bytes in base64."""
 
 
-class _Brief(msgspec.Struct):
-    prompt: str = ""
-
-
-def write_lines(cassette: Cassette, keys: Container[str] | None = None, *, brief: bool = False) -> Iterator[bytes]:
-    """Yield every reply, or those under some keys, as a line, in the order of the keys: equal cassettes, equal lines.
-
-    `brief` leaves no more of a request than the name of its prompt, where whoever replays it makes the request anew.
-    """
+def write_lines(cassette: Cassette) -> Iterator[bytes]:
+    """Yield every reply as a line, in the order of the keys: equal cassettes, equal lines."""
     for entry in cassette.entries():
-        if keys is None or entry.key in keys:
-            line = _Line(entry.key, entry.kind, entry.model)
-            if entry.kind == "embedding":
-                line.vector = base64.b64encode(entry.reply).decode()
-            else:
-                request = canonical({"prompt": prompt_of(entry)}) if brief else entry.request
-                line.request, line.reply = msgspec.Raw(request.encode()), msgspec.Raw(entry.reply)
-            yield msgspec.json.encode(line) + b"\n"
-
-
-def prompt_of(entry: CassetteEntry) -> str:
-    """Return the prompt that a recorded request names, NAME@DIGEST; empty if it names none."""
-    return msgspec.json.decode(entry.request or "{}", type=_Brief).prompt
+        line = _Line(entry.key, entry.kind, entry.model)
+        if entry.kind == "embedding":
+            line.vector = base64.b64encode(entry.reply).decode()
+        else:
+            line.request, line.reply = msgspec.Raw(entry.request.encode()), msgspec.Raw(entry.reply)
+        yield msgspec.json.encode(line) + b"\n"
 
 
 def entries(lines: Iterable[bytes], name: str) -> Iterator[CassetteEntry]:
@@ -367,9 +310,7 @@ def entries(lines: Iterable[bytes], name: str) -> Iterator[CassetteEntry]:
                 if line.kind == "embedding":
                     request, reply = "", base64.b64decode(line.vector, validate=True)
                 entry = CassetteEntry(line.key, line.kind, line.model, reply, request)
-                # One that is only the name of its prompt may have any key.
-                is_named = line.kind == "embedding" or request == canonical({"prompt": prompt_of(entry)})
-                if not reply or (key_of(request) != line.key and not is_named):
+                if not reply or (line.kind != "embedding" and key_of(request) != line.key):
                     raise ValueError("the key is not that of the request, or there is no reply")
             except ValueError as error:  # msgspec's and base64's own are of this kind
                 raise SetupError(f"{name}:{number}: is no line of a cassette: {error}") from None

@@ -123,7 +123,7 @@ class Local:
     is no time-out: reading a long prompt takes minutes on one thread.
     """
 
-    def __init__(self, gguf: str, threads: int = 1, window: int = 16_384) -> None:
+    def __init__(self, gguf: str, threads: int = 1, window: int = 32_768) -> None:
         self._gguf, self._threads, self._window = gguf, threads, window
         self._server: Any = None
         self._lock, self._prefix = Lock(), ""

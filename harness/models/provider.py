@@ -33,9 +33,9 @@ from ctxbench.scenarios.model import ToolCall
 from ctxbench.scenarios.secrets import without_secrets, without_values
 from ctxbench.strategies.base import ModelError
 
-from .base import ModelAccess
 from .cassette import Charge
 from .recorded import ModelAnswer, ModelRequest, said
+from .settings import ModelAccess
 
 T = TypeVar("T")
 _log = logging.getLogger("ctxbench.models")

@@ -1,10 +1,12 @@
 """A chat model behind a cassette and a purse: an earlier request is replayed, a new one is called and recorded.
 
-An answer that holds no text is an answer: it was paid for, it is recorded, and it is charged. It raises Unusable.
+An answer that holds no text is an answer: it was paid for, it is recorded, and it is charged. It raises Unusable. So
+does, for a strategy, one that was cut or is a refusal: it would stand for messages that are then lost.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, TypeVar
@@ -18,8 +20,8 @@ from ctxbench.scenarios.errors import SetupError
 from ctxbench.scenarios.model import Message, Tool, ToolCall
 from ctxbench.strategies.base import ModelError
 
-from .base import Reply, Unusable
 from .cassette import Cassette, CassetteEntry, Charge, Purse, canonical, key_of
+from .settings import Reply, Unusable
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -121,8 +123,11 @@ class Recorded:
         self.name, self._model, self._cassette, self._purse = name, model, cassette, purse
         self._full = ""
 
-    def chat(self, request: ModelRequest, counter: TokenCounter) -> Reply:
-        """Return the reply. Its cost is that of the tokens at today's prices, replayed or not. Raises ModelError."""
+    def chat(self, request: ModelRequest, counter: TokenCounter, whole: bool = False) -> Reply:
+        """Return the reply. Its cost is that of the tokens at today's prices, replayed or not. Raises ModelError.
+
+        With `whole` a reply that was cut, or that refuses, is of no use.
+        """
 
         def call(keep: Keep) -> bytes:
             # The worst case is set aside first: if only what was spent were checked, each worker could go over by a
@@ -140,12 +145,17 @@ class Recorded:
         answer = msgspec.json.decode(self._recorded("chat", request, call), type=ModelAnswer)
         usage = _usage(request, answer, counter)
         reply = Reply(answer.text, self.name, usage.input, usage.output, BUNDLED.cost(self.name, usage), answer.calls)
-        if answer.text.strip() or answer.calls:
+        is_empty = not answer.text.strip() and not answer.calls
+        if not is_empty and not whole:
             return reply
-        why = _WHY_EMPTY.get(answer.finish, "answered with an empty text").format(most=request.max_tokens)
-        if answer.refusal:
-            why = f"refused: {' '.join(answer.refusal.split())[:200]}"
-        raise Unusable(f"{self.name}: {why}", reply)
+        why = _WHY_EMPTY.get(answer.finish, "answered with an empty text") if is_empty else ""
+        why = (why or _WHY_BROKEN.get(answer.finish.lower(), "")).format(most=request.max_tokens)
+        worded = len(answer.text) < _LONGEST_REFUSAL and _REFUSAL.match(answer.text)
+        if refusal := answer.refusal or (answer.text if worded else ""):
+            why = f"refused: {' '.join(refusal.split())[:200]}"
+        if why:
+            raise Unusable(f"{self.name}: {why}", reply)
+        return reply
 
     def choose(self, choice: Choice) -> Likely:
         """Return how likely each token is. Raises ModelError."""
@@ -166,7 +176,7 @@ class Recorded:
         if (recorded := self._cassette.get(key)) is not None:
             return recorded
         if self._model is None:
-            raise ModelError(self._cassette.lacks(self.name, request.prompt))
+            raise ModelError(self._cassette.lacks(self.name))
         if self._full:
             raise ModelError(self._full)
 
@@ -201,6 +211,22 @@ _WHY_EMPTY = {
     "content_filter": "its provider's content filter held the answer back",
 }
 """Why an answer is empty, by its `finish`."""
+_WHY_BROKEN = {
+    **dict.fromkeys(("length", "max_tokens"), "its answer was cut at {most} tokens"),
+    "content_filter": "its provider's content filter cut its answer",
+    "refusal": "refused",
+}
+"""Why an answer with a text is not whole, by its `finish`."""
+_LONGEST_REFUSAL = 500  # characters
+_REFUSAL = re.compile(
+    r"\W*(?:i(?:['’]?m| am) (?:very |so |really )?)?(?:sorry|afraid|i apologi[sz]e|unfortunately)\b[^.]{0,60}"
+    r"\b(?:can(?:['’]t|not| not)|unable|won['’]t|not able)\b"
+    r"|\W*i(?:['’]m| am)? (?:can(?:['’]t|not| not)|won['’]t|unable to|not able to) "
+    r"(?:help|assist|summari[sz]e|comply|provide|process|continue|fulfil|do (?:that|this))"
+    r"|\W*(?:[很非]常?)?(?:抱歉|对不起)[^。]{0,20}(?:无法|不能|没办法)|\W*我?(?:无法|不能)(?:协助|提供|帮助|总结|处理|完成|满足)",
+    re.IGNORECASE,
+)
+"""How a refusal begins that a provider does not mark as one, in English and Chinese."""
 
 
 Asked = str | tuple[Message, ...]

@@ -40,7 +40,6 @@ from ctxbench.strategies.chain import packages, parse
 from ..answers.tally import Tally
 from ..engine.plan import RunInputs, written_to
 from ..engine.workers import side_by_side
-from ..folder.files import placed
 from ..folder.store import alone, is_free, unwritable
 from ..models import Settings
 from .space import Choices, Numbers, SearchedStrategy, SearchSpace, Values, searched
@@ -84,15 +83,6 @@ def _entered(out: Path) -> Iterator[None]:
                     file.unlink()
             yield
             rmtree(out / "running", ignore_errors=True)
-    except OSError as error:
-        raise unwritable(out, error) from None
-
-
-def keep(result: object, out: Path) -> None:
-    """Write the result."""
-    try:
-        with placed(out / "tune.json") as draft:
-            draft.write_bytes(msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n")
     except OSError as error:
         raise unwritable(out, error) from None
 
@@ -202,11 +192,11 @@ def batch(
     """
     tried, size = {trial.name for trial in before}, space.size()
     if size is not None and size <= trials:
-        every = (Trial(name_of(strategy, values), values) for values in space.all())
+        every = (_setting(strategy, values) for values in space.all())
         return list(islice((setting for setting in every if setting.name not in tried), BATCH))
     settings, defaults = list[Trial](), {free.name: free.default for free in strategy.free}
     if not before and all(space.ranges[name].holds(value) for name, value in defaults.items()):
-        settings.append(Trial(name_of(strategy, defaults), defaults))
+        settings.append(_setting(strategy, defaults))
     finished = [_frozen(space, trial) for trial in before]
     while len(settings) < BATCH:
         known = tried | {setting.name for setting in settings}
@@ -214,12 +204,12 @@ def batch(
     return settings
 
 
-def name_of(strategy: SearchedStrategy, values: Values) -> str:
-    """Return the text of a setting; where the strategy rejects it, its values."""
+def _setting(strategy: SearchedStrategy, values: Values) -> Trial:
+    """Return a setting that is to be tried, or one that has failed since the strategy rejects it."""
     try:
-        return strategy.at(values)
-    except SpecError:
-        return ", ".join(f"{name}={value!r}" for name, value in values.items())
+        return Trial(strategy.at(values), values)
+    except SpecError as error:
+        return Trial(", ".join(f"{name}={value!r}" for name, value in values.items()), values, failed=str(error))
 
 
 def _drawn(
@@ -248,7 +238,7 @@ def _drawn(
             else next(choice for choice in range_.of if repr(choice) == params[name])
             for name, range_ in space.ranges.items()
         }
-        drawn = Trial(name_of(strategy, values), values)
+        drawn = _setting(strategy, values)
         if drawn.name not in tried:
             break
     return drawn
@@ -439,21 +429,15 @@ class Search:
             sampled = batch(self.searched, self.space, trials, self.seed, self.trials)[: self.trials - len(trials)]
             if not sampled:
                 break
-            refused = dict[str, str]()
+            tried = iter(self._tried([setting.name for setting in sampled if not setting.failed], TRAIN, (quality,)))
             for setting in sampled:
-                try:
-                    self.searched.at(setting.values)
-                except SpecError as error:
-                    refused[setting.name] = str(error)
-            taken = [setting.name for setting in sampled if setting.name not in refused]
-            tried_by_setting = dict(zip(taken, self._tried(taken, TRAIN, (quality,)), strict=True))
-            for setting in sampled:
-                point, why = None, refused.get(setting.name, "")
-                if not why:
-                    tried = tried_by_setting[setting.name]
-                    point = figures(tried, quality, self._units).point
-                    why = tried.failed or ("" if point else f"{quality} is undefined")
-                trials.append(setting._replace(point=point, failed=why))
+                if not setting.failed:
+                    found = next(tried)
+                    point = figures(found, quality, self._units).point
+                    setting = setting._replace(
+                        point=point, failed=found.failed or ("" if point else f"{quality} is undefined")
+                    )
+                trials.append(setting)
             self.done(len(sampled))
         return trials
 

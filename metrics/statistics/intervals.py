@@ -438,17 +438,6 @@ def share_interval(values: Sequence[float], groups: Sequence[Hashable]) -> Inter
 BY_CONSTRUCTION = Missing("fixed", "it is so by construction, in any recording")
 """Takes the place of the interval of a figure that cannot differ (`metrics.figures.fixed`)."""
 
-WITHIN_NOISE = Missing("undefined", "the bounds differ by no more than noise")
-"""Takes the place of a normalised gain that would be measured against noise."""
-
-
-def is_noise(difference: Resampled | Missing) -> bool:
-    """Return whether the interval of a difference includes 0. Of one conversation nothing is known: then it is not."""
-    if isinstance(difference, Missing):
-        return False
-    low, high = difference.interval()
-    return low <= 0 <= high
-
 
 def finite(values: Sequence[float] | Floats, field: str) -> Floats:
     """Return the values as an array. Raises ValueError, with the field and place, for a value that is not finite."""

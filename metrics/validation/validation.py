@@ -19,8 +19,7 @@ from ..cache.prefixes import CacheUsage
 from ..prices import Price, Prices
 from ..prices import TokenUsage as Billed
 from ..value import Missing, Value
-from .calibration import Counters
-from .comparison import EARLIER, CacheReplay, ComparedCall
+from .comparison import EARLIER, CacheReplay, ComparedCall, Counters
 from .requests import RecordedRequest
 
 Figures = dict[str, Any]  # figures by their keys in --json; those of a part are nested

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pandas as pd
 
-from ctxbench.harness.folder.names import short_names
+from ctxbench.harness.folder.schema import short_names
 from ctxbench.harness.tune.trial import TOKENS
 from ctxbench.harness.tune.tune import Tuned
 from ctxbench.metrics.frontier import Point

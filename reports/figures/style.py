@@ -16,8 +16,8 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, cast
 
+from ctxbench.harness.folder.files import write_file
 from ctxbench.scenarios.errors import RunError, printable
-from ctxbench.scenarios.files import check_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -164,11 +164,7 @@ def check(path: Path) -> None:
 def save(drawn: Figure, path: Path) -> None:
     """Write a figure in the format that its path's ending names. Raises RunError if that cannot be done."""
     check(path)
-    try:
-        check_file(path)
-        path.write_bytes(written(drawn, path.suffix.lower()))
-    except OSError as error:
-        raise RunError(f"{path}: cannot be written: {error.strerror or error}") from None
+    write_file(path, written(drawn, path.suffix.lower()))
 
 
 def short(value: float, _: object = None) -> str:

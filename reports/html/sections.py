@@ -159,7 +159,7 @@ def answers_section(results: Results) -> ReportSection | None:
     if not answers.figures:
         return section_of("answers", (left_out("answers"), *shown))
     agreement = pairs(measures(results.run, answers, results.summary.uneven), results.run.units)
-    names = ("correct", "given", "unknown", "abstained", "normalised_gain", "missing", "ungraded", "paired")
+    names = ("correct", "given", "unknown", "abstained", "base", "of_whole", "missing", "ungraded", "paired")
     rows = [
         {"answerer": figures.answerer, "grader": figures.grader, "strategy": of.strategy}
         | {name: getattr(of, name) for name in (*names, "input_tokens")}

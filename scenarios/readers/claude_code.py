@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Conversation, Message, Scalar
-from ..source import Problems, convert, decode, objects
-from . import Fields, Reader, Recordings
+from ..source import Problems, convert, objects
+from . import OBJECT, Fields, Reader, Recordings, text_of
 from .messages import History, Moment, decoded_body, moment_seconds
 from .prompts import recorded_messages
 from .requests import context_edits, dollars, response_usage, tier
@@ -23,32 +23,6 @@ _NOT_SENT = (
     *("system", "progress", "summary", "file-history-snapshot", "queue-operation", "last-prompt", "mode"),
     *("permission-mode", "custom-title", "ai-title", "agent-name", "agent-color", "agent-setting", "tag", "pr-link"),
 )
-
-
-class _Entry(msgspec.Struct, rename="camel"):
-    type: str
-    uuid: str = ""
-    parent_uuid: str | None = None
-    logical_parent_uuid: str | None = None
-    session_id: str = ""
-    agent_id: str | None = None
-    timestamp: Moment | None = None
-    is_sidechain: bool = False
-    is_compact_summary: bool = False
-    request_id: str | None = None
-    subtype: str | None = None
-    compact_metadata: dict[str, Any] | None = None
-    cost: Any = msgspec.field(default=None, name="costUSD")
-    message: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    data: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-
-
-class _Progress(msgspec.Struct, rename="camel"):
-    """Holds the report of a line of type `progress`: of an agent, a line of its conversation."""
-
-    type: str = ""
-    agent_id: str = ""
-    message: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
 _NEEDED = {"tool_use": ("id", "name"), "tool_result": ("tool_use_id",)}
@@ -76,19 +50,30 @@ class _Said(msgspec.Struct):
     stop_reason: str | None = None
 
 
-class _Line(NamedTuple):
+class _Line(Fields):
     """A line of the tree, with its message, if it has one."""
 
-    place: Place
-    entry: _Entry
-    message: Fields | None
-
-    @property
-    def response(self) -> str:
+    def __init__(self, record: dict[str, Any], place: Place) -> None:
+        super().__init__(record, place)
+        self.kind, self.uuid = self.needed("type", str), self.typed("uuid", str) or ""
+        # A compaction begins a chain of its own; the line that it goes on from is named apart.
+        self.parent = self.typed("parentUuid", str) or self.typed("logicalParentUuid", str)
+        self.session, self.is_sidechain = self.typed("sessionId", str) or "", self.typed("isSidechain", bool) or False
+        self.agent = self.typed("agentId", str) if self.is_sidechain else None
+        self.is_boundary = self.at("subtype") == "compact_boundary"
+        self.time = moment_seconds(self.typed("timestamp", Moment))
+        self.message: Fields | None = None
+        self.response = ""
         """Id that the lines of one response share; empty for other lines."""
-        if self.message is None or self.entry.type != "assistant":
-            return ""
-        return self.entry.request_id or self.message.text("id")
+        if self.kind in ("user", "assistant"):
+            for name, kind in (("uuid", str), ("message", OBJECT)):
+                if not self.typed(name, kind):
+                    what = f"a line of type {self.kind} without a {name}"
+                    raise RecordingError(place.below(name), what, "remove the line")
+            self.message = Fields(self.at("message"), place.below("message"))
+            convert(self.message.record, _Said, self.message.place)
+        if self.kind == "assistant" and self.message is not None:
+            self.response = self.text("requestId") or self.message.text("id")
 
 
 class ClaudeCode(Reader):
@@ -132,49 +117,31 @@ def _lines(path: Path, problems: Problems) -> Iterator[_Line]:
     agents: dict[str, str] = {}
     for place, raw in objects(path, problems):
         with problems.collect():
-            entry = decode(raw, _Entry, place)
-            for part, where in (entry, place), _agents_line(entry, agents, place):
-                if part is None:
+            record = Fields(decoded_body(raw, place), place)
+            for line, where in (record.record, place), (_agents_line(record, agents), place.at("data.message")):
+                if line is None or text_of(line.get("uuid")) in seen:  # resumed sessions may repeat lines
                     continue
-                if part.type in ("user", "assistant") and not part.uuid:
-                    what = f"a line of type {part.type} without a uuid"
-                    raise RecordingError(where.below("uuid"), what, "remove the line")
-                if part.type not in ("user", "assistant", *_NOT_SENT):
-                    problems.unknown(f"claude_code: line of type {part.type!r}", where)
-                if part.uuid and part.uuid not in seen:  # resumed sessions may repeat lines
-                    # Seen only once it was read: of a damaged line a sound repetition still counts.
-                    yield _Line(where, part, _recorded_message(part, where))
-                    seen.add(part.uuid)
+                read = _Line(line, where)
+                if read.kind not in ("user", "assistant", *_NOT_SENT):
+                    problems.unknown(f"claude_code: line of type {read.kind!r}", where)
+                if read.uuid:
+                    yield read
+                    seen.add(read.uuid)  # only now: of a damaged line a sound repetition still counts
 
 
-def _agents_line(entry: _Entry, agents: dict[str, str], place: Place) -> tuple[_Entry | None, Place]:
-    """Return the line of an agent that a line of type `progress` holds, and its place.
+def _agents_line(line: Fields, agents: dict[str, str]) -> dict[str, Any] | None:
+    """Return the line of an agent that a line of type `progress` holds.
 
     It hangs on the line before it of the same agent; `agents` has the last one of each.
     """
-    if entry.type != "progress" or entry.data is msgspec.UNSET:
-        return None, place
-    progress = decode(entry.data, _Progress, place.at("data"))
-    if progress.type != "agent_progress" or progress.message is msgspec.UNSET:
-        return None, place
-    where = place.at("data.message")
-    part = decode(progress.message, _Entry, where)
-    parent = agents.get(progress.agent_id)
-    part.parent_uuid = parent if parent != part.uuid else None
-    part.session_id, part.agent_id, part.is_sidechain = entry.session_id, progress.agent_id, True
-    agents[progress.agent_id] = part.uuid
-    return part, where
-
-
-def _recorded_message(entry: _Entry, place: Place) -> Fields | None:
-    if entry.type not in ("user", "assistant"):
+    if line.at("type") != "progress" or line.at("data.type") != "agent_progress" or line.at("data.message") is None:
         return None
-    if entry.message is msgspec.UNSET:
-        what = f"a line of type {entry.type} without a message"
-        raise RecordingError(place.below("message"), what, "remove the line")
-    message = Fields(decoded_body(bytes(entry.message), place.below("message")), place.below("message"))
-    convert(message.record, _Said, message.place)
-    return message
+    agent, held = line.typed("data.agentId", str) or "", line.needed("data.message", OBJECT)
+    uuid = text_of(held.get("uuid"))
+    parent = agents.get(agent)
+    agents[agent] = uuid
+    parent = parent if parent != uuid else None
+    return {**held, "parentUuid": parent, "sessionId": line.at("sessionId"), "agentId": agent, "isSidechain": True}
 
 
 class _Tree:
@@ -182,7 +149,7 @@ class _Tree:
 
     def __init__(self, file_lines: list[_Line]) -> None:
         self.lines = file_lines
-        self.at = {line.entry.uuid: at for at, line in enumerate(file_lines)}
+        self.at = {line.uuid: at for at, line in enumerate(file_lines)}
         self.groups: list[tuple[str, str]] = []
         # The line before each line of the same agent, the lines of each response, and the results on each line.
         self.before: list[int | None] = []
@@ -190,12 +157,12 @@ class _Tree:
         self.results: dict[int, list[int]] = {}
         last: dict[tuple[bool, str | None], int] = {}
         for at, line in enumerate(file_lines):  # one by one: a line's group may be that of its parent
-            self.before.append(last.get(self._agent(at)))
-            last[self._agent(at)] = at
+            self.before.append(last.get((line.is_sidechain, line.agent)))
+            last[line.is_sidechain, line.agent] = at
             self.groups.append(self._group(at))
             if line.response:
                 self.responses.setdefault(line.response, []).append(at)
-            said = line.message.at("content") if line.message is not None and line.entry.type == "user" else None
+            said = line.at("message.content") if line.kind == "user" else None
             results_alone = isinstance(said, list) and all(block.get("type") == "tool_result" for block in said)
             if results_alone and (parent := self._parent(at)) is not None:
                 self.results.setdefault(parent, []).append(at)
@@ -230,30 +197,23 @@ class _Tree:
 
     def _group(self, at: int) -> tuple[str, str]:
         """Return the session of a line, and its agent ("" = the session's own)."""
-        entry = self.lines[at].entry
-        if not entry.is_sidechain:
-            return entry.session_id, ""
-        if entry.agent_id:
-            return entry.session_id, entry.agent_id
+        line = self.lines[at]
+        if not line.is_sidechain or line.agent:
+            return line.session, line.agent or ""
         parent = self._parent(at)
-        return entry.session_id, entry.uuid if parent is None else self.groups[parent][1]
+        return line.session, line.uuid if parent is None else self.groups[parent][1]
 
     def _parent(self, at: int) -> int | None:
         """Return the parent of a line; if it is lost, the line before it of the same agent."""
-        entry = self.lines[at].entry
-        # A compaction begins a chain of its own; the line that it goes on from is named apart.
-        uuid = entry.parent_uuid or entry.logical_parent_uuid
-        if uuid is None and entry.subtype != "compact_boundary":
+        line = self.lines[at]
+        if line.parent is None and not line.is_boundary:
             return None
         # Parents stand above their lines. One that stands below is damage, and following it might never end.
-        parent = self.at.get(uuid or "", at)
+        parent = self.at.get(line.parent or "", at)
         if parent < at:
-            return parent if self._agent(parent) == self._agent(at) else None
+            other = self.lines[parent]
+            return parent if (other.is_sidechain, other.agent) == (line.is_sidechain, line.agent) else None
         return self.before[at]
-
-    def _agent(self, at: int) -> tuple[bool, str | None]:
-        entry = self.lines[at].entry
-        return entry.is_sidechain, entry.agent_id if entry.is_sidechain else None
 
     def _branch(self, end: int) -> set[int]:
         branch: set[int] = set()
@@ -269,62 +229,59 @@ def _conversation(name: str, branch: Sequence[_Line], meta: dict[str, Scalar], p
     compactions: list[Compaction] = []
     responses: dict[str, list[_Line]] = {}
     for line in branch:
-        responses.setdefault(line.response or line.entry.uuid, []).append(line)
+        responses.setdefault(line.response or line.uuid, []).append(line)
     for group in responses.values():
-        entry = group[0].entry
+        first = group[0]
         try:
             messages = list(_messages(group, problems))
         except RecordingError as error:
             problems.add(error)
             continue
-        if entry.subtype == "compact_boundary":
+        if first.is_boundary:
             if history.messages:
-                compactions.append(_compaction(entry, history.messages, group[0].place))
-        elif entry.is_compact_summary and history.messages:
+                compactions.append(_compaction(first, history.messages))
+        elif first.at("isCompactSummary") is True and history.messages:
             if not compactions or compactions[-1].summary or compactions[-1].after != history.last:
-                compactions.append(_compaction(entry, history.messages, group[0].place))
+                compactions.append(_compaction(first, history.messages))
             summary = "\n".join(message.text for message in messages)
             compactions[-1] = replace(compactions[-1], summary=summary, hidden="")
         else:
             for message in messages:
-                history.add(message, group[0].place.below("message"))
+                history.add(message, first.below("message"))
     return Conversation(name, history.in_order(), compactions=tuple(compactions), meta=meta)
 
 
-def _compaction(entry: _Entry, messages: Iterable[Message], place: Place) -> Compaction:
-    ids = [message.id for message in messages]
-    metadata = Fields(entry.compact_metadata, place.at("compactMetadata"))
-    head, tokens = metadata.text("preservedSegment.headUuid"), metadata.typed("preTokens", int)
+def _compaction(line: _Line, messages: Iterable[Message]) -> Compaction:
+    ids, head = [message.id for message in messages], line.text("compactMetadata.preservedSegment.headUuid")
+    tokens = line.typed("compactMetadata.preTokens", int)
     # The summary has a line of its own behind this one.
-    time, hidden = moment_seconds(entry.timestamp), "it is not recorded"
-    return Compaction(ids[-1], "", head if head in ids else None, tokens, time, hidden=hidden)
+    return Compaction(ids[-1], "", head if head in ids else None, tokens, line.time, hidden="it is not recorded")
 
 
 def _messages(group: Sequence[_Line], problems: Problems) -> Iterator[Message]:
     """Yield the one message of a response's lines, or the messages of a user's line; nothing for other lines."""
     first, last = group[0], group[-1]
-    time = moment_seconds(last.entry.timestamp)
     if first.message is None or last.message is None:
         return
     place, content = first.message.place, first.message.at("content")
-    if first.entry.type == "user":
-        names = chain([first.entry.uuid], (f"{first.entry.uuid}.{n}" for n in count(1)))
-        said = recorded_messages({"role": "user", "content": content}, place, problems, "claude_code", time)
+    if first.kind == "user":
+        names = chain([first.uuid], (f"{first.uuid}.{n}" for n in count(1)))
+        said = recorded_messages({"role": "user", "content": content}, place, problems, "claude_code", last.time)
         yield from (replace(message, id=name) for message, name in zip(said, names, strict=False))
         return
-    parts = [line.message.at("content") for line in group if line.message is not None]
+    parts = [line.at("message.content") for line in group]
     content = [one for part in parts for one in ([{"type": "text", "text": part}] if isinstance(part, str) else part)]
     logged = {"role": "assistant", "content": content}
-    message, *_ = recorded_messages(logged, place, problems, "claude_code", time)
+    message, *_ = recorded_messages(logged, place, problems, "claude_code", last.time)
     # Up to some 2.1.4x the earlier lines of a response have an unfinished count of its output.
-    yield replace(message, id=first.entry.uuid, call=_call(last.message, last, problems))
+    yield replace(message, id=first.uuid, call=_call(last.message, last, problems))
 
 
 def _call(message: Fields, line: _Line, problems: Problems) -> Call | None:
     model, reported, managed = message.text("model"), message.at("usage"), "context_management"
     if model == "<synthetic>":  # a notice of the program's own: no model was called
         return None
-    cost = dollars(line.entry.cost, line.place.below("costUSD"), problems)
+    cost = dollars(line.at("costUSD"), line.below("costUSD"), problems)
     used, iterations = response_usage(reported, message.below("usage"), problems, cost)
     return Call(
         model,

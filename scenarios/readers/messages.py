@@ -30,7 +30,7 @@ from . import OBJECT, Fields
 # Blocks that may have no text: it is empty, or encrypted, or they are read otherwise.
 _WITHOUT_TEXT = (
     *("text", "input_text", "output_text", "summary_text", "reasoning_text", "refusal", "compaction"),
-    *("thinking", "redacted_thinking", "reasoning", "tool_use", "tool_result"),
+    *("thinking", "redacted_thinking", "reasoning", "tool_use", "tool_result", "toolCall"),
 )
 
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
@@ -137,7 +137,7 @@ def texts(
         else:
             what = f"expected str, got {type(plain).__name__}"
             raise RecordingError(place.at(f"{place.field}[{at}].text"), what, "correct it, or leave this record out")
-    return "\n".join(text), tuple(media), "\n".join(thinking)
+    return "\n".join(text), tuple(media), joined(thinking)
 
 
 def tool_call(fields: Fields, name: str, function: str, arguments: str) -> ToolCall:
@@ -166,25 +166,28 @@ def _call(call: ChatCall, name: str) -> ToolCall:
 
 class _Part(msgspec.Struct):
     input: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    arguments: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Body(msgspec.Struct):
-    """Where the arguments of tool calls stand in Anthropic's form."""
+    """Where the arguments of tool calls stand in Anthropic's form, and in pi's."""
 
     content: str | list[_Part | str] | None = None
     messages: list[_Body] = []
     message: _Body | None = None
+    data: _Body | None = None
     request: _Body | None = None
     response: _Body | None = None
 
     def put_inputs(self, record: dict[str, Any]) -> None:
         """Put the arguments into a decoded record as the texts that were recorded."""
         for part, held in zip(self.content or (), record.get("content") or (), strict=True):
-            if isinstance(part, _Part) and part.input is not msgspec.UNSET:
-                held["input"] = bytes(part.input).decode()
+            for name in ("input", "arguments") if isinstance(part, _Part) else ():
+                if (raw := getattr(part, name)) is not msgspec.UNSET:
+                    held[name] = bytes(raw).decode()
         for body, held in zip(self.messages, record.get("messages", ()), strict=True):
             body.put_inputs(held)
-        for name in ("message", "request", "response"):
+        for name in ("message", "data", "request", "response"):
             if (body := getattr(self, name)) is not None:
                 body.put_inputs(record[name])
 
@@ -192,7 +195,7 @@ class _Body(msgspec.Struct):
 def decoded_body(raw: bytes, place: Place) -> dict[str, Any]:
     """Decode a message, a request, a response or what holds one. Arguments of tool calls stay as they were written."""
     record = decode(raw, OBJECT, place)
-    if b'"tool_use"' in raw:
+    if b'"tool_use"' in raw or b'"toolCall"' in raw:
         with suppress(msgspec.ValidationError):  # parts of another form
             msgspec.json.decode(raw, type=_Body).put_inputs(record)
     return record

@@ -99,7 +99,7 @@ def _conversation(
 ) -> Conversation:
     """Return the conversation of some events; it may be empty. `reported` has model and usage by response."""
     history, compactions, tools = History(problems), list[Compaction](), tuple[Tool, ...]()
-    message_of: dict[str, str] = {}  # the id of the message that an event became
+    place_of: dict[str, int] = {}  # in the history, of the message that an event became
     actions: dict[str, list[_Event]] = {}
     for event in events:
         if event.kind == "ActionEvent":
@@ -107,8 +107,12 @@ def _conversation(
     for event in events:
         with problems.collect():
             if event.kind == "Condensation":
+                # What follows the last forgotten message is kept.
+                forgotten = (place_of.get(name, -1) for name in event.typed("forgotten_event_ids", list[str]) or ())
+                at = max(forgotten, default=-1) + 1
+                first = history.messages[at].id if at < len(history.messages) else None
                 if history.messages:
-                    compactions.append(_compaction(event, history, message_of))
+                    compactions.append(Compaction(history.last, event.text("summary"), first, time=event.time))
                 continue
             if event.kind == "SystemPromptEvent":
                 keys = ("title|kind", "description")
@@ -116,20 +120,19 @@ def _conversation(
                 tools = tools or tuple(offered)
             together = actions.get(event.response or event.id, [event])
             if event.kind == "ActionEvent" and event is not together[0]:
-                message_of[event.id] = message_of.get(together[0].id, "")
+                place_of[event.id] = place_of.get(together[0].id, -1)
                 continue
             logged, place = _logged(event, together, problems)
-            if logged is None:
-                continue
-            for message in recorded_messages(logged, place, problems, "openhands", event.time)[:1]:
+            read = recorded_messages(logged, place, problems, "openhands", event.time) if logged is not None else ()
+            for message in read:
                 call, text = None, message.text
                 if message.role == "assistant" and (event.response or event.kind == "ActionEvent"):
                     model, used = reported.get(event.response, ("", None))
                     call = Call(model, usage=used, request_id=event.response)
                 elif event.at("observation") is not None:
                     text = _shown(event, text)
-                message_of[event.id] = history.next
                 history.add(replace(message, id=history.next, text=text, call=call), event.place)
+                place_of[event.id] = len(history.messages) - 1
     return Conversation(name, history.in_order(), tools=tools, compactions=tuple(compactions))
 
 
@@ -162,15 +165,6 @@ def _logged(event: _Event, actions: Sequence[_Event], problems: Problems) -> tup
         case kind if kind not in _UNSEEN:
             problems.unknown(f"openhands: event of kind {kind!r}", where)
     return None, where
-
-
-def _compaction(event: _Event, history: History, message_of: dict[str, str]) -> Compaction:
-    """Return a condensation. What follows the last forgotten message is kept."""
-    forgotten = {message_of.get(name) for name in event.typed("forgotten_event_ids", list[str]) or ()}
-    ids = [message.id for message in history.messages]
-    last = max((at for at, name in enumerate(ids) if name in forgotten), default=-1)
-    first_kept = ids[last + 1] if last + 1 < len(ids) else None
-    return Compaction(history.last, event.text("summary"), first_kept, time=event.time)
 
 
 def _shown(event: _Event, text: str) -> str:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import msgspec
 
 from ..errors import Place, RecordingError
-from ..media import sized
-from ..model import Call, Compaction, Conversation, Media, Message, Role, Scalar, Tool, ToolCall
+from ..model import Call, Compaction, Conversation, Message, Role, Scalar, Tool
 from ..source import Problems, decode, objects
-from . import Reader, Recordings, as_object
-from .messages import History, Moment, joined, moment_seconds
+from . import OBJECT, Fields, Reader, Recordings
+from .messages import History, Moment, decoded_body, moment_seconds, texts, tool_call
 from .requests import dollars, numbered, other_than, usage
 
 # Entries that are not sent: settings, titles, what extensions keep for themselves.
@@ -27,111 +26,20 @@ _ROLES: dict[str, Role] = {
     "assistant": "assistant",
     "toolResult": "tool",
 }
+_CONTENT: Any = str | list[dict[str, Any] | str]
+_PROMPT: Any = str | list[str]
 
 
-# What a part of each type and a message of each role has to have.
-_NEEDED: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("thinking", "image", "compactionSummary"), ()),
-    "text": ("text",),
-    "toolCall": ("id", "name", "arguments"),
-    "toolResult": ("tool_call_id", "content"),
-    "bashExecution": ("command",),
-}
+class _Entry(Fields):
+    """An entry of a file, whose lines are numbered from 0."""
 
-
-def _check(held: _Part | _Message, kind: str) -> None:
-    for name in _NEEDED.get(kind, ("content",)):
-        if getattr(held, name) in (None, msgspec.UNSET):
-            raise ValueError(f"object missing required field {name}")
-
-
-class _Part(msgspec.Struct):
-    type: Literal["text", "thinking", "image", "toolCall"]
-    text: str | None = None
-    thinking: str = ""
-    data: str = ""
-    id: str | None = None
-    name: str | None = None
-    arguments: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-
-    def __post_init__(self) -> None:
-        _check(self, self.type)
-        try:
-            bytes(self.arguments or b"").decode()
-        except UnicodeDecodeError as error:
-            raise ValueError(f"not UTF-8 ({error.reason})") from None
-
-
-_Content = str | list[_Part]
-
-
-class _Message(msgspec.Struct, rename="camel"):
-    """A message of any role, as pi holds it in memory."""
-
-    role: str
-    content: _Content | None = None
-    timestamp: float | None = None
-    provider: str = ""
-    model: str = ""
-    usage: Any = None
-    stop_reason: str = ""
-    response_id: str | None = None
-    response_model: str | None = None
-    ttft: float | None = None
-    error_message: str | None = None
-    tool_call_id: str | None = None
-    tool_name: str = ""
-    custom_type: str = ""
-    summary: str = ""
-    command: str | None = None
-    output: str = ""
-    exit_code: int | None = None
-    cancelled: bool = False
-    truncated: bool = False
-    full_output_path: str | None = None
-    exclude_from_context: bool = False
-
-    def __post_init__(self) -> None:
-        _check(self, self.role)
-
-
-class _Entry(msgspec.Struct, rename="camel"):
-    type: str
-    id: str | None = None
-    parent_id: str | None = None
-    timestamp: Moment | None = None
-    message: _Message | None = None
-    content: _Content = ""
-    custom_type: str = ""
-    summary: str = ""
-    first_kept_entry_index: int | None = None
-    first_kept_entry_id: str | None = None
-    tokens_before: int | None = None
-    thinking_level: str = ""
-    branched_from: str | None = None
-    parent_session: str | None = None
-    system_prompt: str | list[str] = ""
-    tools: list[str] = []
-
-    def __post_init__(self) -> None:
-        if self.type == "message" and self.message is None:
-            raise ValueError("object missing required field message")
-
-
-class _Line(NamedTuple):
-    """An entry of the file, its place, and the number of its line, from 0."""
-
-    number: int
-    place: Place
-    entry: _Entry
-
-    @property
-    def name(self) -> str:
-        return self.entry.id or f"e{self.number}"
-
-    @property
-    def time(self) -> float | None:
-        return moment_seconds(self.entry.timestamp)
+    def __init__(self, number: int, raw: bytes, place: Place) -> None:
+        super().__init__(decoded_body(raw, place), place)
+        self.number, self.kind = number, self.needed("type", str)
+        self.id, self.parent = self.typed("id", str), self.typed("parentId", str)
+        self.name, self.time = self.id or f"e{number}", moment_seconds(self.typed("timestamp", Moment))
+        if self.kind == "message":
+            self.needed("message", OBJECT)
 
 
 class Pi(Reader):
@@ -168,147 +76,128 @@ class Pi(Reader):
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
-            header = _Entry("session")
-            entries: list[_Line] = []
+            header, entries = Fields({}, Place(str(path))), list[_Entry]()
             for number, (place, raw) in enumerate(objects(path, problems)):
                 with problems.collect():
-                    entry = decode(raw, _Entry, place)
-                    if entry.type == "session":
+                    entry = _Entry(number, raw, place)
+                    if entry.kind == "session":
                         header = entry
-                    elif entry.type != "title":
-                        entries.append(_Line(number, place, entry))
+                    elif entry.kind != "title":
+                        entries.append(entry)
             if entries:
                 yield Place(str(path)), _conversation(path, header, entries, problems)
 
 
-def _conversation(path: Path, header: _Entry, entries: list[_Line], problems: Problems) -> Conversation:
-    branch = _branch(entries)
-    history, level, effort = History(problems), header.thinking_level, header.thinking_level
-    compactions, tools = list[Compaction](), list[str]()
-    for line in branch:
-        entry, place = line.entry, line.place
-        if entry.message is not None and entry.message.role == "user":
+def _conversation(path: Path, header: Fields, entries: list[_Entry], problems: Problems) -> Conversation:
+    branch, history, compactions, tools = _branch(entries), History(problems), list[Compaction](), list[str]()
+    level = effort = header.text("thinkingLevel")
+    for entry in branch:
+        if entry.at("message.role") == "user":
             effort = level  # a level that is set while the model works counts from here on
         with problems.collect():
-            if entry.type == "thinking_level_change":
-                level = entry.thinking_level
-            elif entry.type == "compaction" and history.messages:
-                compactions.append(_compaction(line, branch, history))
-            elif entry.type == "session_init":
-                tools, told = entry.tools, entry.system_prompt
+            if entry.kind == "thinking_level_change":
+                level = entry.typed("thinkingLevel", str) or ""
+            elif entry.kind == "compaction" and history.messages:
+                compactions.append(_compaction(entry, branch, history))
+            elif entry.kind == "session_init":
+                tools, told = entry.typed("tools", list[str]) or [], entry.typed("systemPrompt", _PROMPT) or ""
                 prompt = told if isinstance(told, str) else "\n\n".join(told)
                 if prompt and not any(message.text == prompt for message in history.messages):
-                    history.add(Message(line.name, "system", prompt, time=line.time), place)
-            elif entry.type != "compaction" and (message := _message(line, effort, problems)) is not None:
-                history.add(message, place.at("message"))
+                    history.add(Message(entry.name, "system", prompt, time=entry.time), entry.place)
+            elif entry.kind != "compaction" and (message := _message(entry, effort, problems)) is not None:
+                history.add(message, entry.below("message"))
     meta: dict[str, Scalar] = {"off_branch": len(entries) - len(branch)}
-    if parent := header.branched_from or header.parent_session:
+    if parent := header.text("branchedFrom|parentSession"):
         meta["parent"] = Path(parent).stem.rpartition("_")[2]
-    offered = tuple(map(Tool, tools))
-    name, messages = header.id or path.stem, history.in_order()
-    return Conversation(name, messages, tools=offered, compactions=tuple(compactions), meta=meta)
+    offered, name = tuple(map(Tool, tools)), header.text("id") or path.stem
+    return Conversation(name, history.in_order(), tools=offered, compactions=tuple(compactions), meta=meta)
 
 
-def _branch(entries: list[_Line]) -> list[_Line]:
+def _branch(entries: list[_Entry]) -> list[_Entry]:
     """Return the entries from the first to the last along `parentId`; all entries in files without parents."""
-    position = {line.entry.id: at for at, line in enumerate(entries)}
-    branch = []
-    at = len(entries) - 1
+    position, branch, at = {entry.id: at for at, entry in enumerate(entries)}, [], len(entries) - 1
     while at >= 0:
-        entry = entries[at].entry
-        branch.append(entries[at])
-        if entry.id and entry.parent_id is None:
+        entry = entries[at]
+        branch.append(entry)
+        if entry.id and entry.parent is None:
             break
-        parent = position.get(entry.parent_id, at) if entry.id else at
+        parent = position.get(entry.parent, at) if entry.id else at
         # Upwards always, so that a circle of parents ends.
         at = parent if parent < at else at - 1
     return branch[::-1]
 
 
-def _compaction(line: _Line, branch: list[_Line], history: History) -> Compaction:
-    entry = line.entry
-    lowest, first = entry.first_kept_entry_index, entry.first_kept_entry_id
+def _compaction(entry: _Entry, branch: list[_Entry], history: History) -> Compaction:
+    lowest, first = entry.typed("firstKeptEntryIndex", int), entry.typed("firstKeptEntryId", str)
     if first is not None:
-        lowest = next((other.number for other in branch if other.entry.id == first), None)
+        lowest = next((other.number for other in branch if other.id == first), None)
     names = {message.id for message in history.messages}
     kept = (later.name for later in branch if lowest is not None and later.number >= lowest and later.name in names)
-    return Compaction(history.last, entry.summary, next(kept, None), entry.tokens_before, line.time)
+    summary, tokens = entry.typed("summary", str) or "", entry.typed("tokensBefore", int)
+    return Compaction(history.last, summary, next(kept, None), tokens, entry.time)
 
 
-def _message(line: _Line, effort: str, problems: Problems) -> Message | None:
+def _message(entry: _Entry, effort: str, problems: Problems) -> Message | None:
     """Return the entry as a message; None if the model never saw it."""
-    entry, kind = line.entry, line.entry.type
-    if kind == "message" and entry.message is not None:
-        return _agent_message(entry.message, line.name, line.time, effort, line.place.below("message"), problems)
-    if kind == "custom_message":
-        text, _, _, media = _parts(entry.content)
-        return Message(line.name, "user", text, name=entry.custom_type, time=line.time, media=media)
-    if kind == "branch_summary" and entry.summary:
-        return Message(line.name, "user", entry.summary, name=kind, time=line.time)
-    if kind not in (*_NOT_SENT, "branch_summary"):
-        problems.unknown(f"pi: entry of type {kind!r}", line.place)
+    if entry.kind == "message":
+        said = Fields(entry.at("message"), entry.below("message"))
+        return _agent_message(said, entry.name, entry.time, effort, problems)
+    if entry.kind == "custom_message":
+        text, media, _ = texts(entry.typed("content", _CONTENT), entry.below("content"), problems)
+        return Message(entry.name, "user", text, name=entry.text("customType"), time=entry.time, media=media)
+    if entry.kind == "branch_summary" and (summary := entry.typed("summary", str)):
+        return Message(entry.name, "user", summary, name=entry.kind, time=entry.time)
+    if entry.kind not in (*_NOT_SENT, "branch_summary"):
+        problems.unknown(f"pi: entry of type {entry.kind!r}", entry.place)
     return None
 
 
-def _agent_message(
-    message: _Message, name: str, time: float | None, effort: str, place: Place, problems: Problems
-) -> Message | None:
+def _agent_message(said: Fields, name: str, time: float | None, effort: str, problems: Problems) -> Message | None:
     """Return a message as pi holds it in memory in our form, with the id `name`; None if the model never saw it."""
-    kind = message.role
+    kind = said.needed("role", str)
     if kind not in _ROLES:
-        raise RecordingError(place.below("role"), f"unknown role {kind!r}", f"use {', '.join(_ROLES)}")
+        raise RecordingError(said.below("role"), f"unknown role {kind!r}", f"use {', '.join(_ROLES)}")
     if kind == "bashExecution":
-        return None if message.exclude_from_context else Message(name, "user", _bash_text(message), time=time)
-    text, thinking, calls, media = _parts(message.content or "")
-    answers = message.tool_call_id if kind == "toolResult" else None
-    speaker, call = message.tool_name or message.custom_type, None
-    if kind == "assistant":
-        call = _call(message, effort, place, problems)
-    else:
-        calls, thinking = (), ""
-    return Message(name, _ROLES[kind], text, calls, answers, speaker, time, thinking, media=media, call=call)
-
-
-def _parts(content: _Content) -> tuple[str, str, tuple[ToolCall, ...], tuple[Media, ...]]:
-    """Return content as text, thinking, tool calls and media."""
-    if isinstance(content, str):
-        return content, "", (), ()
-    text = "\n".join(part.text or "" for part in content if part.type == "text")
-    thinking = joined(part.thinking for part in content if part.type == "thinking")
-    made = (part for part in content if part.type == "toolCall")
-    calls = tuple(ToolCall(part.id or "", part.name or "", bytes(part.arguments or b"{}").decode()) for part in made)
-    media = tuple(sized("image", {"data": part.data}) for part in content if part.type == "image")
-    return text, thinking, calls, media
-
-
-def _call(message: _Message, effort: str, place: Place, problems: Problems) -> Call:
-    started = None if message.timestamp is None else message.timestamp / 1000
-    total = as_object(as_object(message.usage).get("cost")).get("total")
-    cost = dollars(total, place.below("usage.cost.total"), problems)
-    model, ttft = message.response_model or message.model, message.ttft
-    return Call(
-        model,
-        message.provider,
-        usage(message.usage, place.below("usage"), problems, cost),
+        return None if said.at("excludeFromContext") is True else Message(name, "user", _bash_text(said), time=time)
+    answers = said.needed("toolCallId", str) if kind == "toolResult" else None
+    text, media, thinking = texts(said.needed("content", _CONTENT, blank=True), said.below("content"), problems)
+    speaker = said.text("toolName|customType")
+    if kind != "assistant":
+        return Message(name, _ROLES[kind], text, (), answers, speaker, time, media=media)
+    parts = said.each("content") if said.at("content.0") is not None else ()
+    calls = (tool_call(part, "id", "name", "arguments") for part in parts if part.at("type") == "toolCall")
+    cost = dollars(said.at("usage.cost.total"), said.below("usage.cost.total"), problems)
+    started, ttft = _seconds(said), said.typed("ttft", float)
+    call = Call(
+        model := said.text("responseModel|model"),
+        said.text("provider"),
+        usage(said.at("usage"), said.below("usage"), problems, cost),
         started,
         effort=effort,
-        stop=message.stop_reason,
-        request_id=message.response_id or "",
-        requested=other_than(model, message.model),
+        stop=said.text("stopReason"),
+        request_id=said.text("responseId"),
+        requested=other_than(model, said.text("model")),
         first_token=None if started is None or ttft is None else started + ttft / 1000,
-        error=message.error_message or "",
+        error=said.text("errorMessage"),
     )
+    return Message(name, "assistant", text, tuple(calls), None, speaker, time, thinking, media=media, call=call)
 
 
-def _bash_text(bash: _Message) -> str:
+def _seconds(said: Fields) -> float | None:
+    milliseconds = said.typed("timestamp", float)
+    return None if milliseconds is None else milliseconds / 1000
+
+
+def _bash_text(bash: Fields) -> str:
     """Return a command and its output in the words in which pi shows them to the model."""
-    parts = [f"Ran `{bash.command}`\n" + (f"```\n{bash.output}\n```" if bash.output else "(no output)")]
-    if bash.cancelled:
+    command, output, code = bash.needed("command", str), bash.typed("output", str), bash.typed("exitCode", int)
+    parts = [f"Ran `{command}`\n" + (f"```\n{output}\n```" if output else "(no output)")]
+    if bash.at("cancelled") is True:
         parts.append("(command cancelled)")
-    elif bash.exit_code:
-        parts.append(f"Command exited with code {bash.exit_code}")
-    if bash.truncated and bash.full_output_path:
-        parts.append(f"[Output truncated. Full output: {bash.full_output_path}]")
+    elif code:
+        parts.append(f"Command exited with code {code}")
+    if bash.at("truncated") is True and (path := bash.text("fullOutputPath")):
+        parts.append(f"[Output truncated. Full output: {path}]")
     return "\n\n".join(parts)
 
 
@@ -377,12 +266,12 @@ def _claw_messages(recorded: list[bytes], place: Place, problems: Problems) -> t
     """Return the messages of a history; their times are when they began, so that an answer has none."""
     history = History(problems)
     for at, raw in enumerate(recorded):
-        name, where = f"m{at}", place.at(f"messages[{at}]")
+        where = place.at(f"messages[{at}]")
         with problems.collect():
-            said = decode(raw, _Message, where)
-            time = None if said.timestamp is None or said.role == "assistant" else said.timestamp / 1000
-            if said.role == _SUMMARY:
-                history.add(Message(name, "user", said.summary, name=_SUMMARY, time=time), where)
-            elif (message := _agent_message(said, name, time, "", where, problems)) is not None:
+            said, name = Fields(decoded_body(raw, where), where), f"m{at}"
+            time = None if said.at("role") == "assistant" else _seconds(said)
+            if said.at("role") == _SUMMARY:
+                history.add(Message(name, "user", said.text("summary"), name=_SUMMARY, time=time), where)
+            elif (message := _agent_message(said, name, time, "", problems)) is not None:
                 history.add(message, where)
     return history.in_order()

@@ -96,10 +96,10 @@ def _questions(path: Path, users: set[str], problems: Problems) -> dict[str, lis
     with problems.collect():  # the file is empty
         for place, line in lines(beside, problems):
             with problems.collect():
-                for name, questions in decode(line, dict[str, list[str]], place).items():
+                for name, questions in decode(line, dict[str, list[str] | None], place).items():
                     if name.strip() not in users:
                         raise RecordingError(place.at(name), "questions about nobody", f"name a user of {path.name}")
-                    by_user.setdefault(name.strip(), []).extend(questions)
+                    by_user.setdefault(name.strip(), []).extend(questions or ())
     return by_user
 
 
@@ -397,7 +397,7 @@ _SESSION = re.compile(r"session_(\d{1,9})")
 _EVIDENCE = re.compile(r"D:?(\d{1,9}):(\d{1,9})")
 
 
-_Observations = dict[str, dict[str, list[tuple[str, str | list[str]]]]]
+_Observations = dict[str, dict[str, list[tuple[str, str | list[str]]]] | None]
 
 
 class _LocomoTurn(msgspec.Struct):
@@ -412,7 +412,7 @@ class _LocomoQuestion(msgspec.Struct):
     question: str
     category: int
     answer: str | int | float | None = None
-    evidence: list[str] = []
+    evidence: list[str] | None = None
 
 
 class _Correction(msgspec.Struct):
@@ -450,58 +450,44 @@ class Locomo(Reader):
     corrections: str = ""
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        corrections = _corrections(Path(self.corrections), problems) if self.corrections else {}
+        corrections, place = list[_Correction](), Place(self.corrections)
+        if self.corrections and not is_file(Path(self.corrections)):
+            remedy = "give the path of the audit's errors.json"
+            raise RecordingError(place, "there is no such file of corrections", remedy)
+        if self.corrections:
+            corrections = decode(whole_file(Path(self.corrections), problems), list[_Correction], place)
+        by_question = {correction.question_id: correction for correction in corrections}
         for path in files:
             for at, (place, raw) in enumerate(records(path, problems)):
                 with problems.collect():
                     sample = Fields(decode(raw, OBJECT, place), place)
-                    questions = sample.typed("qa", list[_LocomoQuestion]) or []
-                    corrected = _corrections_of(questions, at, corrections, self.corrections)
-                    yield place, _locomo_conversation(sample, questions, corrected)
-
-
-def _corrections(path: Path, problems: Problems) -> dict[str, _Correction]:
-    place = Place(str(path))
-    if not is_file(path):
-        raise RecordingError(place, "there is no such file of corrections", "give the path of the audit's errors.json")
-    corrections = decode(whole_file(path, problems), list[_Correction], place)
-    return {correction.question_id: correction for correction in corrections}
-
-
-def _corrections_of(
-    questions: Sequence[_LocomoQuestion], at: int, corrections: Mapping[str, _Correction], file: str
-) -> dict[int, _Correction]:
-    """Return the corrections of conversation `at` by the index of their question.
-
-    Raises RecordingError if the audit is of another file.
-    """
-    by_question = {}
-    for name, correction in corrections.items():
-        match = re.fullmatch(rf"locomo_{at}_qa(\d+)", name)
-        if match is None:
-            continue
-        index = int(match[1])
-        if index >= len(questions) or questions[index].question != correction.question:
-            what = f"{name} corrects a question that conversation {at} does not have there"
-            raise RecordingError(Place(file), what, "use the corrections with the file that was audited")
-        by_question[index] = correction
-    return by_question
+                    yield place, _locomo_conversation(sample, f"locomo_{at}_qa", by_question, self.corrections)
 
 
 def _locomo_conversation(
-    sample: Fields, questions: Sequence[_LocomoQuestion], corrections: Mapping[int, _Correction]
+    sample: Fields, prefix: str, corrections: Mapping[str, _Correction], file: str
 ) -> Conversation:
+    """Return a sample with its questions, whose ids in the audit `file` begin with the prefix.
+
+    Raises RecordingError if the audit is of another file.
+    """
     messages, meta = _messages(sample)
     ids = {message.id: at for at, message in enumerate(messages)}
     facts, facts_dropped = _facts(sample.typed("observation", _Observations) or {}, ids)
+    questions = {f"{prefix}{at}": one for at, one in enumerate(sample.typed("qa", list[_LocomoQuestion]) or [])}
+    corrected = {name: correction for name, correction in corrections.items() if name.startswith(prefix)}
+    for name, correction in corrected.items():
+        if name not in questions or questions[name].question != correction.question:
+            what = f"{name} corrects a question that its conversation does not have there"
+            raise RecordingError(Place(file), what, "use the corrections with the file that was audited")
     probes, repaired, dropped = [], 0, 0
-    for at, question in enumerate(questions):
+    for at, (name, question) in enumerate(questions.items()):
         if question.category not in CATEGORIES:
             what = f"unknown category {question.category}"
             raise RecordingError(sample.below(f"qa[{at}].category"), what, "use 1 to 5")
-        cited, answer, answerable = question.evidence, question.answer, question.category != 5
-        if correction := corrections.get(at):
-            cited, answer = correction.correct_evidence, correction.correct_answer
+        cited, answer, answerable = question.evidence or (), question.answer, question.category != 5
+        if name in corrected:
+            cited, answer = corrected[name].correct_evidence, corrected[name].correct_answer
         evidence, mends, drops = _evidence(cited, ids)
         repaired, dropped = repaired + mends, dropped + drops
         answers = (str(answer),) if answerable and answer is not None else ()
@@ -515,14 +501,15 @@ def _locomo_conversation(
         facts=facts,
         licence="CC BY-NC 4.0",
         language="en",
-        meta=meta | {"corrections_applied": len(corrections)},
+        meta=meta | {"corrections_applied": len(corrected)},
     )
 
 
 def _messages(sample: Fields) -> tuple[tuple[Message, ...], dict[str, Scalar]]:
     spoken = sample.needed("conversation", OBJECT)
     user, assistant = (sample.needed(f"conversation.speaker_{side}", str, blank=True) for side in "ab")
-    sessions = sorted((int(match[1]), key) for key in spoken if (match := _SESSION.fullmatch(key)))
+    told = (key for key, session in spoken.items() if session is not None)
+    sessions = sorted((int(match[1]), key) for key in told if (match := _SESSION.fullmatch(key)))
     form, example = "%I:%M %p on %d %B, %Y", "1:56 pm on 8 May, 2023"
     paths = (f"conversation.{key}_date_time" for _, key in sessions)
     dates = ((path, sample.typed(path, str)) for path in paths)
@@ -555,7 +542,8 @@ def _messages(sample: Fields) -> tuple[tuple[Message, ...], dict[str, Scalar]]:
 def _facts(observed: _Observations, ids: Mapping[str, int]) -> tuple[tuple[Fact, ...], int]:
     """Return the observations of messages that exist, in the order of those messages, and the number of the others."""
     facts, dropped = [], 0
-    for text, cited in (pair for speakers in observed.values() for pairs in speakers.values() for pair in pairs):
+    several = (pairs for speakers in observed.values() for pairs in (speakers or {}).values())
+    for text, cited in (pair for pairs in several for pair in pairs):
         names, _, _ = _evidence([cited] if isinstance(cited, str) else cited, ids)
         if names:
             facts.append(Fact(text, max(names, key=ids.__getitem__)))

@@ -9,17 +9,18 @@ from typing import Literal
 
 import msgspec
 
-from ctxbench.metrics.language import Language, is_constraint, is_decision, sentences, words
+from ctxbench.metrics.language import Language, is_constraint, is_decision, sentences, terms, words
 from ctxbench.metrics.values import values
 from ctxbench.scenarios.model import Message
 
-from ..base import ModelError, Prompt, StrategyContext, texts
+from ..base import ModelError, Prompt, StrategyContext, data, texts
 from .passages import passages
 
-FactReason = Literal["preference", "decision", "constraint", "value", "name"]
+FactReason = Literal["preference", "self", "decision", "constraint", "value", "name"]
 
 CONFIDENCE: dict[FactReason, float] = {
     "preference": 0.9,
+    "self": 0.9,
     "decision": 0.85,
     "constraint": 0.8,
     "value": 0.75,
@@ -34,18 +35,35 @@ SENTENCES = 200
 # Ours: 002 says that a model gives facts and confidences, and has no prompt.
 PROMPTS = texts("facts_prompt")
 
-_PREFERENCE = re.compile(
-    r"喜欢|偏好|偏爱|习惯|讨厌|最爱|总是|从不|以后都|别再|\bmy favou?rite\b"
-    r"|\bI(?: am|'m) (?:allergic|vegan|vegetarian)\b"
-    r"|\bI(?:'d| would)? (?:really |always |never )?(?:prefer|like|love|hate)\b"
-    r"|\b(?:always|never) (?:use|send|do|ask|write|call|put|include)\b",
-    re.IGNORECASE,
+
+def _any(name: str, form: str = "{}") -> re.Pattern[str]:
+    """Return a pattern of all that `data/facts.toml` has under a name, in any language, in a form."""
+    inside = [
+        rf"\b(?:{'|'.join(patterns)})(?!\w)" if language == "en" else "|".join(patterns)
+        for language, patterns in data("facts")[name].items()
+    ]
+    return re.compile(form.replace("{}", f"(?:{'|'.join(inside)})", 1), re.IGNORECASE | re.MULTILINE)
+
+
+_PREFERENCE, _SELF, _HEDGE = _any("preference"), _any("self"), _any("hedge")
+_COMMAND, _KEEP, _BESIDE = _any("command", r"\W*{}"), _any("keep", r"\W*{}"), _any("beside")
+_CHANGED, _UPDATE, _STATE = _any("changed"), _any("update"), _any("state")
+_SINGLE = [re.compile(pattern, re.IGNORECASE) for patterns in data("facts")["single"].values() for pattern in patterns]
+# Text after a request for something to be done with it, or before one that points up.
+_BELOW = _any(
+    "material",
+    r"{}(?:[^\n:：]*[:：](?=\s|[^\x00-\x7f]|[\"'A-Za-z])"
+    r"|[^\n]*(?:\b(?:this|these|following|below|into)\b|下面|以下|这段|这句|这封|这篇)[^\n]*\n)",
 )
-_HEDGE = re.compile(
-    r"可能|也许|大概|或许|好像|似乎|不确定"
-    r"|\b(?:maybe|perhaps|probably|possibly|might|seems?|I think|I guess|not sure)\b",
-    re.IGNORECASE,
+_ABOVE = _any("material", r"[^\n]*{}[^\n]*(?:\babove\b|上面|上述|以上|上文)")
+_QUOTED_LINES = re.compile(r"^[ \t]*(?:```|~~~).*?(?:^[ \t]*(?:```|~~~)|\Z)|^[ \t]*(?:[>$]|/\w+ )[^\n]*$", re.M | re.S)
+_QUOTATION = re.compile(
+    r"“[^”]*”|„[^“”]*[“”]|«[^»]*»|「[^」]*」|『[^』]*』|\"[^\"]*\"|(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w))+'(?!\w)"
 )
+_LONGEST_NAME = 2
+"""Words of a quotation that may be a name or a value, and not what somebody else said."""
+_CLAUSE_END = re.compile(r"(?:[,;，；]| and| but|而且|并且)+\s*")
+_MASK = "\ufffc"
 _FEWEST_WORDS = 3
 
 
@@ -63,17 +81,30 @@ class StatedFact(msgspec.Struct, frozen=True, gc=False):
         """Words of the fact, in order."""
         return words(self.text)
 
+    speaker: str = ""
+    """Role of who says it, if rules found it."""
+
     @property
     def about(self) -> str:
-        """Words of the fact without its numbers and dates; empty if it has none of these, or little else.
+        """Subject of the fact, if a later one about the same is an update of it, else empty.
 
-        A later fact with the same words is an update of an earlier one.
+        That is what one has one of (a home, a job, a name), a taste, or of a state with numbers or dates the words
+        without these and without words of change, if at least three are left.
         """
-        text, spellings = self.text, [value.text for value in values(self.text) if value.kind in ("number", "date")]
+        text = self.text.replace("’", "'")
+        for pattern in _SINGLE if self.speaker else ():
+            if (match := pattern.search(text)) is not None:
+                kind, words_of_it = next((name, said) for name, said in match.groupdict().items() if said)
+                name = kind if kind in ("live", "work", "name", "age") else f"{kind} {' '.join(terms(words_of_it))}"
+                return f"{self.speaker}: {name}"
+        text = _UPDATE.sub(" ", _CHANGED.sub(lambda match: " is " if match.group().isascii() else "是", text))
+        if _STATE.search(text) is None:
+            return ""
+        spellings = [value.text for value in values(text) if value.kind in ("number", "date")]
         for spelling in spellings:
             text = text.replace(spelling, " ")
         rest = words(text)
-        return " ".join(rest) if spellings and len(rest) >= _FEWEST_WORDS else ""
+        return " ".join(rest) if spellings and len(rest) >= _FEWEST_WORDS - (not text.isascii()) else ""
 
 
 def is_preference(text: str) -> bool:
@@ -86,26 +117,62 @@ def extract_by_rules(
 ) -> tuple[StatedFact, ...]:
     """Return the facts that a message states: at most `most`, the surest, in the order of the message.
 
-    A fact is a sentence, not a question, of three words or more, in which the user states a preference, or anyone a
-    decision, a constraint, or a number, date, identifier, path, address or name. It is cut to `most_tokens`.
+    A fact is a sentence, not a question, of three words or more, in which the user says something of himself or a
+    preference, or anyone a decision, a constraint, or a number, date, identifier, path, address or name. What a user
+    quotes, gives to be translated or the like, or commands is none. It is cut to `most_tokens`.
     """
     facts: list[StatedFact] = []
-    for sentence in sentences(message.text)[:SENTENCES]:
+    text, quotations = _own(message.text) if message.role == "user" else (message.text, [])
+    stated = [clause for sentence in sentences(text)[:SENTENCES] for clause in _clauses(sentence, message.role)]
+    for sentence in stated:
         reason = _reason(message, sentence)
+        for _ in range(sentence.count(_MASK)):
+            sentence = sentence.replace(_MASK, quotations.pop(0), 1)
         if reason is None:
             continue
         confidence = CONFIDENCE[reason] + (BY_ASSISTANT if message.role == "assistant" else 0)
         confidence += HEDGED if _HEDGE.search(sentence) else 0
-        facts.append(StatedFact(passages(sentence, most_tokens, 1, count)[0], round(confidence, 2), message.id))
+        fact = passages(sentence, most_tokens, 1, count)[0]
+        facts.append(StatedFact(fact, round(confidence, 2), message.id, message.role))
     surest = sorted(range(len(facts)), key=lambda at: (-facts[at].confidence, at))[:most]
     return tuple(facts[at] for at in sorted(surest))
 
 
+def _own(text: str) -> tuple[str, list[str]]:
+    """Return what a user says himself: no quoted lines, code, texts to work on. Quotations are masked, and returned."""
+    text = _QUOTED_LINES.sub("", text.replace(_MASK, " "))
+    if (above := _ABOVE.search(text)) is not None:
+        text = text[above.start() :]
+    elif (below := _BELOW.search(text)) is not None:
+        text = text[: below.end()]
+    quotations: list[str] = []
+
+    def mask(match: re.Match[str]) -> str:
+        if len(words(match.group())) <= _LONGEST_NAME:
+            return match.group()
+        quotations.append(match.group())
+        return _MASK
+
+    return _QUOTATION.sub(mask, text), quotations
+
+
+def _clauses(sentence: str, role: str) -> list[str]:
+    """Return the clauses of a user's sentence that says several things of which one has one, else the sentence."""
+    if role != "user" or sum(pattern.search(sentence) is not None for pattern in _SINGLE) < 2:
+        return [sentence]
+    return [clause for clause in _CLAUSE_END.split(sentence) if clause]
+
+
 def _reason(message: Message, sentence: str) -> FactReason | None:
-    if sentence.endswith(("?", "？")) or len(words(sentence[:200])) < _FEWEST_WORDS:
+    if sentence.endswith(("?", "？")) or len(words(sentence[:200])) < _FEWEST_WORDS - (not sentence.isascii()):
         return None
-    if message.role == "user" and is_preference(sentence):
-        return "preference"
+    if message.role == "user":
+        if _COMMAND.match(sentence) and not _KEEP.match(sentence) and not _BESIDE.search(sentence):
+            return None
+        if is_preference(sentence):
+            return "preference"
+        if _SELF.search(sentence) or any(pattern.search(sentence) for pattern in _SINGLE):
+            return "self"
     if is_decision(sentence):
         return "decision"
     if is_constraint(sentence):

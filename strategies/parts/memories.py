@@ -32,7 +32,7 @@ from ..events import OverBudget
 from .fact_extraction import is_preference
 from .language import ConversationLanguage, LanguageSetting, moment
 from .passages import both_ends, passages
-from .units import Dialogue
+from .units import Dialogue, room_beside_systems
 
 Place = Literal["start", "end"]
 
@@ -167,14 +167,11 @@ class ConversationMemory:
         """
         share = int(budget * self._rules.memory_share)
         starts, total = self._dialogue.units.starts, self._services.total
-        systems = total(self._services.systems(history))
-        left = budget - systems
+        left = room_beside_systems(self._services, history, budget)
         newest = total(self.messages[starts[-1] :]) if starts else 0
         self.room = max(0, min(share, left - newest))
-        if left < 0:
-            self._services.record(OverBudget("system messages alone are over the budget", systems, budget))
-        elif newest > left:
-            self._services.record(OverBudget("the newest message does not fit", systems + newest, budget))
+        if newest > left:
+            self._services.record(OverBudget("the newest message does not fit", budget - left + newest, budget))
             self.room = min(share, left)
         if newest > left:
             return len(self.messages)

@@ -32,8 +32,9 @@ class Summariser:
     alone; here the calls themselves follow, since an agent's history is mostly calls. `max_input_tokens` limits what is
     shown to the earlier summary and the newest messages that fit beside it (if none fits, the start of the newest).
 
-    A reply over `max_tokens` is cut after the last sentence that fits (else word, else character). A reply in another
-    language than `language`, though the material is in it, is used. Both are recorded as Failed.
+    A reply that was cut at its limit, or refuses, raises ModelError, so nothing is replaced by it. A whole one over
+    `max_tokens` in the run's encoding is cut after the last sentence that fits (else word, else character). A reply in
+    another language than `language`, though the material is in it, is used. Both are recorded as Failed.
     """
 
     name: str

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.view import Messages, Span, shared_prefix
 
-from ..base import StrategyContext
+from ..base import StrategyContext, SystemOverBudget
 from ..events import Dropped
 
 NOTHING = Messages()
@@ -229,6 +229,14 @@ class OrphanedResults:
             self._services.record(Dropped(tuple(new)))
 
 
+def room_beside_systems(services: StrategyContext, history: Messages, budget: int) -> int:
+    """Return the tokens of a budget that system messages leave. Raises SystemOverBudget if these alone are over it."""
+    systems = services.total(services.systems(history))
+    if systems > budget:
+        raise SystemOverBudget(systems, budget)
+    return budget - systems
+
+
 class NewestMessages(NamedTuple):
     """The part of a history that is sent. A summary of the rest goes between head and tail."""
 
@@ -239,31 +247,54 @@ class NewestMessages(NamedTuple):
 
 
 def select_newest(
-    services: StrategyContext, history: Messages, start: int, room: int | None = None, user_first: bool = True
+    services: StrategyContext,
+    history: Messages,
+    start: int,
+    room: int | None = None,
+    user_first: bool = True,
+    summarised: Collection[str] = (),
 ) -> NewestMessages:
     """Return the messages from `start` on, fewer if `room` is too small, and every system message before them.
 
-    `room` is in tokens, for all but system messages. With `user_first` the user message that opened the turn stays, if
-    it fits beside the newest message: providers take no request without one, Anthropic none that begins otherwise.
+    `room` is in tokens, for all but system messages. The newest messages that fit are returned: none if the newest,
+    with its call, does not. With `user_first` they begin with a user's message where they can: that which opened their
+    turn, if it fits beside the newest message, or the first of a later turn, whichever leaves more of them. A message
+    that is `summarised` opens no turn.
     """
+    said = len(history)
+    newest = _last_said(services.whole(history[start:]))
+
+    def fitting(tokens: int) -> int:
+        return max(start, services.fit(history, tokens) if tokens > 0 else said)
+
+    def reaches(at: int) -> bool:
+        return newest is not None and _last_said(services.whole(history[at:])) is newest
+
     if room is not None:
-        start = max(start, services.fit(history, room) if room > 0 else len(history))
-    first = start
+        start = fitting(room)
+        if not reaches(start):
+            return NewestMessages(services.systems(history), NOTHING)
     opening = services.opening(history, start) if user_first else None
-    while opening is not None and room is not None:
-        later = services.fit(history, room - services.tokens(history[opening]))
-        if later >= len(history):
-            start, opening = first, None
-        elif later > start:
-            # The room beside the user message may reach back only to a later turn, with another user message.
-            start, opening = later, services.opening(history, later)
+    if opening is not None and history[opening].id in summarised:
+        opening = None
+    if user_first and room is not None:
+        beside = said if opening is None else fitting(room - services.tokens(history[opening]))
+        later = (at for at, message in enumerate(history[start : beside + 1], start) if message.role == "user")
+        if (user := next(later, None)) is not None and reaches(user):
+            start, opening = user, None
+        elif opening is not None and reaches(beside):
+            start = beside
         else:
-            break
+            opening = None
     rest = services.whole(history[start:])
     if opening is None:
         return NewestMessages(services.systems(history[:start]), rest)
     between = services.systems(history[opening:start])
     return NewestMessages(services.systems(history[:opening]), history[opening : opening + 1] + between + rest)
+
+
+def _last_said(messages: Messages) -> Message | None:
+    return next((message for message in reversed(messages) if message.role != "system"), None)
 
 
 def _neighbours(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:

@@ -15,6 +15,7 @@ from ctxbench.scenarios.view import Messages, shared_prefix
 
 from ..base import Context, StrategyContext, View
 from ..events import OverBudget
+from ..parts.units import room_beside_systems
 
 
 def _from_last_cut(services: StrategyContext, next_cut: Callable[[Context, int], int]) -> View:
@@ -42,7 +43,7 @@ class TruncationAuto:
 
     System messages and tool schemas stay, and count. The granularity is not documented, so `drop` has both readings:
     whole `items` with the results that would be left without their call, or whole `turns`. If
-    nothing fits, only system messages are sent and OverBudget is recorded.
+    nothing fits, only system messages are sent and OverBudget is recorded; if these alone do not, that is an error.
     """
 
     max_tokens: PositiveInt = 400_000
@@ -57,14 +58,13 @@ class TruncationAuto:
             history, limit = context.messages, self.max_tokens - services.schemas(context.tools)
             if services.total(history) <= limit:
                 return context
-            systems = services.systems(history)
-            start = services.fit(history, limit - services.total(systems))
+            start = services.fit(history, room_beside_systems(services, history, limit))
             if self.drop == "turns":
                 turns = (at for at, message in enumerate(history[start:], start) if message.role == "user")
                 start = next(turns, len(history))
             if start == len(history):
                 services.record(OverBudget("the newest item does not fit", services.total(history), limit))
-                return context.sending(systems)
+                return context.sending(services.systems(history))
             return context.sending(_from(services, history, start))
 
         return view

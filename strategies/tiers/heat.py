@@ -233,13 +233,13 @@ class Gauges:
         return True
 
     def read(
-        self, now: float, used: float, saved: float | None, pressure: float, outcomes: Iterable[Outcome], lowest: str
+        self, now: float, used: float, saved: float | None, stored: float | None, moves: Iterable[Outcome], lowest: str
     ) -> Readings:
-        """Return the readings of a call from the shares of Focus used, of the Archive saved and filled, and moves.
+        """Return the readings of a call from the shares of Focus used, of the Archive saved and filled, and its moves.
 
         Promotions out of the tier `lowest` are retrievals as well.
         """
-        jobs = [outcome.job for outcome in outcomes if outcome.why is None]
+        jobs = [outcome.job for outcome in moves if outcome.why is None]
         promotions = [job for job in jobs if job.trigger in PROMOTIONS]
         return Readings(
             focus_utilisation=used,
@@ -248,7 +248,7 @@ class Gauges:
             retrieval=_mean(now - job.asked for job in promotions if job.source == lowest),
             promotion=_mean(now - job.asked for job in promotions),
             demotion=_mean(now - job.asked for job in jobs if job.trigger not in PROMOTIONS),
-            storage_pressure=pressure,
+            storage_pressure=stored,
         )
 
     def judge(self, readings: Readings, record: Callable[[Alarmed], None]) -> None:

@@ -104,11 +104,13 @@ class Migration:
         record: Callable[[Moved | LimitReached], None],
         heat: Heat | None = None,
         cooldown: float = COOLDOWN,
+        drops: bool = False,
     ) -> None:
+        """With `drops` the lowest tier deletes items to make room; else it pushes nobody out, and nothing is lost."""
         self.tiers = {tier.name: tier for tier in tiers}
         self.heat = Heat() if heat is None else heat
         self.queue, self.tuning = Queue(), Tuning(self.heat.weights)
-        self._order, self._record, self._cooldown = list(self.tiers), record, cooldown
+        self._order, self._record, self._cooldown, self._drops = list(self.tiers), record, cooldown, drops
         self._quotas = Quotas({tier.name: tier.quota for tier in tiers}, record)
         self._places: dict[str, Location] = {}
         self._ids: dict[str, dict[str, None]] = {name: {} for name in self.tiers}  # in order of arrival
@@ -145,10 +147,10 @@ class Migration:
         return id in self and self._content(id) == content
 
     def put(self, id: str, content: Any, tokens: int, tier: str, now: float) -> str:
-        """Store a new item in a tier, or below it if it is larger than the tier. Return its tier.
+        """Store a new item in a tier, or below it if it is larger than the tier. Return its tier, "" if it is dropped.
 
         The same id with the same content counts as a use. Raises TierError and changes nothing if the id has other
-        content, and if no tier can store it.
+        content, and if no tier can store it and none may be dropped.
         """
         place = self._places.get(id)
         if place is not None:
@@ -168,6 +170,8 @@ class Migration:
             # The attempt recorded the limits that it would have crossed. Wanting nothing more takes that back.
             self._want(name)
             failures.append(f"{name}: {reason}")
+        if self._drops:
+            return ""
         raise TierError(f"{id!r}, {tokens:,} tokens, fits nowhere ({'; '.join(failures)})")
 
     def get(self, id: str, now: float) -> Any:
@@ -289,7 +293,11 @@ class Migration:
             # Each victim is moved before the next is chosen, and may itself make room in the tier below; `keep` grows
             # on the way down, so no item is asked to leave for its own sake.
             while self._tokens[name] > goal and (victim := next(victims, None)) is not None:
-                self._do(Job(victim[0], name, victim[1], Trigger.HARD_PRESSURE, now), now, keep)
+                id, to = victim
+                if to:
+                    self._do(Job(id, name, to, Trigger.HARD_PRESSURE, now), now, keep)
+                else:
+                    self.forget(id, now)
         return None if self._want(name, tokens) else MoveReason.NO_ROOM
 
     def _relieve(self, name: str, now: float) -> None:
@@ -311,7 +319,7 @@ class Migration:
         queued = 0
         while queued < tokens and (victim := next(victims, None)) is not None:
             id, to = victim
-            if not self._is_cooling(id, to, now):
+            if to and not self._is_cooling(id, to, now):
                 self.queue.push(Job(id, name, to, trigger, now))
                 queued += self._places[id].tokens
         return queued
@@ -319,14 +327,14 @@ class Migration:
     def _victims(
         self, name: str, now: float, keep: frozenset[str] = frozenset(), cold: bool = False
     ) -> Iterator[tuple[str, str]]:
-        """Yield victims with the tier that takes them, in order of eviction. Each is chosen when it is needed."""
+        """Yield victims in order of eviction, each chosen when it is needed, with the tier that takes it; "" = none."""
         below = [self.tiers[lower] for lower in self._order[self._order.index(name) + 1 :]]
         for id in self._replacements[name].leaving(now, cold):
             # A policy may know items that have moved or are kept; it yields them without knowing that.
             place = self._places.get(id)
             if place is not None and place.tier == name and id not in keep:
-                to = next((tier.name for tier in below if place.tokens <= tier.quota.hard), None)
-                if to is not None:
+                to = next((tier.name for tier in below if place.tokens <= tier.quota.hard), "")
+                if to or self._drops:
                     yield id, to
 
     def _is_cooling(self, id: str, to: str, now: float) -> bool:

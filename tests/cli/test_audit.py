@@ -47,8 +47,8 @@ def test_an_audit(tmp_path: Path) -> None:
     words = [line.split()[0] for line in lines[1:]]
     assert words[:3] == ["compacted", "tokens", "cost"]
     assert "estimated for 9 of 9" in done.stdout
-    assert words[-1] == "next"
-    assert "ctxbench report runs/audit --all" in lines[-1]
+    assert words[-1] == "results"
+    assert "runs/audit/   (all tables, against sending everything: ctxbench report runs/audit --all)" in lines[-1]
     assert "step 11 of 0 to 11" in ctxbench("show", "runs/audit", 1, 11, "-s", "recorded", cwd=tmp_path).stdout
 
 
@@ -158,7 +158,7 @@ def test_nothing_was_compacted(tmp_path: Path) -> None:
     sessions(tmp_path / "mine", 2, summary="")
     lines = verdict(ctxbench("audit", "mine", "-j", 1, cwd=tmp_path).stdout)
     assert lines[0].startswith("Your agent compacted nothing")
-    assert "2 conversations are too few" in lines[1]
+    assert "these sessions hold no compaction to judge" in lines[1]
 
 
 def test_summaries_that_are_not_recorded(tmp_path: Path) -> None:

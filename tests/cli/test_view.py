@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 import pytest
 
-from ctxbench.cli.view import Server
+from ctxbench.cli.report import Server
 from ctxbench.harness.folder.run import Run
 from ctxbench.reports.html.view import Site
 from tests.harness.command import ctxbench

@@ -80,7 +80,6 @@ COMMANDS: dict[str, tuple[object, ...]] = {
 """The command of each golden file. What it names is made before it runs."""
 SLOW: dict[str, tuple[object, ...]] = {
     "demo": ("demo",),
-    "lab quality": ("lab", "quality", "--json"),
     "lab claims of loads": ("lab", "claims", "before", *LOADS, "--effort", "quick", "--json"),
     "lab tiers of loads": ("lab", "tiers", "--json"),
 }

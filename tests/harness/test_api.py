@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import ctxbench
-from ctxbench.api.plots import FIGURES
+from ctxbench.api.runs import FIGURES
 from ctxbench.scenarios.errors import RunError, SpecError
 from ctxbench.strategies.window import Window
 from tests.harness.command import ctxbench as command
@@ -207,7 +207,7 @@ def test_a_gate_passes_and_fails(made: ctxbench.BenchmarkRun, tmp_path: Path) ->
 def test_contexts_and_report(made: ctxbench.BenchmarkRun, tmp_path: Path) -> None:
     """What was sent at each step, by the strategy in any spelling; and the report, where it is asked for."""
     contexts = made.contexts("c1", "window( max_tokens = 400 )")
-    assert len(contexts) == len(made.reader.steps("c1", "window(max_tokens=400)"))
+    assert len(contexts) == len(made.reader.rows("steps", "c1", "window(max_tokens=400)"))
     assert len(list(made.conversations())) == 9
     assert made.report(tmp_path / "page") == tmp_path / "page" / "report.html"
     with pytest.raises(RunError, match="no conversation 'nobody'"):

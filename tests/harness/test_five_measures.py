@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxbench.api.frames import summary
+from ctxbench.api.runs import summary
 from ctxbench.harness.bill.bill import bill
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.engine.plan import execute

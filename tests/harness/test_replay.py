@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 
-from ctxbench.harness.engine.tables import cell_of
+from ctxbench.harness.engine.shard import cell_of
 from ctxbench.harness.folder.run import rebuild
 from ctxbench.harness.invariants import conversations
 from ctxbench.harness.replay import ContextLog, ConversationIndex, RecordedContext, replay

@@ -107,11 +107,64 @@ def test_states_give_way_to_better_ones() -> None:
 
 def test_an_answer_is_present_in_any_case_but_as_a_whole() -> None:
     """`b12` is in "B12.", not in "AB12"; the question itself does not count."""
-    probe = PlacedProbe(0, Probe("p", "Is it B12?", ("b12",)), 5, (), frozenset({1}))
-    assert sent(1).says(probe)
-    assert sent(note("Gate b12, he said.")).says(probe)
-    assert not sent(note("Gate AB12")).says(probe)
-    assert not sent(0, Message("q", "user", "Is it B12?")).says(probe)
+    probe = PlacedProbe(0, Probe("p", "Is it B12?", ("b12",)), 5, (), frozenset({1}), ("b12",))
+    assert sent(1).says(probe, ())
+    assert sent(note("Gate b12, he said.")).says(probe, ())
+    assert not sent(note("Gate AB12")).says(probe, ())
+    assert not sent(0, Message("q", "user", "Is it B12?")).says(probe, ())
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "is_said"),
+    [
+        ("4", "It has 4 replicas.", True),
+        ("4", "It was 2014.", False),
+        ("4", "We met on 4 May 2014, in build v1.4-4.", False),
+        ("2014", "We met on 4 May 2014.", True),
+        ("1,200", "It cost 1200 euros.", True),
+        ("1200", "It cost 1,200 euros.", True),
+        ("3 May 2023", "due: 2023-05-03", True),
+        ("2023-05-03", "by May 3, 2023 at the latest", True),
+        ("2023-05-03", "2023年5月3日之前", True),
+        ("2023-05-03", "by 4 May 2023", False),
+        ("Java", "We wrote it in JavaScript.", False),
+        ("四小时", "他四小时冲过终点", True),
+    ],
+)
+def test_an_answer_is_matched_by_values_and_words(answer: str, text: str, is_said: bool) -> None:
+    """Not by pieces of them, and a day or a number in any spelling; under `none` it is there by construction."""
+    said = talk(("user", text), ("assistant", "Noted."))
+    probe = Probe("p", "?", (answer,), after="m1")
+    [placed] = placed_probes(msgspec.structs.replace(said, probes=(probe,)))
+    assert placed.answers == (frozenset({0}) if is_said else frozenset())
+
+
+def test_what_cannot_stand_in_a_text_is_judged_by_its_evidence() -> None:
+    """Yes or no, and a sum that no evidence says: all of the evidence has to be sent, whatever else says the same. A
+    number that another message has by chance is no answer, and one beside a part of the evidence is."""
+    said = talk(
+        ("user", "The red crates hold 17 bolts. They came on Monday."),
+        ("user", "The blue crates hold 24 bolts."),
+        ("assistant", "Yes, 41 people and 17 dogs were there."),
+    )
+
+    def found(answer: str, evidence: tuple[str, ...], *sent: int | Message) -> bool | None:
+        probes = (Probe("p", "?", (answer,), evidence),)
+        [placed] = placed_probes(msgspec.structs.replace(said, probes=probes))
+        parts = [
+            Messages.of((m,)) if isinstance(m, Message) else Messages.prefix(said.messages, m + 1)[m:] for m in sent
+        ]
+        context = SentText(sum(parts, Messages()), said.messages, Ledger(COUNTER, said.messages), "q")
+        return context.says(placed, [context.retained(item, (), (), COUNTER.text) for item in placed.evidence])
+
+    for answer in ("yes", "41"):
+        assert found(answer, ("m0", "m1"), 0, 1)
+        assert not found(answer, ("m0", "m1"), 0, 2)
+    assert not found("17", ("m0",), 2)
+    assert not found("17", ("m0",), note("17 dogs were there"))
+    assert found("17", ("m0",), note("- The red crates hold 17 bolts."))
+    assert found("41", (), 2)
+    assert found("elephants", (), 0, 1, 2) is None
 
 
 def test_only_what_was_said_before_counts() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from ctxbench.metrics.prices import Prices
-from ctxbench.metrics.validation.calibration import Counters
+from ctxbench.metrics.validation.comparison import Counters
 from ctxbench.metrics.validation.validation import validation
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Call, Conversation, Message, Usage

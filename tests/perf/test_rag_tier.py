@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from ctxbench.harness.claims.timing import DIMENSION, clustered, nearest, searched
+from ctxbench.harness.claims.measures import DIMENSION, clustered, nearest, searched
 from ctxbench.metrics.language import terms
 from ctxbench.metrics.probes import Latency, latency
 from ctxbench.strategies.tiers.rag.postings import Bm25

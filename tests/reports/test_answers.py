@@ -19,7 +19,7 @@ from ctxbench.harness.models import Models, Settings
 from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.grading.rules import RulesGrader
 from ctxbench.metrics.value import Missing
-from ctxbench.reports.answers import answers_of, by_graders, pairs
+from ctxbench.reports.answers import answers_of, pairs, run_tables, uncalibrated
 from ctxbench.reports.calibration import corrected_of, corrected_table
 from ctxbench.reports.html.sections import sections
 from ctxbench.reports.verdict import quality
@@ -31,6 +31,8 @@ STRATEGIES = ("none", "window(max_tokens=60)", "last_turn")
 
 class Parrot:
     """A model that says what it is told to, whatever it is asked."""
+
+    calls_tools = False
 
     def __init__(self, says: str, name: str = "openai/parrot") -> None:
         self.name, self.identity, self._says = name, f"{name} {says}", says
@@ -87,22 +89,30 @@ class Lenient:
 
 
 def test_graders_stand_side_by_side(tmp_path: Path) -> None:
-    """Each with its agreement with people and both error rates; one whose agreement is not known has no column."""
+    """Each has a column; one whose agreement with people is not known is said to be not calibrated."""
     execute(plan(talks(tmp_path, 3), STRATEGIES), tmp_path / "run")
     found = load(tmp_path / "run")
     for by in (RulesGrader(), Lenient()):
         answer(found, Parrot("9000"), by, RunProbes(found, Models(Settings())))
     answers = answers_of(found)
     assert answers is not None
-    table, people = by_graders(answers)
-    assert table.heads == ("strategy", "rules", "95 %", "abstained", "tokens")
-    assert [row[0] for row in table.rows] == [*STRATEGIES, "evidence_only"]
-    assert "No column for lenient" in " ".join(table.notes)
-    rules = Profiles().of(RulesGrader().name)[0].profile
-    assert people.rows[0][:3] == ("rules", rules.set, f"{rules.quoted.answers:,}")
-    assert people.rows[0][4:] == (f"{rules.quoted.recall.value:.3f}", f"{rules.quoted.specificity.value:.3f}")
-    (brief,) = by_graders(answers, brief=True)
-    assert brief.notes[0].startswith("Kappa with people: rules 0.8")
+    [table] = [table for table in run_tables(answers) if table.title == "Correct, by answer model / grader"]
+    assert [head for head in table.heads if "parrot" in head] == [
+        f"openai/parrot / {RulesGrader().name}",
+        f"openai/parrot / {Lenient.name}",
+    ]
+    [note] = [note for note in table.notes if "Not calibrated" in note]
+    assert note.startswith(
+        f"Not calibrated: openai/parrot / {Lenient.name}: how far it agrees with people is not known"
+    )
+
+
+def test_a_grader_is_calibrated_by_language() -> None:
+    """`logit` agrees with people in English and not in Chinese, `rules` in both."""
+    profiles = Profiles([SHIPPED])
+    logit = next(profile.grader for profile in profiles.all if profile.grader.startswith("logit"))
+    assert uncalibrated(logit, profiles) == "kappa with people: Chinese 0.343, and it takes 0.6"
+    assert not uncalibrated(RulesGrader().name, profiles)
 
 
 def by_hand(right: int, wrong: int, unknown: int) -> pd.DataFrame:

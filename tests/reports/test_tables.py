@@ -94,13 +94,13 @@ def test_why_something_failed_or_was_refused(tmp_path: Path, monkeypatch: pytest
     """A row each for what a strategy reported, its numbers that differ left out; the same in Markdown and in JSON. What
     a provider would refuse is another thing than a budget that is too small, and has another word."""
     failing(monkeypatch, "the reply has {} tokens, over 1")
-    strategies = ("none", "last_turn", "window(max_tokens=5)")
+    strategies = ("none", "last_turn", "window(max_tokens=10)")
     summary = summarise(ran(tmp_path, recording(tmp_path, conversations=2), strategies=strategies))
     [why] = [table for table in tables(summary) if table.title == "Why did something fail?"]
     assert why.heads == ("strategy", "what", "reason", "instead", "times")
     assert set(why.rows) == {
         ("last_turn", "failed", "the reply has … tokens, over 1", "cut", "48"),
-        ("window(max_tokens=5)", "over budget", "the system messages alone are over the budget", "", "48"),
+        ("window(max_tokens=10)", "over budget", "the newest message does not fit", "", "48"),
     }
     assert len(why.notes) == 1
     assert "| last_turn | failed | the reply has … tokens, over 1 | cut | 48 |" in markdown([why])

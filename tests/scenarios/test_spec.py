@@ -73,7 +73,7 @@ def test_a_chain_is_its_stages() -> None:
         ("summary(keep=0.0)", "keep must be above 0 and below 1, not 0.0"),
         ("summary(max_tokens=9, model='gpt-4o')", "not both: max_tokens=9, model='gpt-4o'"),
         ("retrieval(limit=-1)", "strategy 'retrieval': limit must be at least 1, not -1"),
-        ("facts(outdated=2)", "strategy 'facts': outdated must be at least 0 and at most 1, not 2.0"),
+        ("retrieval(importance=2)", "strategy 'retrieval': importance must be at least 0 and at most 1, not 2.0"),
         ("archive(load_tokens=0)", "strategy 'archive': load_tokens must be at least 1, not 0"),
         ("archive(summary_chars=600)", "stored_chars=500 is less than summary_chars=600"),
         ("archive(query_chars=501)", "query_chars must be at least 1 and at most 500, not 501"),

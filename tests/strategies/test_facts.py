@@ -66,7 +66,7 @@ def test_the_document_s_example() -> None:
 
 def test_words_are_matched_by_their_stems() -> None:
     """`tests` finds `testing`; `how`, `do` and `I` find nothing. Facts stay apart that differ by a stop word alone."""
-    store = FactStore(0.5)
+    store = FactStore()
     store.take(
         [StatedFact("Prefers pytest for testing", 0.8, "a"), StatedFact("I do, as to how I do it, nothing", 0.8, "b")]
     )
@@ -100,7 +100,7 @@ def test_the_old_behaviour_is_reached_by_parameters() -> None:
     """similarity=0, confidence=1, limit=15: the 15 surest, whatever is talked about."""
     text = "".join(f"I {'prefer' if n > 6 else 'need'} thing number {n}{n}. " for n in range(10, 40))
     said = talk(("user", text), ("assistant", "ok"), ("user", "thing number 1010?"), ("assistant", "ok"))
-    last = played(Facts(similarity=0, confidence=1, limit=15, per_message=99, outdated=1), said)[-1]
+    last = played(Facts(similarity=0, confidence=1, limit=15, per_message=99), said)[-1]
     assert len(lines(written(last, "facts"))) == 15
     assert set(events(last, Recalled)[0].scores) == {0.9}  # type: ignore[union-attr]
 
@@ -185,10 +185,36 @@ def test_before_a_window_all_is_known_after_it_what_it_kept() -> None:
         ("Yes, 42", []),
         ("Nothing much here.", []),
         ("", []),
+        ("I'm a nurse in Leeds. I have two kids.", [("I'm a nurse in Leeds.", 0.9), ("I have two kids.", 0.9)]),
+        ("我叫李明，住在北京。", [("我叫李明", 0.9), ("住在北京。", 0.9)]),
+        ('My favourite book is "The Lord of the Rings".', [('My favourite book is "The Lord of the Rings".', 0.9)]),
+        ("Remember that my flight is AB-1234.", [("Remember that my flight is AB-1234.", 0.9)]),
+        ("I have a problem with that. I am trying it again.", []),
+        ('She said "I hate fish and I live in Rome" again.', []),
+        ("“我最喜欢数学，住在广州。” 老师这样说。", []),
+        ("> I live in Rome\nI live in Oslo.", [("I live in Oslo.", 0.9)]),
+        ("```\nI live at /home/anna\n```\n", []),
+        ("Translate into German: I live in Paris. My budget is 3000 euros.", []),
+        ("Please translate the following:\n\nI hate fish. My phone is 555-1234567.", []),
+        ("I live in Rome.\nTranslate the above into French.", []),
+        ("请把下面这段翻译成英文：我住在广州，预算是3000元。", []),
+        ("Übersetze: I live in Paris.", []),
+        ("Please summarise the report. I live in Berlin.", [("I live in Berlin.", 0.9)]),
+        ("That is correct: my flight is AB-1234.", [("That is correct: my flight is AB-1234.", 0.9)]),
+        ("Delete /srv/a.txt and run build 4200.", []),
+        ("Could you book flight AB-1234 for me.", []),
+        ("帮我查一下 ABC-123 的订单。", []),
+        (
+            "Please forget the earlier limit, we went to 60 hours.",
+            [("Please forget the earlier limit, we went to 60 hours.", 0.8)],
+        ),
     ],
 )
 def test_what_a_fact_is(text: str, expected: list[tuple[str, float]]) -> None:
-    """Each rule by an example: what makes a sentence a fact, what does not, and how sure it is."""
+    """Each rule by an example: what makes a sentence a fact, what does not, and how sure it is.
+
+    What is quoted, to be translated or a command is none, though it says "I".
+    """
     assert facts(text) == expected
 
 
@@ -208,21 +234,46 @@ def test_the_surest_of_a_message_are_taken() -> None:
 
 def test_what_is_said_again_is_one_fact() -> None:
     """The same words are one fact, with the highest confidence it was said with, from where it was said first."""
-    store = FactStore(0.5)
+    store = FactStore()
     store.take([StatedFact("The order is ABC-123.", 0.6, "a"), StatedFact("the order is ABC-123", 0.75, "b")])
     assert [fact.source for fact in store.facts] == ["a"]
     assert store.confidences.tolist() == [0.75]
 
 
-def test_an_update_outdates() -> None:
-    """The same words with another number or date: the earlier counts less, until it is said again. Not for ids."""
-    store = FactStore(0.5)
-    store.take([StatedFact("The budget is 45,000 euros", 0.8, "a"), StatedFact("The budget is 50,000 euros", 0.8, "b")])
-    assert store.confidences.tolist() == [0.4, 0.8]
-    store.take([StatedFact("The budget is 45,000 euros", 0.6, "c")])
-    assert store.confidences.tolist() == [0.8, 0.4]
-    store.take([StatedFact("Our ticket is ABC-123 now", 0.8, "d"), StatedFact("Our ticket is ABC-124 now", 0.8, "e")])
-    assert store.confidences.tolist() == [0.8, 0.4, 0.8, 0.8]
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        (["The budget is 45,000 euros", "The budget is 50,000 euros"], [1]),
+        (["The budget is 45,000 euros", "The budget was raised from 45,000 to 50,000 euros"], [1]),
+        (["The budget is 45,000 euros", "Actually the budget is now 50,000 euros", "The budget is 45,000 euros"], [0]),
+        (["预算是3000元。", "预算改成5000元。"], [1]),
+        (["Our ticket is ABC-123 now", "Our ticket is ABC-124 now"], [0, 1]),
+        (["I live in Berlin.", "I like Berlin.", "I moved to Munich.", "I like Munich."], [1, 2, 3]),
+        (["I like tea.", "I no longer like tea."], [1]),
+        (["My favourite colour is blue.", "My favourite band is Blur.", "My favourite colour is green."], [1, 2]),
+        (["我住在北京。", "我喜欢喝茶。", "我搬到上海了。", "我不喜欢喝茶了。"], [2, 3]),
+        (["I work at Siemens.", "I joined Bosch last week."], [1]),
+    ],
+)
+def test_the_newest_value_takes_the_place_of_the_older(said: list[str], kept: list[int]) -> None:
+    """Of what is said about the same thing the newest is sent: a number, a home, a job, a taste. Ids may be several."""
+    users = talk(
+        *[each for text in said for each in (("user", text), ("assistant", "ok"))], ("user", "so?"), ("assistant", ".")
+    )
+    sent = lines(written(played(Facts(similarity=0, confidence=1), users)[-1], "facts"))
+    assert sorted(sent) == sorted(f"- {said[at]}" for at in kept)
+
+
+def test_two_speakers_have_two_homes() -> None:
+    """What one says of himself does not supersede what the other says; a sentence with two such facts is two."""
+    said = talk(
+        ("user", "My name is Anna and I live in Berlin."), ("assistant", "I live in Rome."), ("user", "I moved to Oslo")
+    )
+    stated = [fact for message in said.messages for fact in extract_by_rules(message, 9, 60, COUNTER.text)]
+    store = FactStore()
+    store.take(stated)
+    kept = [fact.text for at, fact in enumerate(store.facts) if at not in store.superseded]
+    assert kept == ["My name is Anna", "I live in Rome.", "I moved to Oslo"]
 
 
 def test_a_model_extracts() -> None:

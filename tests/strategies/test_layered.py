@@ -134,7 +134,7 @@ def test_stored_summaries_are_long_term_memories(store: bool) -> None:
     summaries = count(1)
     models = Stub(reply=lambda prompt: f"round {next(summaries)}: the fish has bowl {len(prompt.material)}")
     said = [(role, f"{role} says nothing of note, number {at}") for at in range(6) for role in ("user", "assistant")]
-    chain = f"layered(recent=2) | session_summary(token_threshold=20, preserve_recent=2, store={store})"
+    chain = f"layered(recent=2) | session_summary(token_threshold=20, preserve_recent=1, store={store})"
     conversation = talk(*said, ("user", "where is the fish"), ("assistant", "in its bowl"))
     last = played(parse(chain), conversation, models)[-1]
     newest = next(summaries) - 1

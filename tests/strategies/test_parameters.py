@@ -38,6 +38,8 @@ from ctxbench.strategies.chain import parse
         ("tiered(policy='lru_j')", "policy: unknown policy 'lru_j'; did you mean 'lru_k'"),
         ("tiered(policy='segmented(shares=(0.5, 0.2))')", "shares must be 0 or more and add up to 1"),
         ("tiered(policy='belady')", "needs future accesses"),
+        ("tiered(archive_policy='lru_j')", "archive_policy: unknown policy 'lru_j'; did you mean 'lru_k'"),
+        ("tiered(tiers=5)", "tiers must be at least 1 and at most 4, not 5"),
         ("tiered(retrievers=())", "give some of vector, bm25, graph, each once"),
     ],
 )

@@ -95,7 +95,7 @@ class TestInAChain:
         for at in range(26, 31):
             facts = Message(f"facts:{at}", "system", f"facts {at}")
             sent = view(Context(Messages.of((conversation.messages[0], facts)) + conversation.messages[1:at]))
-            assert [message.id for message in sent.messages[:3]] == ["s", facts.id, "summary:1:m5"]
+            assert [message.id for message in sent.messages[:3]] == ["s", facts.id, "summary:1:m4"]
         assert len([event for event in services.drain()[0] if isinstance(event, Summarised)]) == 1
 
     def test_other_wording_of_summarised_messages_does_not_matter(self) -> None:

@@ -40,13 +40,25 @@ class TestOverflowForm:
     def test_every_waits(self) -> None:
         """With every=5 a conversation that grows by two has a round each time that 5 or more are over the threshold."""
         rounds = [event.replaced for event in summarised(sending(Summary(every=5), chat(40)))]
-        assert rounds == [tuple(numbered(*each)) for each in ((1, 5), (6, 11), (12, 17))]
+        assert rounds == [tuple(numbered(*each)) for each in ((1, 4), (5, 10), (11, 16))]
         assert len(summarised(sending(Summary(), chat(40)))) == 10
 
     def test_the_user_message_of_a_turn_stays(self) -> None:
-        """Where what is kept goes on with a turn, the message that opened it is sent after the summary."""
-        (sent,) = sending(Summary(), chat(30), None, 26)
-        assert sent.names == ["s", "summary:1:m5", *numbered(5, 25)]
+        """Where what is kept goes on with a turn, the message that opened it is sent after the summary, not in it.
+
+        It is summarised with the last messages of its turn; one too long for the budget is at once, and not sent.
+        """
+        model = Replying()
+        first, then = sending(Summary(), chat(30), model, 26, 31)
+        assert first.names == ["s", "summary:1:m4", *numbered(5, 25)]
+        assert then.names == ["s", "summary:1:m10", *numbered(11, 30)]
+        assert [[message.id for message in prompt.about if message.id.startswith("m")] for prompt in model.prompts] == [
+            numbered(1, 4),
+            numbered(5, 10),
+        ]
+        long = Conversation("c", (Message("m1", "user", "word " * 60), *chat(9, system=False).messages[1:]))
+        (sent,) = sending(Summary(threshold=2, max_tokens=200, max_summary_tokens=20), long, None, 4)
+        assert sent.names == ["summary:1:m2", "m3", "m4"]
 
     def test_system_messages_come_first(self) -> None:
         """Those among the summarised messages stand before the summary, later ones stay in their place."""
@@ -108,7 +120,7 @@ class TestSessionForm:
         model = Replying(lambda _: "word " * 92)  # with its heading, as long as a message
         sent = sending(SessionSummary(token_threshold=10 * each), conversation, model)
         sizes = [len(event.replaced) for event in summarised(sent)]
-        assert sizes[0] == 7  # at 11 messages
+        assert sizes[0] == 6  # at 11 messages; the seventh opened the turn of what stays
         assert set(sizes[1:]) == {6}  # at 10 and the summary
 
     def test_the_document_s_prompt(self) -> None:
@@ -165,7 +177,9 @@ class TestWhatTheModelIsShown:
     def test_one_message_over_the_limit_is_shown_in_part(self) -> None:
         """If not even the newest fits, its start is shown."""
         model = Replying()
-        sending(Summary(threshold=1, max_input_tokens=9), chat(2, "One two. " * 9, system=False), model, 2)
+        sending(
+            Summary(user_first=False, threshold=1, max_input_tokens=9), chat(2, "One two. " * 9, system=False), model, 2
+        )
         (shown,) = model.prompts[0].material
         assert shown.startswith("user: One two.")
         assert COUNTER.text(shown) <= 9
@@ -194,7 +208,7 @@ class TestFailures:
     def test_a_long_reply_is_cut_after_a_sentence(self) -> None:
         """It is used as far as its limit goes, and recorded."""
         model = Replying(lambda _: "The price is 45. " * 9)
-        (sent,) = sending(Summary(max_summary_tokens=15), chat(21), model, 22)
+        (sent,) = sending(Summary(user_first=False, max_summary_tokens=15), chat(21), model, 22)
         assert sent.messages[1].text == "[Summary of the conversation so far]\nThe price is 45. The price is 45."
         (failed,) = (event for event in sent.events if isinstance(event, Failed))
         assert "over 15" in failed.why
@@ -211,13 +225,18 @@ class TestFailures:
     )
     def test_the_wrong_language(self, language: str, reply: str, material: str, wrong: bool) -> None:
         """A reply in the other language than asked for, though the material is in it, is recorded and used."""
-        (sent,) = sending(parse(f"summary(language={language!r})"), chat(21, material), Replying(lambda _: reply), 22)
+        (sent,) = sending(
+            parse(f"summary(language={language!r}, user_first=False)"),
+            chat(21, material),
+            Replying(lambda _: reply),
+            22,
+        )
         assert sent.messages[1].text.endswith(reply)
         assert any(isinstance(event, Failed) for event in sent.events) == wrong
 
     def test_a_heading_alone_is_no_summary(self) -> None:
         """A reply that only repeats the heading is a failure; one that repeats it before a text has it once."""
-        chinese = Summary(language="zh")
+        chinese = Summary(user_first=False, language="zh")
         (sent,) = sending(chinese, chat(21), Replying(lambda _: "[之前对话摘要]\n"), 22)
         assert [type(event) for event in sent.events] == [Called, Failed]
         assert sent.names == ["s", *numbered(1, 21)]
@@ -234,13 +253,6 @@ class TestFailures:
             assert sent.names == names
             assert sent.tokens <= 200
             assert isinstance(sent.events[-1], OverBudget)
-
-    def test_a_budget_below_the_system_prompt(self) -> None:
-        """System messages are all that is sent, and it is recorded."""
-        conversation = talk(("system", "word " * 300), ("user", "u"), ("assistant", "a"), ("user", "u"))
-        (sent,) = sending(Summary(max_tokens=200, max_summary_tokens=60), conversation, None, 4)
-        assert sent.names == ["m0"]
-        assert isinstance(sent.events[-1], OverBudget)
 
 
 @given(st.text(max_size=200), st.integers(0, 30))

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from ctxbench.harness.invariants import conversations
 from ctxbench.harness.replay import ConversationIndex, RecordedContext
+from ctxbench.metrics.structure import Structure
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.scenarios.view import Messages
-from ctxbench.strategies.base import Context, Strategy
+from ctxbench.strategies.base import Context, Strategy, SystemOverBudget
 from ctxbench.strategies.bounds import LastTurn
+from ctxbench.strategies.chain import parse
 from ctxbench.strategies.window import Window
 from tests.builders import answering, calling, talk
 
@@ -94,11 +99,32 @@ def test_system_messages_count_toward_the_budget() -> None:
     assert tokens(kept) <= size
 
 
-@pytest.mark.parametrize("size", [1, 5])
-def test_nothing_fits(size: int) -> None:
-    """A budget below the system prompt, or below the newest message, sends system messages only."""
-    conversation = talk(("system", "a b c d e f"), ("user", "word " * 30))
-    assert names(Window(max_tokens=size, reserve=0), conversation) == ["m0"]
+def test_the_newest_message_does_not_fit() -> None:
+    """Only system messages are sent: nothing older takes the place of the newest message, or of its call."""
+    conversation = talk(("system", "a b c"), ("user", "u"), calling("c", "x", text="word " * 60), answering("r", "x"))
+    assert names(Window(max_tokens=50, reserve=0), conversation) == ["m0"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "window(max_tokens=20, reserve=0)",
+        "summary(max_tokens=25, max_summary_tokens=5)",
+        "smart(window=25, system=0, memory=0, max_summary_tokens=5)",
+        "retrieval(max_tokens=25)",
+        "layered(max_tokens=25)",
+        "focus(limit=25, system=5, functions=5)",
+        "openai.truncation_auto(max_tokens=25)",
+    ],
+)
+def test_a_system_prompt_over_the_budget(text: str) -> None:
+    """It is an error of the strategy at the step where it is, not a request without the question."""
+    view = parse(text).start(
+        RecordedContext(ConversationIndex(over := talk(("user", "u"), ("system", "w " * 30)), COUNTER))
+    )
+    assert list(view(Context(Messages.prefix(over.messages, 1))).messages) == [over.messages[0]]
+    with pytest.raises(SystemOverBudget, match=r"system messages.* alone take \d+ tokens, over the budget of 2"):
+        view(Context(Messages.of(over.messages)))
 
 
 def test_the_user_message_of_a_turn_stays() -> None:
@@ -126,6 +152,40 @@ def test_the_user_message_of_a_turn_takes_its_room() -> None:
     assert names(Window(max_tokens=2 * size + opening, reserve=0), conversation) == ["m0", "m2", "m3"]
     assert names(Window(max_tokens=2 * size + opening - 1, reserve=0), conversation) == ["m0", "m3"]
     assert names(Window(max_tokens=size + opening - 1, reserve=0), conversation) == ["m3"]
+
+
+def test_the_window_begins_with_a_later_turn() -> None:
+    """u1 is too long to stay beside its turn's end: the window begins with the next turn, of which more fits then."""
+    long = "word " * 30
+    conversation = talk(("user", long * 3), ("assistant", long), ("user", "b"), ("assistant", long), ("user", "c"))
+    size, small = COUNTER.message(conversation.messages[1]), COUNTER.message(conversation.messages[2])
+    for room in (2 * size + 2 * small, size + 2 * small):
+        assert names(Window(max_tokens=room, reserve=0), conversation) == ["m2", "m3", "m4"]
+    # The opening message would fit beside the result alone, and the result needs its call.
+    agent = talk(("user", "a"), calling("c", "x", text=long), answering("r", "x"))
+    rest = sum(map(COUNTER.message, agent.messages[1:]))
+    assert names(Window(max_tokens=rest, reserve=0), agent) == ["c", "r"]
+
+
+@given(conversation=conversations(), size=st.integers(20, 400))
+def test_no_longer_end_of_the_history_fits(conversation: Conversation, size: int) -> None:
+    """The longest end that begins with a user's message, its own or that which opened its turn; else the longest."""
+    structure, said = Structure(conversation.messages), Messages.of(conversation.messages)
+    systems = {message.id for message in said if message.role == "system"}
+    newest = [message for message in structure.whole(said) if message.id not in systems][-1:]
+    if tokens([message for message in said if message.id in systems]) > size or tokens(list(said)) <= size:
+        return
+    ends: list[list[Message]] = []
+    for start in range(len(said)):
+        opening = structure.opening(said, start)
+        for first in ((said[opening],), ()) if opening is not None else ((),):
+            end = [*first, *(message for message in structure.whole(said[start:]) if message.id not in systems)]
+            raw = [*first, *said[start:], *(message for message in said[:start] if message.id in systems)]
+            if end and end[-1:] == newest and tokens(raw) <= size:
+                ends.append(end)
+    ends.sort(key=lambda end: end[0].role != "user")
+    kept = {message.id for message in sent(Window(max_tokens=size, reserve=0), conversation)}
+    assert kept == systems | {message.id for end in ends[:1] for message in end}
 
 
 def test_last_turn_is_the_turn_that_goes_on() -> None:

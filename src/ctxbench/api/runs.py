@@ -5,23 +5,25 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import sys
 import tempfile
 import warnings
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+import numpy as np
 import pandas as pd
 
 from ctxbench.harness.bill import check_priced
 from ctxbench.harness.bill.bill import conversation_bills
 from ctxbench.harness.bill.requests import billed_models
 from ctxbench.harness.bill.simulation import Scheme
-from ctxbench.harness.compare.figures import measured_by_name
+from ctxbench.harness.compare.figures import measured, measured_by_name, overall
 from ctxbench.harness.compare.gate import write_baseline
 from ctxbench.harness.engine.plan import Plan, RunInputs, default_strategies, execute
 from ctxbench.harness.folder.remote import fetched, located
@@ -30,21 +32,24 @@ from ctxbench.harness.folder.run import load as load_folder
 from ctxbench.harness.folder.schema import Manifest
 from ctxbench.harness.folder.store import remove_empty
 from ctxbench.harness.models import Settings
-from ctxbench.harness.models.base import usual_access
-from ctxbench.metrics import figures
-from ctxbench.reports.render import count
+from ctxbench.harness.models.settings import usual_access
+from ctxbench.metrics.figures import display_name, growth, metric_of
+from ctxbench.metrics.value import Missing
+from ctxbench.reports.figures.style import INK, row_name, style
+from ctxbench.reports.html import sections
+from ctxbench.reports.html.page import ReportSection, left_out
+from ctxbench.reports.render import Table, count
 from ctxbench.reports.results import LOSE, Results
 from ctxbench.reports.verdict import verdict
 from ctxbench.reports.verdict_text import tags
 from ctxbench.scenarios.errors import RunError, SetupError, SpecError, printable
 from ctxbench.scenarios.model import Conversation
+from ctxbench.scenarios.spec import suggestion
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Strategy
 from ctxbench.strategies.chain import listed, spec, use_pythons
 
-from .frames import Names, described, summary
 from .names import find_strategy
-from .plots import plot
 from .sql import MEMORY, THREADS, Parameters, run_query
 from .verdict import MORE, BenchmarkGate, BenchmarkVerdict, comparison_frame, comparison_of, gate_of
 
@@ -99,8 +104,8 @@ def run(
     models = _texts(model)
     check_priced(models)
     use_pythons(several(adapter_python))
-    chosen, left_out = (None, []) if strategies is None else listed(map(strategy_text, several(strategies)))
-    for line in left_out:
+    chosen, unusable = (None, []) if strategies is None else listed(map(strategy_text, several(strategies)))
+    for line in unusable:
         warnings.warn(line, stacklevel=2)
     if chosen == ():
         raise SpecError("strategies: none is named: leave it out for all of them")
@@ -181,6 +186,117 @@ def strategy_text(strategy: str | Strategy) -> str:
     return strategy if isinstance(strategy, str) else spec(strategy)
 
 
+Names = Literal["keys", "display"]
+"""Names of the columns of a frame: keys, or display names."""
+
+# Columns that are no metric by this key; everything else that is not here is its key with spaces.
+_DISPLAY = {
+    "at": "message",
+    "base": "cost of whole history",
+    "break_even": "break-even turn",
+    "cost_fresh": "cost of uncached input",
+    "cost_output": "cost of output",
+    "cost_own": "cost of own calls",
+    "cost_read": "cost of cache reads",
+    "cost_written": "cost of cache writes",
+    "fresh": "tokens not cached",
+    "read": "tokens read from cache",
+    "written": "tokens written to cache",
+}
+
+
+def _shown(key: str) -> str:
+    """Return the name that people read: `cost(gpt-5.6)` is `cost (gpt-5.6)`, `net_saving` is `net saved`."""
+    return _DISPLAY.get(key) or (display_name(key) if metric_of(key) else key.replace("_", " "))
+
+
+def described(frame: pd.DataFrame, names: Names) -> pd.DataFrame:
+    """Return the frame with `attrs["names"]` and `attrs["units"]`, its columns renamed if `names` says so.
+
+    Raises SpecError for other `names`.
+    """
+    if names not in ("keys", "display"):
+        raise SpecError(f'names={names!r}: give "keys" or "display"')
+    keys = [str(column) for column in frame.columns]
+    frame.attrs["names"] = {key: _shown(key) for key in keys}
+    frame.attrs["units"] = {key: metric.unit for key in keys if (metric := metric_of(key)) is not None}
+    return frame.rename(columns=frame.attrs["names"]) if names == "display" else frame
+
+
+def summary(run: Run, models: Sequence[str] = ()) -> pd.DataFrame:
+    """Return one row per strategy and one column per metric (`metrics.figures.METRICS`), NaN where a value is missing.
+
+    With models there are columns of the bill for each, such as `cost(MODEL)` in US dollars and `cache_hit_rate(MODEL)`.
+    As in the report, figures are over the conversations that every strategy finished; they equal those of
+    `ctxbench compare` to the last digit.
+    """
+    values = overall(measured(run, models, clock=True))
+    rows = {
+        strategy: {name: np.nan if isinstance(value, Missing) else value for name, value in metrics.items()}
+        for strategy, metrics in values.items()
+    }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("strategy")
+
+
+FIGURES: Mapping[str, tuple[Callable[[Results], ReportSection | None], str]] = {
+    "frontier": (sections.overview_section, "frontier"),
+    "growth": (sections.growth_section, "growth"),
+    "bill": (sections.bill_section, "bill"),
+    "cache": (sections.cache_section, "cached_share"),
+    "break_even": (sections.cache_section, "break_even"),
+    "grounding": (sections.grounding_section, "grounding"),
+    "answers": (sections.answers_section, "answers"),
+    "survival": (sections.survival_section, "survival"),
+    "latency": (sections.latency_section, "decisions"),
+    "miss_ratios": (sections.tiers_section, "miss_ratios"),
+}
+"""Section of the report that has each figure, and the figure's name there."""
+
+_WIDTH_OF_NAMES = 2.6
+"""Inches beside the frontier for the names of the strategies."""
+
+
+def plot(results: Results, name: str) -> Figure:
+    """Draw a figure for papers by its name in FIGURES. A notebook shows it inline.
+
+    Raises SpecError for an unknown name, RunError where the run has nothing to draw.
+    """
+    if name not in FIGURES:
+        raise SpecError(f"unknown figure {name!r}{suggestion(name, FIGURES)}")
+    find, drawn_as = FIGURES[name]
+    section = find(results)
+    chart = next((chart for chart in (section.charts if section is not None else ()) if chart.name == drawn_as), None)
+    if section is None or chart is None:
+        raise RunError(f"{results.run.folder}: there is nothing to draw: {left_out(drawn_as).notes[0]}")
+    _show_inline()
+    drawn = chart.draw()
+    if name == "frontier":
+        from matplotlib.lines import Line2D
+
+        # The names beside the numbers; in the report its table has them.
+        rows = next((part.rows for part in section.parts if isinstance(part, Table) and part.heads[0] == "#"), ())
+        look = {"linestyle": "none", "markersize": 5, "markeredgewidth": 0.2, "color": INK}
+        names = [Line2D([], [], marker=f"${number}$", label=row_name(label), **look) for number, label, *_ in rows]  # type: ignore[arg-type]
+        with style():
+            drawn.set_figwidth(drawn.get_figwidth() + _WIDTH_OF_NAMES)
+            drawn.legend(handles=names, loc="outside right center")
+    return drawn
+
+
+def _show_inline() -> None:
+    """Have a notebook show figures that were drawn without pyplot, which would otherwise see to it."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if shell is None:
+        return
+    from matplotlib.figure import Figure
+
+    formatters = shell.display_formatter.formatters
+    if not any(Figure in formatters[kind].type_printers for kind in ("image/png", "image/svg+xml", "image/jpeg")):
+        from IPython.core.pylabtools import select_figure_formats
+
+        select_figure_formats(shell, {"png"})  # type: ignore[no-untyped-call]
+
+
 class BenchmarkRun:
     """A finished run. `ctxbench.run` makes one, `ctxbench.load` opens one."""
 
@@ -251,7 +367,7 @@ class BenchmarkRun:
         steps = steps_of(self.reader)
         conversations = self.table("results").conversation.nunique()
         finished = steps[~steps.conversation.isin(uneven(self.reader.failures, conversations))]
-        return described(figures.growth(finished), names)
+        return described(growth(finished), names)
 
     def bill(self, *models: str, names: Names = "keys") -> pd.DataFrame:
         """Return one row per conversation, strategy and model: tokens read, written and fresh, and costs in US dollars.
@@ -352,8 +468,7 @@ class BenchmarkRun:
         in what MLflow does not keep on this machine. Raises MissingExtra without the tracker's library, NotLogged if it
         cannot be written to.
         """
-        from ctxbench.harness.export import wandb
-        from ctxbench.harness.export.bench import bench
+        from ctxbench.harness.export.bench import bench, write_wandb
 
         if tracker not in get_args(Tracker):
             raise SpecError(f"unknown tracker {tracker!r}: give {', '.join(get_args(Tracker))}")
@@ -363,7 +478,7 @@ class BenchmarkRun:
         if tracker == "mlflow":
             return log_in_mlflow(self.reader, self.models, to, experiment, text).how_to_see
         logged = bench(self.reader, self.models, text=text is not False, verdict=tags(verdict(self._results)))
-        files = wandb.write(logged, self.folder.resolve().parent, to, experiment or wandb.PROJECT)
+        files = write_wandb(logged, self.folder.resolve().parent, to, experiment)
         return to or f"{shlex.join(['cd', str(files.parent)])} && wandb sync"
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Have a run's questions answered and graded by models: what the commands `run`, `answer` and `quality` share."""
+"""Have a run's questions answered and graded by models: what the commands `run` and `answer` share."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from .progress import counting
 from .streams import resumable, say
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ctxbench.harness.answers.answer import Answerer
     from ctxbench.harness.answers.chat import CallEstimate
     from ctxbench.harness.answers.store import Answered
     from ctxbench.harness.folder.run import Run
@@ -22,8 +25,17 @@ if TYPE_CHECKING:
 ASK_ABOVE = 1.0  # US dollars that an estimate may come to before the user is asked
 
 
-def answered_by(opened: Run, settings: Settings, grader: str, overwrite: bool = False) -> Answered:
+def answered_by(
+    opened: Run,
+    settings: Settings,
+    grader: str,
+    overwrite: bool = False,
+    sample: int = 0,
+    replies: Path | None = None,
+) -> Answered:
     """Answer and grade a run, with the estimated cost first, and note in its manifest what was spent.
+
+    The answers are graded by rules as well: those grades cost nothing. `replies` is a file that has the answers.
 
     Raises UserError if the user does not agree to the cost, or cannot be asked.
     """
@@ -31,21 +43,27 @@ def answered_by(opened: Run, settings: Settings, grader: str, overwrite: bool = 
 
     from ctxbench.harness.answers.answer import Offline, RunProbes, answer
     from ctxbench.harness.answers.chat import ByModel, estimates
+    from ctxbench.harness.answers.replies import read_replies
     from ctxbench.harness.graders.registry import grader as named
     from ctxbench.harness.models import Models
     from ctxbench.harness.models.cassette import note_spending
+    from ctxbench.metrics.grading.rules import RulesGrader
     from ctxbench.metrics.tokens import TokenCounter
 
     counter = TokenCounter(opened.manifest.plan.encoding)
-    models = Models(replace(checked(settings), run=str(opened.folder)))
-    is_model = settings.answerer != "offline"
-    answerer = ByModel(models, counter) if is_model else Offline(counter)
+    known = settings if replies is None else replace(settings, answerer="offline")
+    models = Models(replace(checked(known), run=str(opened.folder)))
+    answerer: Answerer = Offline(counter) if models.settings.answerer == "offline" else ByModel(models, counter)
+    if replies is not None:
+        answerer = read_replies(replies, settings.answerer)
     with resumable("finished work is stored"), redirect_stdout(sys.stderr):
-        by = named(grader, models=models)
+        by, probes = named(grader, models=models), RunProbes(opened, models, sample)
         if not settings.replay:
-            _agreed(estimates(opened, answerer, by, again=overwrite), settings)
+            _agreed(estimates(opened, answerer, by, probes, again=overwrite), settings)
         with counting(opened.manifest.conversations, "conversations") as done:
-            graded = answer(opened, answerer, by, RunProbes(opened, models), again=overwrite, done=done)
+            graded = answer(opened, answerer, by, probes, again=overwrite, done=done)
+        if not graded.grader.startswith("rules"):
+            answer(opened, answerer, RulesGrader(), probes)
     note_spending(settings.path(), settings.command, opened.folder)
     return graded
 

@@ -67,9 +67,11 @@ Seed = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 MOST_OF_ANYTHING = 10**9
 """Most of whatever an option counts that costs nothing where there is less: sessions, answers of a set, seconds."""
 
+Sample = Annotated[int, Meta(ge=0, le=MOST_OF_ANYTHING)]
+
 _PANELS = {
     "Reading recordings": ("form", "encoding"),
-    "Questions and answers": ("probes", "answerer", "grader"),
+    "Questions and answers": ("probes", "answerer", "grader", "sample"),
     "Models": ("summariser", "embedder", "adapter_python", "spend_limit", "cassette", "replay"),
 }
 """Headings of rare options in the help; what most users need stands above them."""
@@ -94,7 +96,7 @@ class ModelOptions:
     def settings(self, **models: Any) -> Settings:
         """Return the settings of a command that uses some models: `summariser`, `embedder`, `answerer`."""
         from ctxbench.harness.models import Settings
-        from ctxbench.harness.models.base import usual_access
+        from ctxbench.harness.models.settings import usual_access
 
         access = {"cassette": str(self.cassette or ""), "replay": self.replay, "spend_limit": self.spend_limit}
         return Settings(command=uuid4().hex, usual=usual_access(), **access, **models)  # type: ignore[arg-type]

@@ -22,7 +22,7 @@ def prometheus(run: Path = Path("runs"), *, to: Path = Path("-"), model: list[st
     alone, and no text of the recordings.
     """
     from ctxbench.harness.bill.requests import billed_models
-    from ctxbench.harness.export.prometheus import prometheus as as_text
+    from ctxbench.harness.export.bench import prometheus as as_text
     from ctxbench.harness.folder.run import load
 
     from .output import write_text
@@ -44,8 +44,7 @@ def requests(
         target (--as): The API that takes them.
     """
     from ctxbench.api.names import find_strategy
-    from ctxbench.harness.export.convert import write_lines
-    from ctxbench.harness.export.requests import BODIES, step_requests
+    from ctxbench.harness.export.convert import BODIES, step_requests, write_lines
     from ctxbench.harness.folder.run import load
     from ctxbench.reports.render import count
 

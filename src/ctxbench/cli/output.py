@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from ctxbench.harness.bill.requests import billed_models
-from ctxbench.harness.folder.files import placed
+from ctxbench.harness.folder.files import write_file
 from ctxbench.harness.folder.run import load
 from ctxbench.reports.bill import against
 from ctxbench.reports.render import WIDE, Table, exact, show
@@ -23,8 +23,7 @@ from ctxbench.reports.tables import incomplete, lacking, tables
 from ctxbench.reports.verdict import as_json as verdict_json
 from ctxbench.reports.verdict import verdict
 from ctxbench.reports.verdict_text import first_screen, is_traps, trap_table
-from ctxbench.scenarios.errors import RunError, UserError
-from ctxbench.scenarios.files import check_file
+from ctxbench.scenarios.errors import UserError
 
 from .streams import say
 
@@ -105,10 +104,5 @@ def write_text(text: str, file: Path) -> None:
     if str(file) == "-":
         typer.echo(text, nl=False)
         return
-    try:
-        check_file(file)
-        with placed(file) as draft:  # whoever reads it at any moment finds it whole
-            draft.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise RunError(f"{file}: cannot be written: {error.strerror or error}") from None
+    write_file(file, text)  # whoever reads it at any moment finds it whole
     say(f"written: {file}")

@@ -1,24 +1,30 @@
-"""`ctxbench run`: replay recordings through strategies into a run folder, and print its tables."""
+"""`ctxbench run`, `demo`, `audit` and `tune`: replay recordings through strategies, and print what that tells."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import sys
+import tomllib
+from collections.abc import Sequence
 from contextlib import redirect_stdout
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
+import msgspec
 import typer
+from msgspec import Meta
 from msgspec.structs import replace
 
-from ctxbench.scenarios.errors import RunError, Stopped
+from ctxbench.scenarios.errors import RunError, Stopped, UserError
 
 from .answering import answered_by, check_answering
-from .arguments import Jobs, Loss, ModelOptions
+from .arguments import MOST_OF_ANYTHING, Jobs, Loss, ModelOptions, Seed
+from .configuration import found_agents
 from .export import logged
 from .replies import end, report_model_calls
-from .streams import command, report_ignored, resumable, say, say_stopped
+from .streams import command, report_ignored, report_problems, resumable, say, say_stopped
 
 if TYPE_CHECKING:
     from ctxbench.harness.folder.remote import RemoteFolder
@@ -204,3 +210,161 @@ def report_manifest(manifest: Manifest, folder: Path, remote: RemoteFolder | Non
         if remote is not None:
             remote.push_manifest()
         raise RunError("no conversation could be read: nothing was measured")
+
+
+def audit(
+    paths: list[Path] | None = None,
+    *,
+    last: Annotated[int, Meta(ge=1, le=MOST_OF_ANYTHING)] = 100,
+    out: Path | None = None,
+    model: list[str] | None = None,
+    jobs: Jobs = 0,
+    overwrite: bool = False,
+    as_json: bool = False,
+    form: str | None = None,
+) -> None:
+    """Say what your agent's own compaction saved, cost and dropped, and which strategy would have done better.
+
+    Without a path it looks for the session folders of known agents, lists them and asks before it reads. Nothing leaves
+    this machine. The sessions are replayed as the agent sent them, whole, and through ten alternatives, into a run
+    folder.
+
+    Args:
+        paths (PATH): Recorded sessions: files or folders. [default: the folders of known agents on this machine]
+        last (N): Read the newest N sessions.
+        out (-o FOLDER): The run folder. [default: runs/audit]
+    """
+    from ctxbench.harness.audit import aftermaths, replayed_without
+    from ctxbench.harness.bill import check_priced
+    from ctxbench.harness.engine.plan import Plan, RunInputs, execute
+    from ctxbench.harness.folder.store import is_complete
+    from ctxbench.reports.audit import Audit, Spared, audit_table
+    from ctxbench.reports.audit import as_json as audit_json
+    from ctxbench.reports.verdict_text import five_measures
+    from ctxbench.scenarios.model import RECORDED
+
+    from .output import put, results_of
+    from .progress import watching
+
+    for path in paths or ():
+        if not path.exists():
+            raise UserError(f"{path}: there is no such file or folder")
+    check_priced(model or ())
+    sessions = _newest(paths or _found(), last, form)
+    alternatives = tomllib.loads(files(__package__).joinpath("data/audit.toml").read_text("utf-8"))["alternatives"]
+    folder = out or Path("runs/audit")
+    # Sessions grow and new ones come: a finished audit in its own place is made anew, one that was stopped goes on.
+    overwrite = overwrite or (out is None and is_complete(folder))
+    with redirect_stdout(sys.stderr), watching() as watcher:
+        plan = Plan(RunInputs(sessions, form), ("none", RECORDED, *alternatives), probes=False, answers=False)
+        workers = jobs or os.cpu_count() or 1
+        with resumable("finished work is stored"):
+            manifest = execute(plan, folder, jobs=workers, overwrite=overwrite, watcher=watcher)
+    report_manifest(manifest, folder)
+    try:
+        results = results_of(folder, model or ())
+        with redirect_stdout(sys.stderr), watching() as watcher:
+            after = aftermaths(results.run)
+            without = replayed_without(results.run, after, jobs=workers, watcher=watcher)
+        found = Audit(Spared(results.run, results.models, named=results.named, without=without), after)
+        put(lambda: audit_json(found), lambda: [audit_table(found), five_measures(found.places)], as_json)
+    except Stopped:
+        say_stopped(f"everything is measured. To print the tables: {command('report', folder)}")
+        raise
+
+
+def _found() -> list[Path]:
+    """Return the session folders of known agents, once the user agrees. Raises UserError without an answer."""
+    agents = found_agents()
+    if not agents:
+        raise UserError("no session folder of a known agent is here (ctxbench list formats): give a PATH")
+    say("found on this machine:")
+    rows = [(agent.name, agent.folder, agent.number, f"{agent.size / 1e6:,.1f} MB") for agent in agents]
+    name, folder, count, size = (max(map(len, column)) for column in zip(*rows, strict=True))
+    for row in rows:
+        say(f"  {row[0]:<{name}}  {row[1]:<{folder}}  {row[2]:>{count}}  {row[3]:>{size}}")
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UserError("nobody is here to be asked whether to read them: give a PATH")
+    if not typer.confirm("Read them? Nothing leaves this machine.", default=True, err=True):
+        raise typer.Exit
+    return [Path(os.path.expanduser(agent.folder)) for agent in agents]
+
+
+def _newest(paths: Sequence[Path], last: int, form: str | None) -> tuple[str, ...]:
+    """Return the files of the newest sessions, newest first. Files that are read together are one session."""
+    from ctxbench.scenarios.packed import changed_at
+    from ctxbench.scenarios.read import find
+    from ctxbench.scenarios.source import Problems
+
+    problems = Problems()
+    batches = find(paths, problems, form)
+    report_problems(problems)
+    if not batches:
+        raise RunError(f"{', '.join(map(str, paths))}: no recorded session is there")
+    batches.sort(key=lambda batch: max(map(changed_at, batch.files)), reverse=True)
+    if len(batches) > last:
+        say(f"the newest {last:,} of {len(batches):,} sessions; --last {len(batches)} reads them all")
+    return tuple(str(file) for batch in batches[:last] for file in batch.files)
+
+
+def tune(
+    strategy: str,
+    inputs: list[str] | None = None,
+    *,
+    trials: Annotated[int, Meta(ge=1, le=100_000)] = 40,
+    model: str = "claude-sonnet-5",
+    quality: Literal["answer_quality", "context_recall", "grounding"] | None = None,
+    seed: Seed = 0,
+    out: Path = Path("runs/tune"),
+    jobs: Jobs = 1,
+    as_json: bool = False,
+    form: str | None = None,
+    adapter_python: list[str] | None = None,
+    strict: bool = False,
+    reach: ModelOptions = ModelOptions(),  # noqa: B008
+) -> None:
+    """Find the settings of a strategy that are worth their cost: the frontier of cost and quality.
+
+    Settings are chosen on half of the conversations and measured on the others, which are held out. A range is written
+    behind the ?, in brackets: low..high, low..high:log, or values with commas. Without one it follows from the
+    parameter's type, bounds and default. The same command continues a stopped search, with more --trials too, and asks
+    for replies of models again that failed. The exit code is 2, after the tables, if a model that a setting names gave
+    it no usable reply, and with --strict if any reply is missing.
+
+    Args:
+        strategy (SPEC): A strategy with ? for the parameters to search, with their ranges if you like:
+            'window(max_tokens=?[1000..64000:log], user_first=?)'.
+        trials (-n): Number of settings to try.
+        model (-m MODEL|tokens): The model to bill under; with `tokens` the cost is the tokens sent.
+        quality: Measure of quality. [default: the first of these that the recordings allow]
+        seed: Seed of the split and of the search.
+        out (-o FOLDER): The folder of the search.
+    """
+    from ctxbench.harness.engine.plan import RunInputs
+    from ctxbench.harness.folder.files import write_file
+    from ctxbench.harness.tune.tune import Search
+    from ctxbench.reports import tune as shown
+    from ctxbench.reports.figures.frontier import tuning_frontier
+    from ctxbench.reports.figures.style import save
+    from ctxbench.strategies.chain import use_pythons
+
+    from .output import print_json, print_tables
+    from .progress import counting
+
+    names = RunInputs(tuple(inputs or (() if form else ("standard",))), form)
+    measure, models, workers = quality or "", reach.settings(), jobs or os.cpu_count() or 1
+    with resumable("tried settings are stored"), redirect_stdout(sys.stderr), counting(trials, "trials") as done:
+        use_pythons(adapter_python or ())
+        tuned = Search(strategy, names, out, trials, seed, model, measure, models, workers, done).run()
+        exact = msgspec.json.format(msgspec.json.encode(shown.as_json(tuned)), indent=2)
+        write_file(out / "tune.json", exact + b"\n")
+        drawn = tuning_frontier(tuned)
+        for name in ("frontier.svg", "frontier.png"):
+            save(drawn, out / name)
+    report_problems(tuned.problems)
+    if as_json:
+        print_json(shown.as_json(tuned))
+    else:
+        print_tables(list(shown.tables(tuned)))
+        typer.echo(f"\nresults: {out}/   (tune.json, frontier.svg)")
+    end(tuned.replies, strict, models, out)

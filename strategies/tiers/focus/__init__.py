@@ -17,7 +17,7 @@ from ctxbench.scenarios.model import Tool
 from ctxbench.scenarios.spec import NonNegativeFloat, NonNegativeInt, PositiveInt, Share, ShareWithoutEnds
 from ctxbench.scenarios.view import Messages
 
-from ...base import Context, StrategyContext, View
+from ...base import Context, StrategyContext, SystemOverBudget, View
 from ...events import OverBudget
 from ...parts.language import ConversationLanguage, LanguageSetting
 from ...parts.summarize import Summariser
@@ -53,8 +53,8 @@ class Focus:
     - The newest message stays, with its call, and the user message that opened the turn: providers reject requests that
       begin otherwise. If they do not fit in the conversation's share, they may use the reserves; if both do not fit in
       the limit, the user message goes.
-    - If the newest message does not fit in the limit, or system messages and schemas do not, the request is over budget
-      (OverBudget). A replay has no empty request: it sends the system messages then, however long they are.
+    - If the newest message does not fit in the limit, the request is over budget (OverBudget). A replay has no empty
+      request: it sends the system messages then. System messages and schemas that alone are over it are an error.
     - Summaries and merged messages are headed in `language`; "auto" is that of most user messages at the first of them.
     - `warning` and `soft` are shares of the limit. The uncut conversation with its reserves is measured by them:
       LimitReached is recorded whenever it rises to the warning, to the soft limit or over the limit, or falls below.
@@ -146,7 +146,7 @@ class Focused:
     used: int
     """Tokens of the request as a provider counts them."""
     over_budget: OverBudget | None = None
-    """Set if no request fits: the messages that cannot be cut are over the limit."""
+    """Set if no request fits: the newest message is over the limit."""
 
 
 class FocusSession:
@@ -183,11 +183,11 @@ class FocusSession:
         newest = services.total(conversation[start:])
         parts = system + functions
         fixed = parts and PRIMING + parts  # an empty request primes no reply
+        if fixed > limit:
+            raise SystemOverBudget(fixed, limit, "system messages and tool schemas")
         smallest = PRIMING + parts + newest if conversation else fixed
         if smallest > limit:
-            alone = "system messages and tool schemas alone are over the limit"
-            why, tokens = (alone, fixed) if fixed > limit else ("the newest message does not fit", smallest)
-            over_budget = OverBudget(why, tokens, limit)
+            over_budget = OverBudget("the newest message does not fit", smallest, limit)
             services.record(over_budget)
             return Focused(Messages(), 0, over_budget)
         least, opening = newest, services.opening(conversation, start)

@@ -24,7 +24,7 @@ from ...parts.language import ConversationLanguage
 from ...parts.memories import WordSearch
 from ...parts.passages import both_ends
 from ...parts.summarize import RunningSummary, Summariser
-from ...parts.units import Dialogue, NewestMessages, select_newest
+from ...parts.units import Dialogue, select_newest
 from ...smart import LISTING
 from ...summary import RollingSummary
 
@@ -57,24 +57,10 @@ class Tail(Truncation):
     def __init__(self, services: StrategyContext) -> None:
         self._services = services
 
-    def cut(self, history: Messages, dialogue: Dialogue, room: int) -> Messages:
+    def cut(self, history: Messages, dialogue: Dialogue, room: int) -> Messages:  # noqa: ARG002
         # With the user message that opened their turn.
-        head, tail = fit_newest(self._services, history, dialogue.messages[-1], 0, room)
+        head, tail = select_newest(self._services, history, 0, room)
         return head + tail
-
-
-def fit_newest(services: StrategyContext, history: Messages, last: Message, start: int, room: int) -> NewestMessages:
-    """Return the newest messages from `start` on that fit, always with `last`.
-
-    The user message that opened the turn is left out if `last` would not fit beside it.
-    """
-    fitting = select_newest(services, history, start, room)
-    return fitting if contains(fitting.tail, last) else select_newest(services, history, start, room, user_first=False)
-
-
-def contains(messages: Messages, last: Message) -> bool:
-    """Return whether a message is among others, from its id."""
-    return any(message.id == last.id for message in reversed(messages))
 
 
 EMPHASISED, USER = 1.0, 0.5
@@ -264,7 +250,7 @@ class ConversationMerge(Truncation):
         merged = runs[count - 1].tokens if count else 0
         dropped = _first(runs[:count], merged + tokens - room, key=lambda run: run.tokens)
         merged -= runs[dropped - 1].tokens if dropped else 0
-        head, tail = fit_newest(self._services, history, dialogue.messages[-1], start, room - merged)
+        head, tail = select_newest(self._services, history, start, room - merged)
         sent = (run.merged for run in runs[dropped:count])
         return head + Messages.of(tuple(message for message in sent if message is not None)) + tail
 
@@ -314,10 +300,10 @@ class DynamicSummary(Truncation):
     The previous summary is summarised with them. Messages that have been summarised are never sent again.
     """
 
-    __slots__ = ("_keep", "_rolling", "_services")
+    __slots__ = ("_keep", "_longest", "_rolling", "_services")
 
     def __init__(self, services: StrategyContext, summariser: Summariser, keep: float) -> None:
-        self._services, self._keep = services, keep
+        self._services, self._keep, self._longest = services, keep, summariser.max_tokens
         self._rolling = RollingSummary(services, RunningSummary(services, summariser))
 
     def cut(self, history: Messages, dialogue: Dialogue, room: int) -> Messages:
@@ -325,10 +311,11 @@ class DynamicSummary(Truncation):
         rolling.read(history)
         budget = rolling.system_tokens + room
         for _ in range(2):  # a summary may be longer than the messages that it replaces
-            if rolling.tokens <= budget or not rolling.summarise(rolling.beyond(services.fit(rolling.rest, keep))):
+            count = rolling.beyond(services.fit(rolling.rest, keep))
+            if rolling.tokens <= budget or not rolling.summarise(count, spare=room - keep - self._longest):
                 break
         sent, last = rolling.context(Context(history), budget).messages, dialogue.messages[-1]
-        if contains(sent, last):
+        if any(message.id == last.id for message in reversed(sent)):
             return sent
-        head, tail = fit_newest(services, history, last, dialogue.place(dialogue.units.starts[-1]), room)
+        head, tail = select_newest(services, history, dialogue.place(dialogue.units.starts[-1]), room)
         return head + tail

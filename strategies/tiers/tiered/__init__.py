@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import islice
 from math import inf
 from typing import ClassVar
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 
 from ctxbench.metrics.grounding import named
 from ctxbench.metrics.values import occurs
-from ctxbench.scenarios.errors import SpecError
+from ctxbench.scenarios.errors import MissingExtra, SpecError
 from ctxbench.scenarios.model import Message, Tool
 from ctxbench.scenarios.view import Messages, Span
 
@@ -86,6 +87,9 @@ class TieredSession:
         fresh = [id for id in here if id in self.tiers and id not in self.tiers.loans.sent]
         for id in sorted(fresh, key=self._places.__getitem__):
             self.tiers.read(id, Trigger.FOCUS_REFERENCE, now, asked=False)
+        for id in sorted(filter(self.tiers.lost, here & self._places.keys()), key=self._places.__getitem__):
+            at = self._places[id]  # dropped from below, and sent by Focus again
+            self.tiers.add(self._messages[at], self._sizes[at], now)
         recalled = self._recall_units(units, here, now)
         sent = insert_recalled(history, request.messages, recalled) if recalled else request.messages
         if request.over_budget is not None:
@@ -151,12 +155,9 @@ class TieredSession:
         read: list[tuple[str, str, float | None]] = []
         for start, score in sorted(units.items()):
             members = [at for at in range(*self._dialogue.units.around(start)) if messages[at].id not in here]
-            ids = [messages[at].id for at in members]
-            if any(id not in self.tiers for id in ids):
-                continue
             places += map(self._dialogue.place, members)
-            for id in ids:
-                if id not in self.tiers.loans.sent:
+            for id in (messages[at].id for at in members):
+                if id not in self.tiers.loans.sent and id in self.tiers:
                     trigger = Trigger.FOCUS_REFERENCE if score is None else _TRIGGERS[self.tiers.migration.tier(id)]
                     read.append((id, self.tiers.read(id, trigger, now), score))
         self._report(read)
@@ -172,7 +173,8 @@ class TieredSession:
             if at is None or id in here:
                 continue
             start = units.before(at)
-            if start in taken or messages[start].role == "tool":  # results that have lost their call
+            # Results that have lost their call cannot be sent.
+            if start in taken or messages[start].role == "tool" or self._is_lost(start, here):
                 continue
             tokens = self._tokens((start,), here)
             if tokens <= room:
@@ -188,12 +190,17 @@ class TieredSession:
             if opening is None:
                 break
             start = self._dialogue.units.before(self._places[history[opening].id])
-            if self._tokens((start,), here) <= room:
+            if not self._is_lost(start, here) and self._tokens((start,), here) <= room:
                 taken[start] = taken[first]
                 break
             room += self._tokens((first,), here)
             del taken[first]
         return taken
+
+    def _is_lost(self, start: int, here: set[str]) -> bool:
+        """Return whether a message of a unit is neither sent anyway nor in any tier."""
+        members = (self._messages[at].id for at in range(*self._dialogue.units.around(start)))
+        return any(id not in here and self.tiers.lost(id) for id in members)
 
     def _tokens(self, starts: Iterable[int], here: set[str]) -> int:
         """Return the tokens of units without the messages that are sent anyway."""
@@ -255,14 +262,19 @@ class Tiered(TieredSettings):
       `recall` tokens of the limit for recalled messages.
     - *Working* holds `working` tokens of the messages that Focus leaves out; the cache policy `policy` chooses its
       victims (`ctxbench lab tiers working` compares policies).
-    - *Archive* holds `archive` tokens of Working's victims, in compressed blocks; *RAG* the rest.
+    - *Archive* holds `archive` tokens of Working's victims, in compressed blocks; `archive_policy` chooses its own.
+    - *RAG* has the rest, and the search. With `rag` it holds so many tokens, and loses what is used least.
+
+    `tiers` is how many there are, from the top. What the lowest evicts is lost. Without RAG messages are found only by
+    what is quoted or named; without the tiers below Focus nothing is, and this is `focus` with the same truncation.
 
     At each new user message, the best `k` messages below Focus are searched for (`retrievers`: bm25, graph, and vector,
-    which needs an embedder), and the messages that it quotes. At each call, the values (identifiers, numbers, dates,
-    paths) in user messages and arguments of tool calls are looked up: the latest message with the value, if few have
-    it. Recalled messages are sent unchanged in their old place, calls with their results: named and quoted ones first,
-    then by score, while they fit in `recall`. They stay until the turn is over. Named messages are promoted to Working,
-    search results only if they are hot.
+    which needs an embedder; its `index` is exact or hnsw; the first `rerank` hits are ordered anew by the exact scores
+    of all), and the messages that it quotes. At each call, the values (identifiers, numbers, dates, paths) in user
+    messages and arguments of tool calls are looked up: the latest message with the value, if few have it. Recalled
+    messages are sent unchanged in their old place, calls with their results: named and quoted ones first, then by
+    score, while they fit in `recall`. They stay until the turn is over. Named messages are promoted to Working, search
+    results only if they are hot.
 
     Every message is in exactly one tier; a message below that Focus sends is a loan. Moves, crossed quotas, alarms and
     look-ups with the tier that answered are events (Moved, LimitReached, Alarmed, Recalled).
@@ -280,13 +292,15 @@ class Tiered(TieredSettings):
     def __post_init__(self) -> None:
         if self.recall >= self.limit:
             raise ValueError(f"recall must be below limit, {self.limit}, not {self.recall}")
-        try:
-            recipe = parse(self.policy)
-        except SpecError as error:
-            raise ValueError(f"policy: {error}") from None
-        recipe.sized(self.working)
-        if issubclass(POLICIES[recipe.name], Belady):
-            raise ValueError(f"policy={self.policy!r} needs future accesses, which a strategy does not know")
+        for name in ("policy", "archive_policy"):
+            try:
+                recipe = parse(getattr(self, name))
+            except SpecError as error:
+                raise ValueError(f"{name}: {error}") from None
+            if issubclass(POLICIES[recipe.name], Belady):
+                raise ValueError(f"{name}={str(recipe)!r} needs future accesses, which a strategy does not know")
+        if self.index == "hnsw" and find_spec("hnswlib") is None:
+            raise MissingExtra("hnswlib", "hnswlib")
         RagRules(retrievers=self.retrievers)
         try:
             self._focus(self.limit - self.recall)
@@ -299,7 +313,7 @@ class Tiered(TieredSettings):
         return self.limit
 
     def start(self, services: StrategyContext) -> View:
-        return self.open(services).view
+        return self._focus(self.limit).start(services) if self.tiers == 1 else self.open(services).view
 
     def open(self, services: StrategyContext, tiers: Tiers | None = None) -> TieredSession:
         """Open one conversation, or continue one with its restored `tiers`."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -37,9 +37,10 @@ from ..heat import Coldest, Gauges, Heat, Replacement
 from ..jobs import Trigger
 from ..migration import Migration, Tier
 from ..quota import Quota
-from ..rag import Embed, Rag, RagRules, Retriever, passage, relative
+from ..rag import Embed, Fusion, Rag, RagRules, Retriever, passage, relative
+from ..rag.vectors import Index
 from ..working.hybrid import Hybrid
-from ..working.lru import Lru
+from ..working.lru import Lfu
 from ..working.policies import parse
 from ..working.policy import Policy, Successors
 from .quotes import Quotes
@@ -84,14 +85,19 @@ class Loans:
 class TieredSettings:
     """Parameters of the strategy `tiered`."""
 
+    tiers: Annotated[int, msgspec.Meta(ge=1, le=4)] = 4
     limit: PositiveInt = 8192
     working: PositiveInt = WORKING_TOKENS
     archive: PositiveInt = ARCHIVE_TOKENS
+    rag: PositiveInt | None = None
     policy: str = POLICY
+    archive_policy: str = "lru"
     truncation: TruncationMode = "tail_cutoff"
     recall: NonNegativeInt = 2048
     k: PositiveInt = 20
     retrievers: tuple[Retriever, ...] = ("bm25",)
+    index: Index = "exact"
+    rerank: NonNegativeInt = 0
     preload: bool = False
     tune: bool = False
     collect: bool = False
@@ -200,26 +206,32 @@ class Tiers:
         self.by_policy = ByPolicy(parse(rules.policy).sized(rules.working), cooling)
         block = max(1, rules.archive // BLOCKS)
         self.working, self.blocks, self.rag = DictStore(), Blocks(memory_archive(block), block), DictStore()
+        of_archive = ByPolicy(parse(rules.archive_policy).sized(rules.archive), cooling)
+        of_rag = ByPolicy(Lfu(rules.rag)) if rules.rag else None
         rows = (
             Tier(WORKING, self.working, Quota(rules.working), replacement=self.by_policy),
-            Tier(ARCHIVE, self.blocks, Quota(rules.archive), replacement=ByPolicy(Lru(rules.archive), cooling)),
-            Tier(RAG, self.rag, Quota(UNBOUNDED)),
-        )
+            Tier(ARCHIVE, self.blocks, Quota(rules.archive), replacement=of_archive),
+            Tier(RAG, self.rag, Quota(rules.rag or UNBOUNDED), replacement=of_rag),
+        )[: rules.tiers - 1]
         self.moves: list[Moved] = []
         """Moves since the last `run`."""
-        self.migration = Migration(rows, self._note, heat)
+        self.migration = Migration(rows, self._note, heat, drops=rules.tiers < 4 or rules.rag is not None)
         self.question = ""
         """Query of the last search."""
         self._like: NDArray[np.float64] | None = None
         if isinstance(self.by_policy.policy, Hybrid):
             self.by_policy.policy.similarity = self._likeness
-        self.index = Rag(RagRules(retrievers=rules.retrievers, entries=ENTRIES), embed)
+        self.index = Rag(RagRules(retrievers=rules.retrievers, index=rules.index, entries=ENTRIES), embed)
         self.quotes = Quotes()
         """Fingerprints of the same texts, by their numbers in the index."""
 
     def __contains__(self, id: str) -> bool:
         """Return whether a message is below Focus."""
         return id in self.migration
+
+    def lost(self, id: str) -> bool:
+        """Return whether no tier has a message: the lowest one has dropped it."""
+        return id not in self.migration and id not in self.focus
 
     def tick(self, recorded: float | None) -> float:
         """Return the time of the next call, in recorded seconds, which never go back.
@@ -234,7 +246,7 @@ class Tiers:
         if message.id in self.migration and message.id not in self.focus:
             if self.migration.holds(message.id, message):
                 return
-            self.forget(message.id, now)
+            self.migration.forget(message.id, now)
         if message.id:  # without an id it cannot be looked up again
             self.focus[message.id] = message, tokens
 
@@ -245,19 +257,22 @@ class Tiers:
             tier = self.migration.put(id, message, tokens, WORKING, now)
             self._note(Moved((id,), FOCUS, tier, tokens))
             entry = passage(message)
-            if entry.text:
+            if tier and entry.text:
                 self.index.add([entry])
                 self.quotes.add(self.index.numbers[id], entry.text)
 
     def search(self, query: str, k: int) -> list[tuple[str, float]]:
-        """Return the best `k` messages below Focus for a query, best first, with their scores."""
+        """Return the best `k` messages below Focus for a query, best first, with their scores. Without RAG, none."""
         self.question, self._like = query, None
+        if RAG not in self.migration.tiers:
+            return []
+        fusing = Fusion(rerank=self.rules.rerank)
         try:
-            hits = self.index.search(query, k)
+            hits = self.index.search(query, k, fusing=fusing)
         except ModelError as error:
             others = [name for name in self.rules.retrievers if name != "vector"]
             self.record(Failed("embedding", str(error), "searched by words" if others else "nothing is searched for"))
-            hits = self.index.search(query, k, by=others) if others else []
+            hits = self.index.search(query, k, by=others, fusing=fusing) if others else []
         return [(hit.passage.id, round(hit.score, 4)) for hit in hits]
 
     def containing(self, value: Spellings) -> str | None:
@@ -290,26 +305,18 @@ class Tiers:
         self._predict(id, now)
         return tier
 
-    def forget(self, id: str, now: float) -> None:
-        """Delete a message below Focus."""
-        self.migration.forget(id, now)
-        if id in self.index:
-            number = self.index.numbers[id]
-            self.quotes.delete(number, self.index.at(number).text)
-            self.index.delete([id])
-
     def run(self, now: float, used: float) -> None:
         """Execute moves and take readings. `used` is the share of the limit that Focus sends."""
         outcomes = self.migration.run(now, JOBS)
         if self.rules.collect:
             # Demotes what has gone cold, and as much as a store holds beyond its tier's limit: moved messages stay
             # there for a while. The moves are made at the next call, and not at all if the message is used before.
-            for name in (WORKING, ARCHIVE):
-                tier = self.migration.tiers[name]
+            for tier in list(self.migration.tiers.values())[:-1]:
                 if (beyond := tier.store.tokens - tier.quota.hard) > 0:
-                    self.migration.collect(name, beyond, now)
+                    self.migration.collect(tier.name, beyond, now)
             self.migration.decay(now)
-        readings = self.gauges.read(now, used, self.blocks.saved, self.migration.pressure(ARCHIVE), outcomes, RAG)
+        pressure = self.migration.pressure(ARCHIVE) if ARCHIVE in self.migration.tiers else None
+        readings = self.gauges.read(now, used, self.blocks.saved, pressure, outcomes, RAG)
         if self.rules.tune and self.gauges.due():
             tuning, coding = self.migration.tune(readings), self.blocks.archive.coding
             self.blocks.archive.coding = replace(coding, level=tuning.level)
@@ -344,10 +351,15 @@ class Tiers:
                 self.migration.promote(other, WORKING, Trigger.PREDICTED_USE, now)
 
     def _note(self, event: Moved | LimitReached) -> None:
-        if isinstance(event, Moved):
-            self.moves.append(event)
-        else:
+        if not isinstance(event, Moved):
             self.record(event)
+            return
+        self.moves.append(event)
+        for id in () if event.to else event.sources:
+            if id in self.index:
+                number = self.index.numbers[id]
+                self.quotes.delete(number, self.index.at(number).text)
+                self.index.delete([id])
 
 
 class ByPolicy(Replacement):

@@ -146,9 +146,9 @@ def generator(stream: int) -> Callable[[Callable[..., Trace]], Callable[..., Tra
 
 
 @generator(1)
-def mem_002(chance: Generator) -> Trace:
+def mem_002(chance: Generator, accesses: int = ACCESSES) -> Trace:
     """Generate 10 000 arriving messages, then 1000 look-ups, 80 % of them to a random fifth of the messages."""
-    return _acceptance(chance, chance.permutation(MESSAGES), _fifth())
+    return _acceptance(chance, chance.permutation(MESSAGES), _fifth(), accesses)
 
 
 @generator(1)
@@ -268,9 +268,9 @@ def _fifth() -> Floats:
     return np.repeat([0.8 / hot, 0.2 / (MESSAGES - hot)], [hot, MESSAGES - hot])
 
 
-def _acceptance(chance: Generator, order: Ints, popularity: Floats) -> Trace:
+def _acceptance(chance: Generator, order: Ints, popularity: Floats, accesses: int = ACCESSES) -> Trace:
     """Generate the arrival of all messages, then look-ups; the first of `order` has the first popularity."""
-    looked_up = order[chance.choice(MESSAGES, ACCESSES, p=popularity)]
+    looked_up = order[chance.choice(MESSAGES, accesses, p=popularity)]
     ids = np.concatenate([np.arange(MESSAGES), looked_up])
     trace = _trace(chance, ids, MESSAGES, np.arange(len(ids)) >= MESSAGES)
     # `popularity` is by rank and `order` gives the message of each rank; argsort inverts it to each message's rank.

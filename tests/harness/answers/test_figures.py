@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pandas as pd
+import pytest
 
 from ctxbench.harness.answers.figures import AnswerFigures, StrategyAnswers, figures
-from ctxbench.metrics.statistics.intervals import WITHIN_NOISE
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.answers import tables
 
@@ -45,33 +45,14 @@ def of(found: AnswerFigures, name: str) -> StrategyAnswers:
     return next(each for each in found.strategies if each.strategy == name)
 
 
-def test_retention_is_between_the_floor_and_the_ceiling() -> None:
-    """Of 24 probes the floor has 4 right, the ceiling 20, the strategy 12: half of the way."""
-    found = made([*cell("window", "++-- +- " * 4), *MANY_BOUNDS])
-    window = of(found, "window")
-    assert (window.correct, window.normalised_gain, window.paired) == (0.5, 0.5, 24)
-    assert not isinstance(window.normalised_gain_interval, Missing)
-    low, high = window.normalised_gain_interval
-    assert low < 0.5 < high
-    assert (of(found, "last_turn").normalised_gain, of(found, "evidence_only").normalised_gain) == (0, 1)
-
-
-def test_a_gain_may_leave_the_bounds() -> None:
-    """Worse than no memory is below 0, better than the evidence alone above 1: nothing is cut."""
-    found = made([*cell("none", "++++ ++ " * 4), *cell("window", "---- -- " * 4), *MANY_BOUNDS])
-    assert of(found, "none").normalised_gain == (24 - 4) / (20 - 4)
-    assert of(found, "window").normalised_gain == (0 - 4) / (20 - 4)
-
-
-def test_no_gain_is_shown_where_the_bounds_differ_by_noise() -> None:
-    """The ceiling is above the floor in one of two conversations, or in one of eight: no gain, no interval of it."""
-    for bounds in (
-        (*cell("last_turn", "+ -"), *cell("evidence_only", "+ +")),
-        (*cell("last_turn", "+ " * 7 + "-"), *cell("evidence_only", "+ " * 8)),
-    ):
-        window = of(made([*cell("window", "- " * (len(bounds) // 2)), *bounds]), "window")
-        assert window.normalised_gain == window.normalised_gain_interval == WITHIN_NOISE
-        assert window.correct == 0
+def test_a_share_of_what_the_whole_history_has_right() -> None:
+    """Of 24 probes `none` has 20 right and the strategy 12: 60 % of it. Without `none` there is no such share."""
+    rows = [*cell("window", "++-- +- " * 4), *MANY_BOUNDS]
+    window = of(made([*cell("none", "++++ +- " * 4), *rows]), "window")
+    assert (window.correct, window.base, window.of_whole, window.paired) == (0.5, 20 / 24, pytest.approx(0.6), 24)
+    alone = of(made(rows), "window")
+    assert (alone.correct, alone.paired, alone.in_pairs) == (0.5, 24, True)
+    assert isinstance(alone.of_whole, Missing)
 
 
 def test_the_interval_of_a_share_is_of_shares() -> None:
@@ -85,27 +66,31 @@ def test_the_interval_of_a_share_is_of_shares() -> None:
         assert 0 <= about.low <= about.high <= 1
 
 
-def test_strategies_are_compared_over_the_same_probes() -> None:
-    """One answer of one strategy is missing: that probe counts for none, and it is no wrong answer."""
-    rows = [*cell("window", "++-- +-"), *BOUNDS]
-    rows[2] |= {"answer": None, "missing": "no answer within 60 s", "correct": None}
+def test_strategies_are_compared_in_pairs_with_the_whole_history() -> None:
+    """One answer of one strategy is missing: it is compared over the other five, and the rest over all six."""
+    rows = [*cell("none", "++++ ++"), *cell("window", "++-- +-"), *BOUNDS]
+    rows[8] |= {"answer": None, "missing": "no answer within 60 s", "correct": None}
     found = made(rows)
     window = of(found, "window")
-    assert (found.paired, window.correct, window.missing) == (5, 0.6, 1)
+    assert (window.paired, window.correct, window.base, window.missing) == (5, 0.6, 1.0, 1)
     assert window.why == (("no answer within 60 s", 1),)
-    assert of(found, "evidence_only").correct == 0.8
+    assert of(found, "evidence_only").paired == 6
+    counts = found.counts.set_index(["strategy", "conversation"]).loc["window"]
+    assert counts.loc["a"].tolist() == [2.0, 3.0, 3.0]
 
 
-def test_a_strategy_with_few_grades_does_not_empty_the_comparison() -> None:
-    """The whole history fits the model once in six: it is shown by its own, and all others are compared."""
-    rows = [*cell("none", "++++ ++"), *cell("window", "++-- +-"), *BOUNDS]
-    for row in rows[1:6]:
-        row |= {"answer": None, "missing": "does not fit", "correct": None}
-    found = made(rows)
-    none = of(found, "none")
-    assert (found.paired, none.in_pairs, none.correct, none.paired) == (6, False, 1.0, 1)
-    assert isinstance(none.normalised_gain, Missing)
-    assert (of(found, "window").in_pairs, of(found, "window").correct) == (True, 0.5)
+def test_too_few_pairs_are_not_compared() -> None:
+    """The window is answered in two of six pairs: it is shown, and not compared. Where it is the whole history that is
+    answered so rarely, it is no base: each strategy stands by itself."""
+    for name, others in (("window", "none"), ("none", "window")):
+        rows = [*cell(name, "++-- +-"), *cell(others, "++++ ++"), *BOUNDS]
+        for row in rows[2:6]:
+            row |= {"answer": None, "missing": "does not fit", "correct": None}
+        found = made(rows)
+        few, other = of(found, name), of(found, others)
+        assert (few.in_pairs, few.correct, few.paired) == (False, 1.0, 2)
+        assert (other.in_pairs, other.correct, other.paired) == (True, 1.0, 6)
+        assert isinstance(other.base, Missing) == (name == "none")
 
 
 def test_unknown_is_counted_by_whether_it_is_right() -> None:
@@ -136,15 +121,13 @@ def test_a_probe_without_gold_is_answered_and_not_graded() -> None:
     rows = cell("window", "+- +")
     rows[1] |= {"gold": False, "correct": None, "ungraded": "nothing to compare with"}
     found = made(rows)
-    assert (found.without_gold, found.paired, of(found, "window").correct) == (1, 2, 1.0)
+    assert (found.without_gold, found.answerable, of(found, "window").correct) == (1, 2, 1.0)
     assert of(found, "window").why == ()
 
 
-def test_an_unknown_price_is_missing_and_a_ceiling_like_the_floor_has_no_retention() -> None:
+def test_an_unknown_price_is_missing() -> None:
     """Nothing is 0 that is not known."""
-    found = made([*cell("window", "+ +", cost=None), *cell("last_turn", "+ +"), *cell("evidence_only", "+ +")])
-    assert isinstance(of(found, "window").cost, Missing)
-    assert isinstance(of(found, "window").normalised_gain, Missing)
+    assert isinstance(of(made(cell("window", "+ +", cost=None)), "window").cost, Missing)
 
 
 def test_nothing_graded_is_no_figure() -> None:

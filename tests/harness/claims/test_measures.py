@@ -10,15 +10,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ctxbench.harness.claims import measures, timing
+from ctxbench.harness.claims import measures
 from ctxbench.harness.claims.claim import Finding, Measured
 from ctxbench.harness.claims.inputs import ClaimInputs, ClaimSettings, loads
 from ctxbench.harness.claims.measures import Figures
 from ctxbench.harness.claims.registry import CLAIMS
-from ctxbench.harness.claims.rows import differences, loads_of, of_loads
+from ctxbench.harness.claims.rows import Row, differences, measure_row
 from ctxbench.harness.models import Settings
 from ctxbench.harness.tier_bench import archive, rag
 from ctxbench.harness.tier_bench.rag import SearchOutcome
+from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.model import Call, Conversation, Message, Usage
@@ -89,7 +90,7 @@ def test_latencies_are_recorded_or_cannot_be_told() -> None:
 
 
 @pytest.mark.parametrize(
-    "measure", [measures.estimate, timing.counting, measures.kinds, measures.lossless, measures.recorded_latencies]
+    "measure", [measures.estimate, measures.counting, measures.kinds, measures.lossless, measures.recorded_latencies]
 )
 @pytest.mark.parametrize("unit", ["", "generator"])
 def test_conversations_of_one_unit_are_one_draw(
@@ -98,6 +99,7 @@ def test_conversations_of_one_unit_are_one_draw(
     """However many conversations one generator made, what is measured on them has no interval."""
     monkeypatch.setattr(measures, "restored", lambda *_: (10, 10))
     monkeypatch.setattr(archive, "coded", lambda *_: Missing("undefined"))
+    monkeypatch.setattr(measures, "fastest", lambda _: 1e-7)
     said = [calls(1 + at / 100, 2.0, unit) for at in range(MANY)]
     first = next(measure(inputs(conversations=said, recorded=said)))
     assert isinstance(first, Measured)
@@ -140,9 +142,9 @@ def test_triggers_by_what_they_load() -> None:
     """Two results are archived, an answer rests on one: loading both is half precise, loading it alone is right."""
     known = figures({"none": {"x": spread(1)}})
     both, right, none = (inputs(run=_triggered(each), figures=known) for each in (["a", "b"], ["a"], []))
-    assert loads_of(both, "archive") == {f"kind/{at}": [1, 2, 1] for at in range(MANY)}
-    f1 = [of_loads(made, "archive", "", "f1")[0].mean for made in (both, right, none)]  # type: ignore[union-attr]
-    assert f1 == [pytest.approx(2 / 3), 1.0, 0.0]
+    for figure, expected in {"f1": [2 / 3, 1, 0], "precision": [1 / 2, 1], "recall": [1, 1, 0]}.items():
+        rows = [measure_row(Row(figure, "archive", loaded=figure), made)[0].found for made in (both, right, none)]  # type: ignore[arg-type]
+        assert [row.mean for row in rows if isinstance(row, Interval)] == pytest.approx(expected)
     made = inputs(run=_triggered(["a"]), figures=known)
     assert verdict("C14", made) == "cannot tell"  # no model has answered
 
@@ -199,11 +201,11 @@ def test_a_seed_without_a_figure_leaves_none() -> None:
 
 def test_percentiles_by_order_statistics() -> None:
     """Of 1..1000 the p99 is about 990, between the 984th and the 998th; of a hundred its upper end is not known."""
-    found = timing.percentile(np.arange(1.0, 1001.0), 0.99)
+    found = measures.percentile(np.arange(1.0, 1001.0), 0.99)
     assert not isinstance(found, Missing)
     assert (round(found.mean), found.low, found.high) == (990, 984.0, 998.0)
-    assert isinstance(timing.percentile(np.ones(100), 0.99).high, Missing)  # type: ignore[union-attr]
-    assert isinstance(timing.percentile(np.zeros(0), 0.99), Missing)
+    assert isinstance(measures.percentile(np.ones(100), 0.99).high, Missing)  # type: ignore[union-attr]
+    assert isinstance(measures.percentile(np.zeros(0), 0.99), Missing)
 
 
 def test_the_document_evicts_what_it_protects() -> None:

@@ -9,7 +9,7 @@ import pytest
 from ctxbench.harness.bill.bill import bill
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.export.prometheus import prometheus
+from ctxbench.harness.export.bench import prometheus
 from ctxbench.harness.folder.run import load
 from tests.harness.command import ctxbench
 from tests.harness.runs import plan, recording

@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.export.requests import Request, anthropic, openai
+from ctxbench.harness.export.convert import Request, anthropic, openai
 from ctxbench.harness.folder.run import Run, load
 from ctxbench.scenarios.model import Call, Conversation, Message, Tool, ToolCall
 from ctxbench.scenarios.read import find, read
@@ -157,7 +157,7 @@ def test_what_was_sent_is_read_back(run: Run, strategy: str, form: str, tmp_path
     bodies = iter(requests(run, strategy, form))
     offered = set[Tool]()
     for conversation in run.conversations():
-        contexts, rows = run.contexts(conversation, strategy), run.steps(conversation.id, strategy)
+        contexts, rows = run.contexts(conversation, strategy), run.rows("steps", conversation.id, strategy)
         for context, row in zip(contexts, rows, strict=True):
             body = next(bodies)
             again = read_back(body, tmp_path)
@@ -178,5 +178,5 @@ def test_show_prints_one(run: Run) -> None:
     """`show --as` is the request of a step, of the last by default."""
     strategy = STRATEGIES[2]
     shown = ctxbench("show", run.folder, "1", "--strategy", strategy, "--as", "anthropic", cwd=run.folder)
-    steps = len(run.steps("c0", strategy))
+    steps = len(run.rows("steps", "c0", strategy))
     assert json.loads(shown.stdout) == requests(run, strategy, "anthropic")[steps - 1]

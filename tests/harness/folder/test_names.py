@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ctxbench.harness.folder.names import short_names
-from ctxbench.harness.quality import STRATEGIES
+from ctxbench.harness.engine.plan import DEFAULT_STRATEGIES
+from ctxbench.harness.folder.schema import short_names
 
 
 def test_the_last_parameters_are_left_out() -> None:
@@ -21,7 +21,7 @@ def test_no_two_strategies_share_a_name() -> None:
     """Where the shorter text would be the same, both are whole."""
     two = ["summary(threshold=6, every=4, max_tokens=100)", "summary(threshold=6, every=4, max_tokens=200)"]
     assert short_names(two, 34) == {text: text for text in two}
-    assert len(set(short_names(STRATEGIES, 34).values())) == len(STRATEGIES)
+    assert len(set(short_names(DEFAULT_STRATEGIES, 34).values())) == len(DEFAULT_STRATEGIES)
 
 
 def test_what_is_no_call_stays() -> None:

@@ -58,8 +58,8 @@ def test_a_cell_is_read_from_its_own_file(tmp_path: Path) -> None:
     for other in (out / "steps").glob("*.parquet"):
         if other.name != "00000-002.parquet":
             other.write_bytes(b"PAR1")
-    assert [row["strategy"] for row in run.steps("c0", "last_turn")] == whole[0]
-    assert run.steps("c300", "last_turn") == []
+    assert [row["strategy"] for row in run.rows("steps", "c0", "last_turn")] == whole[0]
+    assert run.rows("steps", "c300", "last_turn") == []
 
 
 def test_an_unfinished_run_is_not_read(tmp_path: Path) -> None:

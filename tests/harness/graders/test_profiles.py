@@ -93,11 +93,16 @@ def test_files(tmp_path: Path) -> None:
     assert b"yes " not in one.read_bytes()
 
 
-def test_damaged_and_foreign(tmp_path: Path) -> None:
-    """A profile of another ctxbench is passed over; a file that is damaged is an error that names it."""
+def test_damaged_and_foreign(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A profile of another ctxbench is passed over, and named once where it would count; a damaged one is an error."""
     path = keep(profile(), tmp_path)
     path.write_bytes(path.read_bytes().replace(b'"whole"', b'"figures"'))
-    assert Profiles([tmp_path]).of("stub(1)") == []
+    assert Profiles([tmp_path]).of("rules(1)") == []
+    assert not caplog.messages
+    for _ in range(2):
+        assert Profiles([tmp_path]).of("stub(1)") == []
+    [warned] = caplog.messages
+    assert warned.endswith("give `ctxbench lab calibrate ANSWERS --grader stub`")
     for text in (b"{", b"\xff"):
         path.write_bytes(text)
         with pytest.raises(RunError, match="is no profile of a grader"):

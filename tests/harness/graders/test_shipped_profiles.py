@@ -50,7 +50,7 @@ def test_they_are_of_the_grader_as_it_is() -> None:
 
 
 def test_the_local_model_that_grades_has_its_own(tmp_path: Path) -> None:
-    """`ctxbench lab quality` shows what a grader says only if its agreement with people is known, in both languages."""
+    """How far the small model agrees with people as a grader is known, in both languages."""
     Cassette(tmp_path / "c").close()
     models = Models(Settings(cassette=str(tmp_path / "c"), replay=True))
     found = Profiles([SHIPPED]).of(grader(f"logit(model={NAME!r})", models=models).name)

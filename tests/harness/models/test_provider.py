@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ctxbench.harness.models.base import ModelAccess
 from ctxbench.harness.models.provider import Provider
 from ctxbench.harness.models.recorded import ModelAnswer, ModelRequest
+from ctxbench.harness.models.settings import ModelAccess
 from ctxbench.metrics.prices import TokenUsage
 from ctxbench.strategies.base import ModelError
 from tests.harness.models.server import UNCLOSED, Server
@@ -188,7 +188,7 @@ socket.socket.connect = lambda self, to: (seen.append(to), connect(self, to))[1]
 socket.getaddrinfo = lambda host, *a, **k: (seen.append((host, a[0])), look_up(host, *a, **k))[1]
 from ctxbench.harness.models.provider import Provider
 from ctxbench.harness.models.recorded import ModelRequest
-from ctxbench.harness.models.base import ModelAccess
+from ctxbench.harness.models.settings import ModelAccess
 print(Provider(ModelAccess(sys.argv[1])).chat(ModelRequest("openai/m", "x", 0.3, 5)).text)
 print({host for host, *_ in (to for to in seen if isinstance(to, tuple))})
 """

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from ctxbench.harness.models.base import ModelAccess
 from ctxbench.harness.models.provider import Provider
 from ctxbench.harness.models.recorded import ModelRequest
+from ctxbench.harness.models.settings import ModelAccess
 from ctxbench.strategies.base import ModelError
 from tests.harness.models.server import UNCLOSED, Server
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,10 @@ from ctxbench.harness.replay import ConversationIndex, RecordedContext
 from ctxbench.metrics.prices import TokenUsage
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.model import Message
-from ctxbench.strategies.base import ModelError, Prompt
-from ctxbench.strategies.events import Called
+from ctxbench.scenarios.view import Messages
+from ctxbench.strategies.base import Context, ModelError, Prompt
+from ctxbench.strategies.events import Called, Failed
+from ctxbench.strategies.summary import Summary
 from tests.builders import talk
 from tests.harness.models.server import UNCLOSED, Server
 
@@ -113,6 +116,41 @@ def test_an_empty_answer_is_paid_for(cassette: Cassette, answer: ModelAnswer, sa
         assert caught.value.reply.input_tokens == 10
     assert len(model.asked) == 1
     assert cassette.spent("run").calls == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (ModelAnswer("They decided on", TokenUsage(10, 50), "length"), "its answer was cut at 500 tokens"),
+        (ModelAnswer("They decided on", TokenUsage(10, 50), "max_tokens"), "its answer was cut at 500 tokens"),
+        (ModelAnswer("They", TokenUsage(10, 1), "content_filter"), "content filter"),
+        (ModelAnswer("No.", TokenUsage(10, 1), "stop", "I will\nnot."), r"refused: I will not\."),
+        (ModelAnswer("I'm sorry, but I can't assist with {that}."), "refused: I'm sorry"),
+        (ModelAnswer("抱歉，我无法总结这段对话。"), "refused: 抱歉"),
+    ],
+)
+def test_no_strategy_is_given_a_broken_answer(cassette: Cassette, answer: ModelAnswer, says: str) -> None:
+    """A cut answer or a refusal would stand for messages that are lost: it fails, is charged, nothing is replaced."""
+    models = Models(Settings(summariser="openai/gpt-4o-mini"))
+    models._chats["openai/gpt-4o-mini"] = recorded(cassette, Scripted(answer))
+    services = RecordedContext(ConversationIndex(talk(*[("user", f"text {n}") for n in range(4)]), COUNTER), models)
+    view, history = Summary(threshold=2).start(services), Messages.of(services.index.conversation.messages)
+    assert view(Context(history)).messages == history
+    called, failed = services.drain()[0]
+    assert isinstance(called, Called)
+    assert isinstance(failed, Failed)
+    assert re.search(says, failed.why)
+    assert (failed.what, failed.instead) == ("summary", "what it would have replaced is kept, while it fits")
+
+
+@pytest.mark.parametrize(
+    "text", ["The user is sorry that he cannot come.", "I can help with Redis, he said.", "用户不能吃花生。"]
+)
+def test_a_summary_of_a_refusal_is_none(cassette: Cassette, text: str) -> None:
+    """What only speaks of what cannot be is a summary."""
+    model = recorded(cassette, Scripted(ModelAnswer(text)))
+    request = ModelRequest(model.name, "Summarise", 0.3, 50)
+    assert model.chat(request, COUNTER, whole=True).text == text
 
 
 def test_the_limit_by_hand(cassette: Cassette) -> None:

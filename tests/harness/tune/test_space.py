@@ -27,7 +27,7 @@ def test_ranges_that_follow() -> None:
     assert ranges("window(max_tokens=8000, user_first=?)") == {"user_first": "False,True"}
     assert ranges("facts(max_tokens=?)") == {"max_tokens": "250..16000:log"}
     assert ranges("facts(place=?)") == {"place": "'start','end'"}
-    assert ranges("facts(outdated=?)") == {"outdated": "0..1"}
+    assert ranges("retrieval(importance=?)") == {"importance": "0..1"}
 
 
 def test_a_range_is_cut_to_the_bounds_of_the_field(tmp_path: Path) -> None:

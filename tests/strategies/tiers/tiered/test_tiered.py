@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +15,10 @@ from ctxbench.harness.replay import ConversationIndex, RecordedContext
 from ctxbench.metrics.structure import calls_and_results
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Conversation, Message, ToolCall
-from ctxbench.strategies.base import ModelError
+from ctxbench.scenarios.view import Messages
+from ctxbench.strategies.base import Context, ModelError
 from ctxbench.strategies.events import Alarmed, Event, Failed, Moved, OverBudget, Recalled
+from ctxbench.strategies.tiers.focus import Focus
 from ctxbench.strategies.tiers.jobs import Trigger
 from ctxbench.strategies.tiers.tiered import Tiered
 from ctxbench.strategies.tiers.tiered.tiers import Tiers
@@ -201,6 +204,94 @@ def test_an_embedder_that_fails() -> None:
         *_, last = talk.play()
         assert last.of(Failed)
         assert ("u1" in last.ids) == found
+
+
+# fewer tiers, and quotas
+
+
+QUESTION = "Which pin has the garage door, 4711-A?"
+SAID = chat(PIN, QUESTION, filler=20)
+"""The pin is the oldest of some 900 tokens, of which Focus holds 400."""
+
+
+def test_focus_alone_is_focus() -> None:
+    """With one tier the same is sent as by `focus` with the same truncation, at every call."""
+    alone, focus = (
+        kind.start(RecordedContext(ConversationIndex(SAID, COUNTER)))
+        for kind in (Tiered(tiers=1, limit=400, recall=150), Focus(400, "tail_cutoff", 50, 50))
+    )
+    for at in SAID.calls():
+        context = Context(Messages.prefix(SAID.messages, at))
+        assert list(alone(context).messages) == list(focus(context).messages)
+
+
+@pytest.mark.parametrize(
+    ("question", "rules", "found"),
+    [
+        (QUESTION, {"tiers": 2, "working": 150}, False),  # Working had to evict it
+        (QUESTION, {"tiers": 2, "working": 1_500}, True),
+        (QUESTION, {"tiers": 3, "working": 150, "archive": 300}, False),
+        (QUESTION, {"tiers": 3, "working": 150, "archive": 1_500}, True),
+        (
+            "Which pin has the garage door?",
+            {"tiers": 3, "working": 150, "archive": 1_500},
+            False,
+        ),  # only a search would
+        ("Which pin has the garage door?", {"tiers": 4, "working": 150, "archive": 1_500}, True),
+    ],
+)
+def test_what_each_tier_adds(question: str, rules: dict[str, int], found: bool) -> None:
+    """Working and Archive keep what they have room for, and it is found by its value; RAG is searched."""
+    talk = Talk(Tiered(limit=400, recall=150, k=2, **rules), chat(PIN, question, filler=20))
+    *_, last = talk.play()
+    assert ("u1" in last.ids) == found
+    assert talk.opened.tiers.lost("u1") == (not found and question == QUESTION)
+
+
+def test_a_message_larger_than_all_tiers_is_lost() -> None:
+    """It is refused in Focus, and no tier below has room for it: it moves to nowhere, and is not found."""
+    large = Message("large", "user", "The code is KX-1181. " + "one two three " * 200)
+    said = chat(PIN, "What is KX-1181?", filler=4).messages
+    talk = Talk(
+        Tiered(tiers=2, limit=400, working=150, recall=150),
+        Conversation("talk", (*said[:3], large, Message("a", "assistant", "yes"), *said[3:])),
+    )
+    moves = [event for each in talk.play() for event in each.of(Moved) if "large" in event.sources]  # type: ignore[attr-defined]
+    assert [(event.source, event.to) for event in moves] == [("focus", "")]  # type: ignore[attr-defined]
+    assert talk.opened.tiers.lost("large")
+    assert talk.opened.tiers.containing(("KX-1181",)) is None
+
+
+def test_rag_loses_what_is_used_least() -> None:
+    """Ten messages have room in RAG. The one that is read again and again stays, however old it is."""
+    tiers, _, now = demoted(Tiered(working=10, archive=10, rag=100), 12)
+    oldest = tiers.migration.ids("rag")[0]
+    for at in range(12, 60):
+        tiers.read(oldest, Trigger.EXPLICIT_ACCESS, now)
+        now = tiers.tick(None)
+        tiers.add(Message(f"m{at}", "user", f"message {at}"), 10, now)
+        tiers.keep((), now)
+        tiers.run(now, 0.5)
+    assert tiers.migration.tokens("rag") <= 100
+    assert tiers.migration.tier(oldest) in ("working", "rag")
+
+
+@examples(40)
+@pytest.mark.parametrize("rules", [{"tiers": 2}, {"tiers": 3}, {"rag": 40, "archive_policy": "fifo"}], ids=str)
+@given(steps=st.lists(st.tuples(st.integers(0, 15), st.booleans(), st.sampled_from([10, 30, 200])), max_size=60))
+def test_what_is_not_lost_can_be_found(rules: dict[str, Any], steps: list[tuple[int, bool, int]]) -> None:
+    """Kept or let go, small or too large for any tier: no tier exceeds its limit, and the index is what they have."""
+    tiers, _ = memory(Tiered(working=50, archive=80, **rules))
+    for number, kept, tokens in steps:
+        now = tiers.tick(None)
+        id = f"m{number}"
+        tiers.add(Message(id, "user", f"message {number} of {tokens}"), tokens, now)
+        tiers.keep({id} if kept else (), now)
+        tiers.run(now, 0.5)
+        held = [id for tier in tiers.migration.tiers for id in tiers.migration.ids(tier)]
+        assert sorted(held) == sorted(tiers.index.numbers)
+        for tier in tiers.migration.tiers.values():
+            assert tiers.migration.tokens(tier.name) <= tier.quota.hard
 
 
 # the memory alone

@@ -27,6 +27,21 @@ def test_the_same_seed_makes_the_same_trace(name: str) -> None:
     assert 180 < one.sizes.mean() < 220
 
 
+def test_lru_k_needs_repetitions() -> None:
+    """Of the document's 1000 look-ups 871 are the first of their message: LRU-K cannot be told from LRU. Of ten times
+    as many most are repetitions, and what is asked twice stays: it is ahead.
+    """
+    short, long = TRACES["mem_002"](0), TRACES["mem_002"](0, 10_000)
+    assert len(set(short.ids[-1_000:].tolist())) == 871
+    policies = parse("lru_k"), parse("lru")
+    ahead = [
+        np.subtract(*(replay(trace, policy, 131_072).hits[10_000:].mean() for policy in policies))
+        for trace in (short, long)
+    ]
+    assert abs(ahead[0]) < 0.005
+    assert ahead[1] > 0.02
+
+
 @pytest.mark.parametrize("name", ["mem_002", "mem_002_recent", "mem_002_pareto"])
 def test_eighty_of_a_hundred_look_ups_go_to_a_fifth(name: str) -> None:
     """1000 look-ups after 10 000 messages; the fifth is by popularity."""

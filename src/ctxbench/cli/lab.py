@@ -1,17 +1,21 @@
-"""`ctxbench lab calibrate` and `ctxbench lab validate`: graders beside human labels, cache models beside usage."""
+"""`ctxbench lab calibrate`, `validate`, `claims` and `tiers`: parts of ctxbench beside what is known of them."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Literal
+
+import typer
 
 from ctxbench.scenarios.errors import RunError, UserError
 
-from .arguments import ModelOptions, Seed
-from .replies import end
+from .arguments import ModelOptions, Seed, run_folder
+from .replies import end, report_spending
 from .streams import report_problems, resumable, say
 
 if TYPE_CHECKING:
@@ -155,7 +159,7 @@ def validate(inputs: list[str], *, form: str | None = None, strict: bool = False
     """
     from ctxbench.harness.bill import usual_prices
     from ctxbench.harness.engine.plan import RunInputs
-    from ctxbench.metrics.validation.calibration import Counters
+    from ctxbench.metrics.validation.comparison import Counters
     from ctxbench.metrics.validation.validation import validation
     from ctxbench.reports import validation as shown
     from ctxbench.scenarios.source import Problems
@@ -175,3 +179,128 @@ def validate(inputs: list[str], *, form: str | None = None, strict: bool = False
         raise RunError("no recorded call reports its usage: there is nothing to compare with")
     left = [str(problem) for problem in problems.errors]
     put(lambda: {**shown.as_json(validated), "problems": left}, lambda: shown.tables(validated), as_json)
+
+
+def claims(
+    run: Path | None = None,
+    *,
+    only: list[str] | None = None,
+    recordings: list[str] | None = None,
+    effort: Literal["quick", "usual", "slow"] = "usual",
+    embedder: str = "offline",
+    in_brief: bool = False,
+    as_json: bool = False,
+    reach: ModelOptions = ModelOptions(),  # noqa: B008
+) -> None:
+    """Measure each claim by its protocol: it holds, fails, or cannot be told, and why.
+
+    The 95 % interval decides, never a point. Strategies that the run lacks run on its conversations. If all claims are
+    measured, they are stored in the run folder and `ctxbench report` shows them. Every core has its claims: what is
+    timed is least disturbed by itself (--only C28). The exit code is 2, after the tables, if the embedder gave no
+    usable reply.
+
+    Args:
+        run (RUN): The run folder. [default: a run of `standard`, made for the claims]
+        only (C05): Show this claim only, with every setting; repeat it. [default: all]
+        recordings (-r PATH): Recordings for claims that can use them; repeat it.
+        effort: quick: leave out what takes a minute (hybrid scores, large indexes). slow: also build an index of a
+            million vectors (15 minutes, 3 GiB).
+    """
+    from ctxbench.harness.claims.inputs import ClaimInputs, ClaimSettings
+    from ctxbench.harness.claims.registry import chosen, measure, write
+    from ctxbench.harness.folder.run import load
+    from ctxbench.reports.claims import as_json as exact
+    from ctxbench.reports.claims import brief, tables
+
+    from .output import print_json, print_tables
+    from .progress import counting
+
+    models, claims_chosen = reach.settings(embedder=embedder), chosen(only or ())
+    strategies = tuple(dict.fromkeys(name for claim in claims_chosen for name in claim.strategies))
+    own = "" if run is None else str(load(run_folder(run)).folder)  # its errors come before anything is measured
+    with TemporaryDirectory(prefix="ctxbench-claims-") as folder, redirect_stdout(sys.stderr):
+        settings = ClaimSettings(
+            folder=folder,
+            run=own,
+            strategies=strategies,
+            recordings=tuple(recordings or ()),
+            quick=effort == "quick",
+            slow=effort == "slow",
+            models=models,
+            jobs=os.cpu_count() or 1,
+        )
+        inputs = ClaimInputs(settings)
+        _ = inputs.recorded  # so are those of the recordings
+        for note in inputs.notes:
+            say(note)
+        with counting(len(claims_chosen), "claims") as done:
+            findings = measure(claims_chosen, inputs, done)
+        if own and not only:
+            written = write(inputs.run, findings, settings)
+            say(f"written: {written}")
+    if as_json:
+        print_json(exact(findings))
+    elif in_brief:
+        typer.echo(brief(findings))
+    else:
+        print_tables(tables(findings, bool(only)))
+    report_spending(models)
+    for failure in inputs.failures:
+        say(f"error: {failure}")
+    if inputs.failures:
+        raise typer.Exit(2)
+
+
+def tiers(
+    specs: list[str] | None = None,
+    *,
+    as_json: bool = False,
+    strict: bool = False,
+    reach: ModelOptions = ModelOptions(),  # noqa: B008
+) -> None:
+    """Measure memory tiers alone, beside the best known alternatives and the bound that none can exceed.
+
+    Without a SPEC all tiers are measured on the acceptance loads of their design. There are
+
+        all(index, strategy, turns)                                      a line for each tier
+        working(trace, policies, capacity, seeds, preload, seconds)      hit rates of cache policies
+        archive(recordings, format, level, dictionary)                   sizes, losses and speed
+        focus(recordings, format, limit, truncations, beside)            what it keeps within its limit
+        rag(recordings, format, retrievers, k, index, words, embedder)   recall of evidence, latency
+
+    Where recordings are read, the exit code is 2 if one was left out, and with --strict if a reply of a model is
+    missing.
+
+    Args:
+        specs (TIER): A tier and what to measure it on, written as a strategy is: 'rag(recordings="talks.jsonl", k=10)'.
+            [default: all]
+    """
+    from ctxbench.harness.tier_bench.archive import ArchiveBench
+    from ctxbench.harness.tier_bench.bench import BenchSetup
+    from ctxbench.harness.tier_bench.focus import FocusBench, FocusMeasurement
+    from ctxbench.harness.tier_bench.overview import Overview
+    from ctxbench.harness.tier_bench.rag import RagBench
+    from ctxbench.harness.tier_bench.working import Working
+    from ctxbench.reports import tiers as shown
+    from ctxbench.scenarios.source import Problems
+    from ctxbench.scenarios.spec import parse, spec
+
+    from .output import put
+    from .progress import counting, watching
+
+    kinds = {"all": Overview, "working": Working, "archive": ArchiveBench, "focus": FocusBench, "rag": RagBench}
+    names = {kind: name for name, kind in kinds.items()}
+    parsed = [parse(text, kinds, "tier") for text in specs or ["all"]]
+    settings, problems = reach.settings(), Problems(strict=strict)
+    with TemporaryDirectory() as folder, redirect_stdout(sys.stderr):
+        bench = BenchSetup(Path(folder), settings, problems, counting, watching)
+        measurements = {spec(names[type(tier)], tier): tier.measure(bench) for tier in parsed}
+    report_problems(problems)
+    put(
+        lambda: {name: shown.as_json(measurement) for name, measurement in measurements.items()},
+        lambda: [table for measurement in measurements.values() for table in shown.tables(measurement)],
+        as_json,
+    )
+    focus = [measurement for measurement in measurements.values() if isinstance(measurement, FocusMeasurement)]
+    tallies = [tally for measurement in focus for tally in measurement.replies]
+    end(tallies, strict, settings, anew="a new --cassette", failed=bool(problems.errors))

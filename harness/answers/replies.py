@@ -1,0 +1,146 @@
+"""Replies that were made elsewhere to the prompts of a run: by a batch API, a GPU, a cluster; some come with ctxbench.
+
+A prompt is the one text that a model without tools is sent (`chat.TextForm`). It is known by the SHA-256 of its text.
+
+    {"digest": "9f86d081…", "text": "Below is a conversation …", "tokens": 1812}    a line of prompts (`dump`)
+    {"digest": "9f86d081…", "reply": "10 minutes", "tokens": 1790}                  a line of replies; its own count
+    {"digest": "60303ae2…", "reply": null, "missing": "was not asked: …"}
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import zstandard
+
+from ctxbench.metrics.grading.rules import RulesGrader
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.metrics.value import Missing
+from ctxbench.scenarios.errors import SetupError
+
+from ..folder.files import placed
+from ..folder.run import Run
+from ..folder.store import read_conversations
+from ..models import Models
+from ..models.local import NAME
+from .answer import Answer, Answerer, Offline, Part, Question, RunProbes
+from .chat import TEXT_PROMPT, TextForm, cleaned
+from .store import digest_of, shards
+
+SHIPPED = Path(__file__).parent / "data" / "standard.jsonl.zst"
+"""Replies of Qwen2.5-Coder-1.5B to all questions of `standard`: one round, no tools, at most 64 tokens."""
+NOT_RECORDED = "not recorded: this prompt is new, or has changed since the model was asked"
+
+
+class ReplyLine(msgspec.Struct, omit_defaults=True):
+    """The reply to a prompt."""
+
+    digest: str
+    reply: str | None = None
+    missing: str = ""
+    """Why there is no reply."""
+    tokens: int = 0
+    """Tokens of the prompt, by the model's own count."""
+
+
+def prompt_of(question: Question) -> str:
+    """Return the one text that asks a question, without any tool."""
+    return TextForm(question).text(silent=True)
+
+
+def digest(text: str) -> str:
+    """Return the name of a prompt."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass
+class Replies:
+    """An answer model whose replies are in a file."""
+
+    name: str
+    lines: Mapping[str, ReplyLine]
+    """By the digest of the prompt."""
+    identity: str
+    calls_tools: bool = False
+
+    def answers(self, questions: Sequence[Question]) -> list[Answer]:
+        """Return the reply to each question; Missing where the file has none."""
+        return [self._answer(prompt_of(question), question.tokens) for question in questions]
+
+    def _answer(self, text: str, tokens: int) -> Answer:
+        line = self.lines.get(digest(text))
+        if line is None:
+            return Answer(Missing("undefined", NOT_RECORDED))
+        if line.reply is None:
+            return Answer(Missing("unusable", line.missing or "no reply"), input_tokens=line.tokens)
+        return Answer(cleaned(line.reply), "", 1, line.tokens or tokens)
+
+
+def read_replies(file: Path, name: str) -> Replies:
+    """Read a file of replies, plain or .zst. Raises SetupError for a line that is none, and for a file without any."""
+    lines, number = dict[str, ReplyLine](), 0
+    try:
+        data = file.read_bytes()
+        for text in (zstandard.decompress(data) if file.suffix == ".zst" else data).splitlines():
+            number += 1
+            if text.strip():
+                line = msgspec.json.decode(text, type=ReplyLine)
+                lines[line.digest] = line
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise SetupError(f'{file}:{number}: is no reply, as {{"digest": …, "reply": …}}: {error}') from None
+    except (OSError, zstandard.ZstdError) as error:
+        raise SetupError(f"{file}: {getattr(error, 'strerror', None) or error}") from None
+    if not lines:
+        raise SetupError(f'{file}: has no reply: each line is {{"digest": …, "reply": …}}')
+    return Replies(name, lines, digest_of("replies", TEXT_PROMPT, data))
+
+
+@cache
+def shipped() -> Replies:
+    """Return the replies that come with ctxbench."""
+    return read_replies(SHIPPED, NAME)
+
+
+def answer_shard(folder: Path, shard: int, counter: TokenCounter, models: Models) -> None:
+    """Answer a shard extractively, and with the replies that come with ctxbench, and grade by rules.
+
+    The other parts must be there; existing answers stay.
+    """
+    run, name = Run(folder, shards=(shard,)), f"{shard:05d}"
+    if shards(folder, name):
+        probes = RunProbes(run, models)
+        answerers: list[Answerer] = [Offline(counter), *[shipped()] * ("standard" in run.manifest.plan.names)]
+        for answerer in answerers:
+            Part(run, name, answerer, RulesGrader()).make(probes)
+
+
+class Dumped(NamedTuple):
+    """Distinct prompts that were written, and their tokens by our count."""
+
+    prompts: int
+    tokens: int
+
+
+def dump(run: Run, probes: RunProbes, to: Path) -> Dumped:
+    """Write every distinct prompt of a run as a line: digest, text, tokens."""
+    counter, known, tokens = TokenCounter(run.manifest.plan.encoding), set[str](), 0
+    with placed(to) as draft, draft.open("wb") as file:
+        for text in _prompts(run, probes):
+            if (name := digest(text)) not in known:
+                known.add(name)
+                tokens += (size := counter.text(text))
+                file.write(msgspec.json.encode({"digest": name, "text": text, "tokens": size}) + b"\n")
+    return Dumped(len(known), tokens)
+
+
+def _prompts(run: Run, probes: RunProbes) -> Iterator[str]:
+    for shard in shards(run.folder):
+        for conversation in read_conversations(run.folder / "recordings" / f"{shard}.jsonl.zst"):
+            for _, asked in probes.of(conversation):
+                yield from (prompt_of(question) for question in asked.values() if isinstance(question, Question))
