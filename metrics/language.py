@@ -84,7 +84,7 @@ def written_in(text: str) -> str:
     if not text.isascii():
         for name, script in _SCRIPTS.items():
             if script.search(text):
-                return name
+                return str(name)
     words = _LATIN_WORD.findall(text.lower())
     hits = {name: sum(word in grammar for word in words) for name, grammar in _GRAMMAR.items()}
     best = max(hits, key=lambda name: hits[name])

@@ -152,10 +152,11 @@ def _in_other_language(item: GradedItem, accepted: Sequence[str], final: str, la
     if any(TextWords(text).bare == said.bare for text in accepted):
         return Grade(True, 1.0, "the accepted answer, word for word")
     if stance.refuses(said.lower) == 0 or (known and foreign.refuses(final, language)):
-        right = item.kind == "unanswerable" or (known and any(foreign.refuses(text, language) for text in accepted))
-        return Grade(right, 0.9 if right else _WRONG, "says that it is not known")
+        is_right = item.kind == "unanswerable" or (known and any(foreign.refuses(text, language) for text in accepted))
+        return Grade(is_right, 0.9 * is_right, "says that it is not known")
     if not known:
         return Missing("unsupported", f"language: rules read {', '.join(LANGUAGES)}, and this is {language}")
+    right: bool | None
     verdicts = list[tuple[bool | None, str]]()
     for text in accepted:
         gold, answer = (foreign.in_english(each, language) for each in (text, final))

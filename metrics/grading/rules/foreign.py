@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any, NamedTuple
 
 from ...language import HAN, either, word_lists
 from .words import clean
 
 LANGUAGES = ("de", "es", "fr", "ja", "ko")
 _LISTS = word_lists(__package__, "foreign")
+_PLAIN = {name: frozenset(words.split()) for name, words in _LISTS["plain"].items()}
 _SPACED = ("de", "es", "fr")
 _WORD = re.compile(r"[^\W_]+")
 _CLAUSE = re.compile(r"[,;:.!?()\n]|\s-\s")
@@ -27,65 +27,51 @@ _FEW, _SHORT = 3, 6  # words and characters of an accepted answer that is yes or
 _PREFIX = 4  # letters that two forms of one word share
 
 
-class _Language(NamedTuple):
-    refusal: re.Pattern[str]
-    denial: re.Pattern[str]
-    doubt: re.Pattern[str]
-    yes: re.Pattern[str]
-    no: re.Pattern[str]
-    plain: frozenset[str]
-    values: dict[str, str]
-
-
 @cache
-def _language(name: str) -> _Language:
-    lists: dict[str, Any] = {key: _LISTS[key][name] for key in _Language._fields}
-    edges = (r"(?<!\w)(?:", r")(?!\w)") if name in _SPACED else ("(?:", ")")
-    patterns = [re.compile(edges[0] + either(lists[key]) + edges[1]) for key in _Language._fields[:3]]
-    starts = [re.compile(rf"\W*(?:{either(lists[key])})(?!\w)") for key in ("yes", "no")]
-    return _Language(*patterns, *starts, frozenset(lists["plain"].split()), lists["values"])
+def _pattern(kind: str, language: str) -> re.Pattern[str]:
+    edges = (r"(?<!\w)", r"(?!\w)") if language in _SPACED or kind in ("yes", "no") else ("", "")
+    return re.compile(f"{edges[0]}(?:{either(_LISTS[kind][language])}){edges[1]}")
 
 
 def refuses(text: str, language: str) -> bool:
     """Return whether a text says that it is not known."""
-    return _language(language).refusal.search(_folded(text)) is not None
+    return _pattern("refusal", language).search(_folded(text)) is not None
 
 
 def side(text: str, language: str) -> str | None:
     """Return yes or no, be it because the text denies something; None where nothing tells."""
-    words, lower = _language(language), _folded(text)
-    if words.no.match(lower):
-        return "no"
-    return "yes" if words.yes.match(lower) else "no" if words.denial.search(lower) else None
+    lower = _folded(text)
+    starts = (name for name in ("no", "yes") if _pattern(name, language).match(lower))
+    return next(starts, "no" if _pattern("denial", language).search(lower) else None)
 
 
 def in_english(text: str, language: str) -> str:
     """Return a text with its names of months, units and small numbers in English, and a point before decimals."""
     lower = _folded(text)
-    for word, english in _language(language).values.items():
+    for word, english in _LISTS["values"][language].items():
         lower = re.sub(rf"\b{word}\b" if language in _SPACED else word, english, lower)
     return _DECIMAL.sub(".", _THOUSANDS.sub("", lower)) if language in _SPACED else lower
 
 
 def compared(gold: str, answer: str, question: str, language: str) -> tuple[bool | None, str]:
     """Return whether an answer says what is accepted, and why; None where it cannot be told."""
-    words, sides = _language(language), [side(gold, language), side(answer, language)]
+    plain, sides = _PLAIN[language], [side(gold, language), side(answer, language)]
     gold, answer, question = (_folded(text) for text in (gold, answer, question))
     if sides[0] and len(gold.split()) < _FEW and len(gold) <= _SHORT:
-        return sides[1] and sides[0] == sides[1], f"the answer says {sides[1]}, accepted is {sides[0]}"
-    if not (spans := _spans(gold, answer, words, language)):
-        content = [word for word in _WORD.findall(gold) if word not in words.plain]
+        return None if sides[1] is None else sides[0] == sides[1], f"the answer says {sides[1]}, accepted is {sides[0]}"
+    if not (spans := _spans(gold, answer, plain, language)):
+        content = [word for word in _WORD.findall(gold) if word not in plain]
         near = any(_alike(word, other) for word in content for other in _WORD.findall(answer))
         return (None, "only like {}") if near and gold not in answer else (False, "nothing of {} found")
     clauses = [
         (_CLAUSE.split(answer[:start])[-1], _CLAUSE.split(answer[stop:], maxsplit=1)[0]) for start, stop in spans
     ]
-    if all(words.denial.search("\0".join(clause)) for clause in clauses):
+    if all(_pattern("denial", language).search("\0".join(clause)) for clause in clauses):
         return False, DENIED
-    doubt = words.doubt.search(answer.replace(gold, " "))
+    doubt = _pattern("doubt", language).search(answer.replace(gold, " "))
     if doubt and doubt.group() not in question:
         return None, "the answer is not sure of {}"
-    strange = _strange(gold, answer, question, words, language)
+    strange = _strange(gold, answer, question, plain, language)
     return (None, f"the answer says {strange[0]} beside {{}}") if strange else (True, "{} found")
 
 
@@ -98,10 +84,10 @@ def _alike(one: str, other: str) -> bool:
     return one == other or (min(len(one), len(other)) >= _PREFIX and one[:_PREFIX] == other[:_PREFIX])
 
 
-def _spans(gold: str, answer: str, words: _Language, language: str) -> list[tuple[int, int]]:
+def _spans(gold: str, answer: str, plain: frozenset[str], language: str) -> list[tuple[int, int]]:
     """Return where the accepted answer stands as a whole; of several words, where its last one does."""
     if language in _SPACED:
-        content = [word for word in _WORD.findall(gold) if word not in words.plain] or _WORD.findall(gold)
+        content = [word for word in _WORD.findall(gold) if word not in plain] or _WORD.findall(gold)
         said = [(hit.span(), _UMLAUT.sub(r"\1", hit.group())) for hit in _WORD.finditer(answer)]
         places = [[span for span, other in said if other == _UMLAUT.sub(r"\1", word)] for word in content]
         return places[-1] if places and all(places) else []
@@ -119,14 +105,12 @@ def _spans(gold: str, answer: str, words: _Language, language: str) -> list[tupl
     ]
 
 
-def _strange(gold: str, answer: str, question: str, words: _Language, language: str) -> list[str]:
+def _strange(gold: str, answer: str, question: str, plain: frozenset[str], language: str) -> list[str]:
     """Return the words of an answer that neither the question nor the accepted answer nor the lists have."""
     if language == "ja":
-        return [
-            run for run in _RUN.findall(answer.replace(gold, " ")) if run not in words.plain and run not in question
-        ]
+        return [run for run in _RUN.findall(answer.replace(gold, " ")) if run not in plain and run not in question]
     known = [*_WORD.findall(question), *_WORD.findall(gold)]
-    found = [word for word in _WORD.findall(answer) if word not in words.plain]
+    found = [word for word in _WORD.findall(answer) if word not in plain]
     if language == "ko":  # a word changes at its end
         return [word for word in found if not any(word[:1] == other[:1] for other in known)]
     return [word for word in found if not any(_alike(word, other) for other in known)]

@@ -87,7 +87,8 @@ class Gold:
     @property
     def bounded(self) -> bool:
         """Whether it is a bound or a range itself: then the numbers alone are compared."""
-        return any(len(said) < len(all_said) for said, all_said in zip(self.text.exact, (self.whens, self.numbers)))
+        dates, numbers = self.text.exact
+        return len(dates) < len(self.whens) or len(numbers) < len(self.numbers)
 
 
 # Cached, since many answers belong to one question, and to one accepted answer.
@@ -279,10 +280,8 @@ def match(gold: Gold, answer: ParsedAnswer) -> Match:
     fresh = _share([(unit, hit) for unit, hit in pairs if not unit.echoed], share)
     lacks: Literal["", "surname", "place", "word"] = ""
     # The last word of a name is the surname.
-    titles = TITLES & gold.text.places.keys()
-    if (gold.surnamed and share > 0 and not hits[-1]) or (
-        titles and titles.isdisjoint(said := TITLES & words.places.keys()) and said
-    ):
+    titles, others = (TITLES & text.places.keys() for text in (gold.text, words))
+    if (gold.surnamed and share > 0 and not hits[-1]) or (titles and others and titles.isdisjoint(others)):
         lacks = "surname"
     elif any(unit.numeric for unit in units) and any(unit.han and unit.weight >= 1 for unit in lost):
         lacks = "place"
@@ -408,14 +407,13 @@ def date_order(gold: Gold, answer: ParsedAnswer) -> int:
 def number_order(gold: Gold, answer: ParsedAnswer) -> int:
     """Return 2 if the numbers are there, 1 if there are only others, 0 if there is none."""
     times = "times" in gold.asked.asks
-    said = answer.words.quantities if gold.bounded else answer.words.exact[1]
-    quantities = [quantity for quantity in said if times or not quantity.times]
+    exact = answer.words.quantities if gold.bounded else answer.words.exact[1]
+    quantities = [quantity for quantity in exact if times or not quantity.times]
     # "256 + 37 = 293", and where a total is asked for, the number that is said to be one.
     if "=" in answer.said or ("sum" in gold.asked.asks and len(quantities) > 1):
-        totals = [each for each in quantities if _SUM.search(answer.said[max(0, each.start - 12) : each.start])]
-        totals += [
-            each for each in quantities if _SUM.search(answer.said[each.stop : each.stop + 16].partition(",")[0])
-        ]
+        said = answer.said
+        beside = [(each, said[max(0, each.start - 12) : each.start], said[each.stop :][:16]) for each in quantities]
+        totals = [each for each, *near in beside if any(_SUM.search(text.partition(",")[0]) for text in near)]
         quantities = totals or quantities
     if not quantities:
         return min(1, len(answer.words.quantities))
@@ -460,27 +458,22 @@ def strange_items(golds: Sequence[Gold], answer: ParsedAnswer) -> tuple[int, int
     A place and what it lies in (Paris, Texas, USA) is no enumeration.
     """
     text, listed = answer.words.plain.strip(), [item for gold in golds for item in gold.items]
-    is_one = golds[0].form == "code" or any(_ITEMS.search(gold.text.plain.strip()) for gold in golds)
-    if is_one and not listed:
-        return 0, 0
-    several = "plural" in golds[0].asked.asks or not all(
-        min((each.text.squeezed for each in golds), key=len) in gold.text.squeezed for gold in golds
+    shortest = min((gold.text.squeezed for gold in golds), key=len)
+    several = "plural" in golds[0].asked.asks or not all(shortest in gold.text.squeezed for gold in golds)
+    is_one = golds[0].form in ("code", "date", "number") or any(
+        _ITEMS.search(gold.text.plain.strip()) for gold in golds
     )
-    if len(answer.words.raw) > 4 * _BRIEF or golds[0].form in ("date", "number") or (several and not listed):
+    accepted = {gold.text.bare for gold in (*listed, *golds)}
+    if len(answer.words.raw) > 4 * _BRIEF or ((several or is_one) and not listed) or answer.words.bare in accepted:
         return 0, 0
     lines = [line.strip() for line in _LINE_ITEM.split(text) if line.strip()]
-    if len(_LINE_ITEM.findall(text)) < 2:
-        # Bergen/Oslo
+    if len(_LINE_ITEM.findall(text)) < 2:  # on one line; Bergen/Oslo
         slashed = "/" in text and not any("/" in gold.text.plain for gold in golds)
         lines = _items(TextWords(text.replace("/", ", ")) if slashed else answer.words, golds[0].asked)
-    elif max(len(line.split()) for line in lines) > _LONGEST_ITEM:
-        return 0, 0
-    accepted = {gold.text.bare for gold in (*listed, *golds)}
     known = [TextWords(line).bare.removeprefix("the").removeprefix("and") in accepted for line in lines]
-    if not any(known) or answer.words.bare in accepted:
-        return 0, 0
-    apposed = not listed and known[0] and not (_PAIR.search(text) or re.search(rf"[\n/{HAN}]", text))
-    return (0, 0) if apposed else (known.count(False), len(lines))
+    apposed = not listed and known[:1] == [True] and not (_PAIR.search(text) or re.search(rf"[\n/{HAN}]", text))
+    is_prose = any(len(line.split()) > _LONGEST_ITEM for line in lines)
+    return (0, 0) if apposed or is_prose or not any(known) else (known.count(False), len(lines))
 
 
 def whole_places(gold: Gold, answer: ParsedAnswer) -> list[GoldSpan]:

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from itertools import pairwise
+from functools import cache, cached_property, lru_cache
 from typing import Any, Literal, NamedTuple
 
 from ...language import HAN, either, stemmer, word_lists
@@ -182,22 +181,16 @@ class Scope:
 
     def __init__(self, answer: TextWords, accepted: tuple[TextWords, ...], question: TextWords) -> None:
         self.text, self._plain, self._size = answer.lower, answer.plain, len(answer.raw)
-        self._doubts = dict[tuple[int, int, bool], _Doubt | None]()
+        self.doubt: Callable[..., _Doubt | None] = cache(self._doubt)
         self._has_han = _HAN_ANY.search(self.text) is not None
         self._told, self._question = _told(accepted, question), question.lower
 
-    def doubt(self, start: int, stop: int, denies: bool = False) -> _Doubt | None:
+    def _doubt(self, start: int, stop: int, denies: bool = False) -> _Doubt | None:
         """Return why text[start:stop] is not asserted, with {} where it stands; None where it is.
 
         "not" and its like count nowhere where the accepted answer denies something itself. A doubt that is not sure
         leaves it open.
         """
-        place = start, stop, denies
-        if place not in self._doubts:
-            self._doubts[place] = self._doubt(*place)
-        return self._doubts[place]
-
-    def _doubt(self, start: int, stop: int, denies: bool) -> _Doubt | None:
         before, after = self.text[max(0, start - _BEFORE) : start], self.text[stop : stop + _AFTER]
         if stop <= self._final:
             return _Doubt("takes {} back")
@@ -272,11 +265,12 @@ class Scope:
 
     @cached_property
     def _parts(self) -> list[_Part]:
-        cuts = [(0, 0, ""), *((*cut.span(), cut.group()) for cut in _JOINT.finditer(self.text)), (len(self.text),) * 2]
-        parts = []
-        for (_, begin, link), (end, *_) in pairwise(cuts):  # type: ignore[misc]
+        parts, begin, link = list[_Part](), 0, ""
+        for cut in (*_JOINT.finditer(self.text), None):
+            end = cut.start() if cut else len(self.text)
             words, denied = TextWords(self._plain[begin:end]), _NOT.match(self.text, begin, end)
             parts.append(_Part(begin, end, link, words.places, [] if denied else self._strange(words)))
+            begin, link = (cut.end(), cut.group()) if cut else (end, "")
         return parts
 
     def _asks(self, hit: re.Match[str]) -> bool:

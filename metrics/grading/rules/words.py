@@ -187,7 +187,7 @@ class TextWords:
         low, numbers, last = self.lower, list[Quantity](), None
         for number in self.quantities:
             between = low[last.stop : number.start] if last else ""
-            ranged = last is not None and not equal(last, number) and _RANGE.fullmatch(between)
+            ranged = bool(last and not equal(last, number) and _RANGE.fullmatch(between))
             if last and (
                 ranged or (_AND.fullmatch(between) and _BETWEEN.search(low, max(0, last.start - 20), last.start))
             ):
@@ -197,12 +197,8 @@ class TextWords:
             if not (ranged or _SHARE.fullmatch(between) or is_bounded(low, number.start, number.stop)):
                 numbers.append(number)
             last = number
-        exact = [
-            date
-            for date, start, stop in self.dates
-            if not is_bounded(low, start, stop) and not _DUE.search(low, max(0, start - 9), start)
-        ]
-        return exact, numbers
+        bounds = {start for _, start, stop in self.dates if is_bounded(low, start, stop) or _DUE.search(low[:start])}
+        return [date for date, start, _ in self.dates if start not in bounds], numbers
 
     @cached_property
     def sentences(self) -> list[str]:
