@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 from ...language import HAN, either, stemmer, word_lists
 from .dates import When
+from .quantities import Quantity, equal
 from .words import HAN_STOP, STOP, TextWords
 
 _LISTS = word_lists(__package__, "scope")
@@ -87,6 +88,7 @@ class _Cue:
     past: bool = False
     denial: bool = False
     unsure: bool = False
+    voidable: bool = True
     unless: re.Pattern[str] | None = None
 
 
@@ -146,6 +148,7 @@ class _Told(NamedTuple):
     stems: frozenset[str]
     squeezed: str
     dates: frozenset[When]
+    numbers: list[Quantity]
     is_side: bool
     asked: frozenset[str]
     past: bool
@@ -166,6 +169,7 @@ def _told(words: tuple[TextWords, ...], question: TextWords) -> _Told:
         accepted.union(*(text.places for text in told)),
         "\n".join(text.squeezed for text in told),
         frozenset(date for text in told for date, _, _ in text.dates),
+        [number for text in told for number in text.quantities],
         any(_SIDE.fullmatch(text.bare) for text in words),
         frozenset(asked - accepted),
         # What a question says in brackets, "Virgin Australia (formerly Virgin Blue)", is not what it asks.
@@ -183,16 +187,17 @@ class Scope:
         self.text, self._plain, self._size = answer.lower, answer.plain, len(answer.raw)
         self.doubt: Callable[..., _Doubt | None] = cache(self._doubt)
         self._has_han = _HAN_ANY.search(self.text) is not None
+        self._size //= 1 + self._has_han  # two characters are a word
         self._told, self._question = _told(accepted, question), question.lower
 
-    def _doubt(self, start: int, stop: int, denies: bool = False) -> _Doubt | None:
+    def _doubt(self, start: int, stop: int, denies: bool = False, is_other: bool = False) -> _Doubt | None:
         """Return why text[start:stop] is not asserted, with {} where it stands; None where it is.
 
         "not" and its like count nowhere where the accepted answer denies something itself. A doubt that is not sure
-        leaves it open.
+        leaves it open. `is_other` says that another answer stands there, which the accepted one may follow.
         """
         before, after = self.text[max(0, start - _BEFORE) : start], self.text[stop : stop + _AFTER]
-        if stop <= self._final:
+        if stop <= self._final or (is_other and _WITHDRAWN.search(self.text, stop)):
             return _Doubt("takes {} back")
         if self._names_another(before, after):
             return _Doubt("names something else by {}")
@@ -204,7 +209,7 @@ class Scope:
                 continue
             if cue.unsure and self._size > _MIDDLE:
                 continue
-            fits = self._fits(cue, clause if cue.within == "clause" else sentence, after, start)
+            fits = self._fits(cue, clause if cue.within == "clause" else sentence, after, start, is_other)
             if fits and (not cue.unsure or (fits == "sure" and self._size <= _SHORT)):
                 return _Doubt(cue.why)
             unsure = unsure or (_Doubt(cue.why, False) if fits else None)
@@ -227,6 +232,8 @@ class Scope:
         if who and re.search(rf"\w{who[1]}了?$", self.text[:start]):
             return "has {} in another part"
         if self._has_han or self._size > _SHORT:
+            return ""
+        if self._told.past:
             return ""
         own = next(part for part in reversed(self._parts) if part.start <= start)
         ahead, after = TextWords(self._plain[own.start : start]), self.text[stop:]
@@ -251,7 +258,7 @@ class Scope:
         ):
             return "says of another what was asked, beside {}"
         turns = any(part.link == "but" for part in self._parts)
-        was = (rivals and _WAS.match(after)) or (turns and _WAS.search(ahead.lower))
+        was = (rivals and rivals[-1].start > start and _WAS.match(after)) or (turns and _WAS.search(ahead.lower))
         if was and _PRESENT.search(self._question):
             return "says what was, {}"
         acts = (
@@ -315,7 +322,9 @@ class Scope:
     def adds(self, text: str) -> bool:
         """Return whether a text names something that neither question nor accepted answers do."""
         words = TextWords(text)
-        if any(date not in self._told.dates for date, _, _ in words.dates):
+        if any(date not in self._told.dates for date, _, _ in words.dates) or any(
+            not any(equal(other, number) for other in self._told.numbers) for number in words.quantities
+        ):
             return True
         if any(
             stem not in self._told.stems and stem not in _NOISE and raw.lower() not in STOP and raw not in HAN_STOP
@@ -326,14 +335,14 @@ class Scope:
         pairs = (word for word in _HAN_PAIR.findall(text) if _NOISE.isdisjoint(word) and HAN_STOP.isdisjoint(word))
         return any(word not in self._told.squeezed for word in pairs)
 
-    def _fits(self, cue: _Cue, before: str, after: str, start: int) -> Literal["", "unsure", "sure"]:
+    def _fits(self, cue: _Cue, before: str, after: str, start: int, is_other: bool) -> Literal["", "unsure", "sure"]:
         is_before = cue.side == "before"
         text = before if is_before else after
         hit = cue.here.search(text) or (cue.zh.search(text) if self._has_han else None)
         if hit is None or (cue.unless is not None and cue.unless.search(before)):
             return ""
         # A question that denies, or speaks of a wish, is answered so: what did she not sell?
-        if (cue.denial or cue.unsure) and self._asks(hit):
+        if (cue.denial or cue.unsure) and cue.voidable and self._asks(hit):
             return ""
         if not cue.then:
             return "unsure" if cue.unsure else "sure"
@@ -347,7 +356,7 @@ class Scope:
         else:
             turn = _THEN[cue.then].search(rest)
             sure = turn is not None and self.offers(rest)
-        return "sure" if sure else "unsure" if cue.unsure else ""
+        return "unsure" if cue.unsure and not sure else "sure" if sure or is_other else ""
 
     @cached_property
     def _final(self) -> int:
