@@ -33,7 +33,7 @@ from .match import (
     whole_places,
 )
 from .quantities import equal
-from .words import HAN_STOP, LONGEST, STOP, TextWords, is_bounded
+from .words import HAN_STOP, LONGEST, STOP, TextWords, clean, is_bounded
 
 LANGUAGES = ("en", "zh", *foreign.LANGUAGES)  # languages of answers that have grades; others have none
 VERSION = 4  # version of the grades, raised whenever one can change: grades of two versions do not compare
@@ -113,7 +113,7 @@ def _grade(item: GradedItem) -> Grade | Missing:
     if not any(map(str.isalnum, item.candidate[:LONGEST])):
         same = item.candidate.strip() in (text.strip() for text in accepted)  # such as + or ?
         return Grade(same, float(same), "the accepted answer, sign for sign" if same else "the answer is empty")
-    final = stance.final_text(item.candidate)
+    final = stance.final_text(clean(item.candidate))
     if not final:
         return Grade(False, _WRONG, "the answer is only a draft, a comment or a word to the grader")
     if (language := _language_of(item)) not in ("en", "zh"):
@@ -134,9 +134,9 @@ def _grade(item: GradedItem) -> Grade | Missing:
     best = max(judgements, key=lambda judgement: judgement.score)
     if doubted and best.score <= _NEARLY_ALL:  # some words of an accepted answer may belong to what is denied
         best = _Score(_WRONG, doubted)
-    if best.unclear:
-        return Missing("unsupported", f"rules cannot tell: {best.reason}")
     cut = f"; only its first {LONGEST:,} characters were read" if len(item.candidate) > LONGEST else ""
+    if best.unclear:
+        return Missing("unsupported", f"rules cannot tell: {best.reason}{cut}")
     return Grade(best.score >= THRESHOLD, round(best.score, 4), best.reason + cut)
 
 
@@ -217,9 +217,15 @@ def _date(gold: Gold, answer: ParsedAnswer) -> _Score:
         for when in gold.whens:
             if all(less_exact(when, date, enough) for date in dates if agrees(when, date)):
                 return _Score(BELOW, f"{LESS_EXACT} {_quoted(gold)}")
-    if order == 2 and "day" in asks and not any(date.day for date, _, _ in answer.words.dates):
+    has_day = any(date.day for date, _, _ in answer.words.dates)
+    if order == 2 and "day" in asks and not has_day:
         return _Score(0.3, f"a date, but not to the day: {_quoted(gold)} was asked for")
-    if order == 2 and not asks & _EXACTNESS.keys() and all(exactness(when) == DAY for when in gold.whens):
+    if (
+        order == 2
+        and not has_day
+        and not asks & _EXACTNESS.keys()
+        and all(exactness(when) == DAY for when in gold.whens)
+    ):
         return _Score(BELOW, f"{LESS_EXACT} {_quoted(gold)}", unclear=True)
     said = ("no date for", "another date than", LESS_EXACT, "a date within", "the same date")[order]
     return _Score(DATES[order], f"{said} {_quoted(gold)}")

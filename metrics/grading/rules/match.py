@@ -15,7 +15,7 @@ from . import stance
 from .dates import When, agreement
 from .quantities import ONES, ROMAN, Quantity, chinese, equal
 from .scope import Scope
-from .words import FILLERS, HAN_STOP, PARTICLES, PLACES, PROSE, STOP, TITLES, TextWords, given_names
+from .words import FILLERS, HAN_STOP, PARTICLES, PLACES, PROSE, STOP, TITLES, TextWords, clean, given_names
 
 Form = Literal["date", "number", "code", "unknown", "yes", "no", "list", "name", "phrase"]
 
@@ -94,13 +94,13 @@ class Gold:
 # Cached, since many answers belong to one question, and to one accepted answer.
 @lru_cache(8192)
 def _read_question(text: str) -> QuestionWords:
-    return QuestionWords(text)
+    return QuestionWords(stance.final_text(clean(text)) or text)
 
 
 @lru_cache(16384)
 def read_gold(text: str, question: str, exact_dates: bool = False, may_be_list: bool = True) -> Gold:
     """Read an accepted answer."""
-    words, asked = TextWords(text.rstrip(_CLOSING)), _read_question(question)
+    words, asked = TextWords((stance.final_text(clean(text)) or text).rstrip(_CLOSING)), _read_question(question)
     whens = tuple(when for when, _, _ in words.dates)
     numbers = tuple(quantity for quantity in words.quantities if not quantity.times or "times" in asked.asks)
     gold = partial(
@@ -464,7 +464,14 @@ def strange_items(golds: Sequence[Gold], answer: ParsedAnswer) -> tuple[int, int
         _ITEMS.search(gold.text.plain.strip()) for gold in golds
     )
     accepted = {gold.text.bare for gold in (*listed, *golds)}
-    if len(answer.words.raw) > 4 * _BRIEF or ((several or is_one) and not listed) or answer.words.bare in accepted:
+    if re.search(r"[<{|=]", text):
+        return 0, 0
+    if (
+        len(answer.words.raw) > 4 * _BRIEF
+        or ((several or is_one) and not listed)
+        or answer.words.bare in accepted
+        or re.search(r"[<{|=]", text)
+    ):
         return 0, 0
     lines = [line.strip() for line in _LINE_ITEM.split(text) if line.strip()]
     if len(_LINE_ITEM.findall(text)) < 2:  # on one line; Bergen/Oslo

@@ -67,9 +67,17 @@ _HIDDEN = re.compile(
     r"(?s)<(think|thinking|reasoning|scratchpad|draft|notes?|comment)>.*?(?:</\1>|$)|<!--.*?(?:-->|$)|/\*.*?(?:\*/|$)"
     r"|(?m:(?<=\S)[ \t]+(?://|#)[ \t].*$)"
 )
+_ORDERS = re.compile(either(_LISTS["orders"]), re.IGNORECASE)
 _TO_GRADER = re.compile(either(_LISTS["to_grader"]))
-_SPOKEN = re.compile(r"(?<=[.!?。！？])\s+|\n+|(?<=[。！？])|\s*[()\[\]（）]\s*")
+_SPOKEN = re.compile(
+    r"(?<=[.!?。！？])\s+|\n+|(?<=[。！？])|\s*[()\[\]（）]\s*|(?<=>)(?=[^<\s])|(?=</?[|a-z])|(?=\{\s*\")"
+)
 _DRAFT = re.compile(rf"(?mi)^[\W_]*(?:{either(_LISTS['draft'])})[\W_]*?[:：)\]].*$")
+
+
+def _without_order(part: str) -> str:
+    order = _ORDERS.search(part)
+    return part if order is None else part[: order.start()].strip()
 
 
 def final_text(text: str) -> str:
@@ -86,5 +94,10 @@ def final_text(text: str) -> str:
             return text
         named = [value for key, value in fields.items() if key.lower() in _LISTS["answer_fields"]]
         return str(named[0]) if named else text
-    parts = [part for part in (_DRAFT.sub("", part) for part in _SPOKEN.split(text)) if part.strip()]
-    return "\n".join(part for part in parts if not _TO_GRADER.search(part.lower())).strip()
+    parts = [part for part in _SPOKEN.split(text) if part.strip()]
+    said = [
+        part
+        for part in (_DRAFT.sub("", part) for part in map(_without_order, parts))
+        if part and not _TO_GRADER.search(part.lower())
+    ]
+    return text if said == parts else "\n".join(said).strip()

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from itertools import product
-from pathlib import Path
 from time import process_time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.metrics.grading import Grade, GradedItem, rules
+from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.grading.rules import RulesGrader, answer_kind, half, is_less_exact
 from ctxbench.metrics.grading.rules.words import LONGEST
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.labelled import Labelled
 from tests.harness.graders.attacks import SPEAKING, flips
-from tests.metrics.grading import fit_rules
 from tests.metrics.grading.near_misses import PAIRS, Pair
 
 
@@ -59,7 +56,7 @@ def test_the_accepted_answer_is_right_whatever_is_asked(question: str, text: str
 
 @given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=300))
 def test_grades_are_sound(question: str, accepted: str, candidate: str) -> None:
-    """Any text has a grade, or a reason for none: a score from 0 to 1, over the threshold if and only if it is correct, and a reason."""
+    """Any text has a grade, or a reason for none; a score is over the threshold if and only if it is correct."""
     [grade] = RulesGrader().grade([GradedItem("x", question, (accepted,), candidate)])
     if not accepted.strip():
         assert isinstance(grade, Missing)
@@ -149,10 +146,10 @@ def test_the_kind_of_an_answer(accepted: tuple[str, ...], kind: str) -> None:
     assert answer_kind("What is it?", accepted) == kind
 
 
-def test_an_answer_to_an_explanation_is_compared_with_its_first_sentence() -> None:
-    """What an accepted answer of several sentences explains need not be said, in Chinese as in English."""
+def test_a_part_of_an_explanation_is_ungraded() -> None:
+    """Which part of an accepted answer of several sentences is enough, rules cannot tell."""
     gold = "获得了金熊奖。《红高粱》是一部于1988年上映的中国大陆电影，由张艺谋执导，改编自莫言的两部中篇小说。"
-    assert graded("《红高粱》获得了什么奖项？", (gold,), "金熊奖。").correct
+    assert graded("《红高粱》获得了什么奖项？", (gold,), "金熊奖。").reason.startswith("ungraded: ")
     assert not graded("《红高粱》获得了什么奖项？", (gold,), "金棕榈奖。").correct
 
 

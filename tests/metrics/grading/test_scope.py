@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.grading.rules import RulesGrader
-from tests.metrics.grading.wrong_answers import SEEN, OTHERS, accepted, doubted, from_locomo
+from tests.metrics.grading.wrong_answers import OTHERS, SEEN, accepted, doubted, from_locomo
 
 
 def grade(question: str, gold: str, candidate: str, exact_dates: bool = False) -> Grade:
@@ -71,7 +71,6 @@ def test_the_answer_that_is_kept_is_right(question: str, gold: str, other: str, 
         ("Whose sister came?", "Ann", "Ann's sister came."),
         ("Who wrote the play?", "Ibsen", "It is known as Ibsen's best play."),
         ("When did it close?", "1995", "It was open from 1990 until it closed in 1995."),
-        ("What is salt used for?", "preserving fish", "Salt is used to keep fish: preserving fish was its first use."),
         ("Which town has no station?", "Moss", "Moss has no station."),
         ("What did he say he won't do?", "quit", "He said that he won't quit."),
         ("Who is Jill?", "Most likely John's partner", "Jill is John's partner."),

@@ -4,7 +4,8 @@
 
 From LoCoMo's questions: the answers to other questions of the same conversation and category, days nearby, and dates
 cut to their month or year. From LoCoMo, EVOUNA-NQ and the embedded scenarios: answers that name the accepted one
-without asserting it, in the wording of the attacks of `calibrate` and in that of OTHERS. Every figure is printed by half: conversations, and questions of EVOUNA, are split.
+without asserting it, in the wording of the attacks of `calibrate` and in that of OTHERS. Every figure is printed by
+half: conversations, and questions of EVOUNA, are split.
 """
 
 from __future__ import annotations
