@@ -394,17 +394,29 @@ def fixed(metric: str, strategy: str) -> float | None:
 
 
 def difference_unless_fixed(metric: str, strategies: tuple[str, str], difference: Difference) -> Difference:
-    """Return the difference between two strategies, without its interval where both figures are so by construction."""
+    """Return the difference between two strategies, without its interval where it is none by construction.
+
+    That is so where both figures have a value by construction, or both strategies send the same text in every request:
+    figures of what is sent, and answers to it, are then the same.
+    """
     values = [fixed(metric, strategy) for strategy in strategies]
-    if not difference.nothing or None in values:
+    one, other = ([stage for stage in strategy.split(" | ") if not _is_whole(stage)] for strategy in strategies)
+    # A strategy beside itself is that of another run, whose code may be another.
+    is_same_text = one == other and strategies[0] != strategies[1] and metric.partition("(")[0] in _OF_TEXTS
+    if not difference.nothing or (None in values and not is_same_text):
         return difference
     return difference._replace(shown=BY_CONSTRUCTION, tested=BY_CONSTRUCTION)
+
+
+def _is_whole(stage: str) -> bool:
+    return stage.partition("(")[0] in _WHOLE
 
 
 OF_PROBES = tuple(key for key, metric in METRICS.items() if metric.table == "probes")
 OF_ANSWERS = tuple(key for key, metric in METRICS.items() if metric.table == "answers")
 OF_STEPS = tuple(key for key, metric in METRICS.items() if metric.table in ("steps", "timings"))
 """Keys of the metrics over steps and their times."""
+_OF_TEXTS = frozenset(key for key, metric in METRICS.items() if metric.table != "timings")
 
 
 def figures(steps: pd.DataFrame) -> dict[str, Value]:

@@ -231,7 +231,7 @@ def sums_of(metric: str, rows: pd.DataFrame) -> pd.DataFrame:
 
 def evidence_rows(run: Run, uneven: frozenset[str], strategies: Collection[str]) -> pd.DataFrame:
     """Return the probes of some strategies, in the conversations in which all of them had a context for each."""
-    rows = run.arrow("probes").select(["conversation", "strategy", "failed", "evidence_state"]).to_pandas()
+    rows = run.arrow("probes").select(["conversation", "strategy", "failed", "evidence_state", "answer"]).to_pandas()
     rows = rows[rows.strategy.isin(strategies)]
     broken = set(rows.conversation[rows.failed != ""].astype(str))
     complete: pd.DataFrame = rows[~rows.conversation.isin(broken | uneven)]

@@ -239,8 +239,7 @@ def _title(audit: Audit) -> str:
         if better:
             name = "audit_whole" if better == WHOLE else "audit_better"
         elif RECORDED in places.candidates and places.points[RECORDED].cost < places.points[WHOLE].cost:
-            is_known = isinstance(places.cost_change(RECORDED).shown, Ends)
-            name = "audit_keep" if is_known and places.surely_keeps(RECORDED) else name
+            name = "audit_keep" if places.is_sure_of(RECORDED) else name
         cost, whole, other = (dollars(places.points[name].cost) for name in (RECORDED, WHOLE, better or WHOLE))
         title = about(name, cost=cost, whole=whole, better=better, other=other)
     if own.lost:

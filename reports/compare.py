@@ -42,7 +42,7 @@ _WORDS: tuple[Word, ...] = ("worse", "lost", "incomparable", "cannot tell", "bet
 # Names that stand in a line of prose; lines of rows, and characters of a line, of a table that is to fit a screen.
 _MOST_NAMES, _MOST_LINES, _WIDEST = 4, 44, 120
 # Characters of a metric's name, and of a strategy's, on one line of such a table.
-_OF_METRIC, _OF_STRATEGY = 12, 32
+_OF_METRIC, _OF_STRATEGY = 12, 26
 _PLURALS = {"conversation": "conversations", "strategy": "strategies"}
 
 
@@ -61,9 +61,10 @@ def tables(
         title += sample(compared.conversations, compared.units)
     moved = [row for row in rows if (_change(row) if every else _is_beyond(row))]
     shown = sorted(moved if every else _most(moved), key=lambda row: _WORDS.index(row.verdict.word))
-    notes = [
-        f"{count(len(rows), 'comparison')}: {_counts(rows)}; {sum(not _change(row) for row in rows):,} did not move."
-    ]
+    signs = Counter((bool(row.better_in), bool(row.worse_in)) for row in rows if row.found is not None)
+    better, worse, both, still = (signs[sign] for sign in ((True, False), (False, True), (True, True), (False, False)))
+    here = f"{better:,} better, {worse:,} worse, {both:,} both, {still:,} did not move"
+    notes = [f"{count(len(rows), 'comparison')}. Here: {here}. Elsewhere: {_counts(rows)}."]
     if rest := len(moved) - len(shown):
         notes.append(f"{rest:,} more moved beyond their thresholds: --all.")
     notes += [*_apart(rows), *unpaired(compared.unpaired)]
@@ -75,8 +76,9 @@ def tables(
     if (model := _first_model(shown)) is not None:
         title += f", billed under {model}"
     notes.append(about("comparison") + " " + about("comparison_range") * any(map(_is_range, shown)))
-    ends, verdict = Column("95 % interval", _interval, mark=_is_range), Column("verdict", "verdict.word")
-    yield table_of(title, _columns(titles, model, ends, verdict), shown, notes, names=2, widest=_WIDEST)
+    moved_in = Column("better/ worse in", lambda row: f"{row.better_in:,}/{row.worse_in:,}")
+    ends, verdict = Column("95 % interval", _interval, mark=_is_range), Column("elsewhere", "verdict.word")
+    yield table_of(title, _columns(titles, model, moved_in, ends, verdict), shown, notes, names=2, widest=_WIDEST)
 
 
 def _counts(rows: Iterable[Comparison]) -> str:
@@ -180,8 +182,10 @@ def _interval(row: Comparison) -> str:
     """Return the interval, or the range over conversations where too few of them carry the figure."""
     if row.found is None:
         return "–"
-    ends = row.found.across if isinstance(row.found.shown, Missing) else row.found.shown
-    return between(ends, row.about.unit, row.found.relative)
+    if not _is_range(row):
+        return between(row.found.shown, row.about.unit, row.found.relative)
+    each = " each" * (row.about.form == "total" and not row.found.relative)  # and not of all together
+    return between(row.found.across, row.about.unit, row.found.relative) + each
 
 
 def _is_range(row: Comparison) -> str:
@@ -256,6 +260,7 @@ def _row(comparison: Comparison, library: str | None) -> dict[str, Any]:
         "verdict": verdict.word,
         "why": verdict.why,
         "no_worse": verdict.no_worse,
+        **_named(comparison, "better_in", "worse_in"),
         "library": library,
     }
     if found is None:

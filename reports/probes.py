@@ -42,7 +42,7 @@ _COLUMNS = [
 _NO_KIND = "(no kind)"  # category of probes whose recording does not say what kind they are
 
 ProbeFigures = dict[str, Value]
-"""Figures of a strategy over some probes: their number `probes`, and the metrics `OF_PROBES`."""
+"""Figures of a strategy over some probes: their number `probes`, mean `tokens`, and the metrics `OF_PROBES`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +119,7 @@ def _figures(rows: pd.DataFrame, names: Sequence[str]) -> Callable[[str | None],
         figures: dict[str, ProbeFigures] = {
             name: {"probes": len(at)}
             | {key: ratios[key].over(top[at], below[at]) for key, (top, below) in parts.items()}
+            | {"tokens": float(rows.tokens_sent.iloc[at].mean()) if len(at) else Missing("undefined", "no probe")}
             for name, at in places.items()
         }
         return figures

@@ -18,14 +18,15 @@ from ctxbench.metrics.value import Column, Missing, Ratio, Summed, Value
 
 SUMMED = ("tokens_full", "tokens_sent", "own_tokens", "demands", "demands_kept")
 """Columns of steps whose sums a report shows by conversation."""
+REJECTED = ("rejected_openai", "rejected_anthropic")
 
 
 class StepFigures(NamedTuple):
     """Figures of the steps of a run."""
 
     by_conversation: pd.DataFrame
-    """By conversation and strategy: `steps`, their number, and the sums of the columns SUMMED, over all conversations.
-    Names are categories in the order of the run."""
+    """By conversation and strategy: `steps`, their number, the sums of the columns SUMMED, and calls that a provider
+    rejects (REJECTED), over all conversations. Names are categories in the order of the run."""
     by_turn: pd.DataFrame
     """By strategy and turn: the sums of `demands` and `demands_kept`, over the compared conversations."""
     strategies: dict[str, dict[str, Value]]
@@ -44,8 +45,9 @@ def step_figures(run: Run, uneven: frozenset[str]) -> StepFigures:
     by_conversation, by_turn, means, reported = [], [], [], []
     for piece in run.pieces():
         steps = steps_of(piece)
+        steps = steps.assign(**{key: _SUMMED[key].parts(steps)[0] for key in REJECTED})
         groups = steps.groupby(KEYS, observed=True)
-        counts = groups[[*SUMMED]].sum()
+        counts = groups[[*SUMMED, *REJECTED]].sum()
         counts.insert(0, "steps", groups.size())
         by_conversation.append(_plain(counts))
         reported.append(_reported_calls(piece, steps))

@@ -7,7 +7,7 @@ each strategy exactly one place:
     frontier   no sound strategy is both as cheap and as good
     beaten     one of these costs no more and is no worse
     doubtful   it is cheaper here, but not whichever unit is left out, or its interval includes no saving; or it loses
-               too much once a unit is left out
+               too much once a unit is left out, or its quality is measured in fewer than FEWEST units
     broken     it breaks what the whole history does not break
     bound      a bound of what is possible, no strategy: it is never judged
     unknown    its bill or its quality is not known
@@ -20,9 +20,9 @@ units nothing is chosen.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from math import isnan, nan
 from typing import Any, Literal, NamedTuple
 
@@ -32,6 +32,7 @@ import pandas as pd
 from ctxbench.harness.answers.figures import BOUNDS, AnswerFigures
 from ctxbench.harness.answers.store import USUAL
 from ctxbench.harness.bill import OWN_MODELS
+from ctxbench.harness.bill.requests import own_models
 from ctxbench.harness.folder.run import KEYS
 from ctxbench.harness.probes import CEILING
 from ctxbench.metrics.figures import METRICS, difference_unless_fixed, fixed, units_of
@@ -55,7 +56,8 @@ Place = Literal["chosen", "frontier", "beaten", "doubtful", "broken", "bound", "
 MODELS_NAMED = 3
 _GUESSED = 0.05
 """Share of calls without a model, or with one of unknown price, from which on the headline says so."""
-_ROUNDING = 1e-9
+ROUNDING = 1e-9
+"""Difference of shares up to which they are the same."""
 
 
 class Doubt(NamedTuple):
@@ -100,10 +102,8 @@ class RunVerdict:
         """Quality of each strategy, over the conversations that are billed."""
         if not self.results.is_sampled:
             return self.quality.values
-        sums = self.quality.sums[self.quality.sums.conversation.isin(self.results.billed_conversations)]
-        by_strategy = sums.groupby("strategy", observed=True)[["got", "wanted"]].sum()
-        shares = {str(name): got / wanted for name, got, wanted in by_strategy.itertuples() if wanted}
-        return {**self.quality.values, **shares}
+        sums = self.quality.sums
+        return {**self.quality.values, **_shares(sums[sums.conversation.isin(self.results.billed_conversations)])}
 
     @cached_property
     def broken(self) -> Mapping[str, Sequence[str]]:
@@ -111,8 +111,9 @@ class RunVerdict:
 
         Against another base the whole history is broken as well where it overflows the window and the base does not.
         """
-        summary = self.results.summary
-        model = " ".join(summary.recorded) if self.model == OWN_MODELS else self.model
+        summary, model = self.results.summary, self.model
+        if model == OWN_MODELS:
+            summary, model = replace(summary, strategies=_rejected_by_own(self.results)), ""
         every = {name: breakage(summary, name, model, self.base) for name in self.results.strategies}
         return {name: breaks for name, breaks in every.items() if breaks and name != self.base}
 
@@ -138,26 +139,40 @@ class RunVerdict:
             return None
         # The heaviest unit first: it is the one that a reader can look at.
         for unit, change, loss in self.without_each(name).itertuples():
-            if not change < (-_ROUNDING if is_cheaper else _ROUNDING):
+            if not change < (-ROUNDING if is_cheaper else ROUNDING):
                 return Doubt(about("doubt_cost"), str(unit))
-            if base.quality - point.quality <= self.accepted + _ROUNDING and not loss <= self.accepted + _ROUNDING:
+            if base.quality - point.quality <= self.accepted + ROUNDING and not loss <= self.accepted + ROUNDING:
                 return Doubt(about("doubt_quality"), str(unit))
-        cost = self.cost_change(name)
+        gain, cost = self.gain(name, self.base), self.cost_change(name)
+        if gain.units < FEWEST <= self.units and isinstance(gain.shown, Missing) and gain.shown.why == "few":
+            return Doubt(about("doubt_few", units=count(gain.units, "independent unit"), fewest=FEWEST))
         # An interval ends at 0 where no conversation costs more and most cost the same: it is cheaper for sure.
         least = cost.shown if isinstance(cost.shown, Missing) or cost.shown.high < 0 else cost.across
-        is_sure = not is_cheaper or isinstance(least, Missing) or least.high <= 0
-        return None if is_sure else Doubt(about("doubt_interval"))
+        if is_cheaper and not isinstance(least, Missing) and least.high > 0:
+            return Doubt(about("doubt_interval"))
+        # Where right answers cannot tell, what is not there cannot be answered: the ceiling guards.
+        lost = self.not_found(name)
+        if self.quality.graded is not None and lost > self.accepted + ROUNDING and not self.surely_keeps(name):
+            return Doubt(about("doubt_found", lost=f"{100 * lost:.0f}"))
+        return None
+
+    def not_found(self, name: str) -> float:
+        """Return the share of answers that can be found in what the base sends, and not in what a strategy does."""
+        here, whole = (self.quality.found.get(each, nan) for each in (name, self.base))
+        return 0.0 if isinstance(here, Missing) or isinstance(whole, Missing) or isnan(whole - here) else whole - here
 
     def without_each(self, name: str) -> pd.DataFrame:
         """Return what a strategy costs and loses without each independent unit, the heaviest of the base's bill first.
 
         `change` is the relative change of the base's bill, `loss` that of its quality, as a share of the questions.
         """
-        cost, got, wanted = (part.sum() - part for part in self._by_unit)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            quality = got / wanted.where(wanted > 0)
-            change = cost[name] / cost[self.base] - 1
-        frame = pd.DataFrame({"change": change, "loss": quality[self.base] - quality[name]})
+        sums = self._by_unit
+        got, wanted, base, of = (
+            part.sum() - part for part in (sums.got[name], sums.wanted[name], *sums.compared(name, self.base))
+        )
+        cost = sums.cost.sum() - sums.cost
+        loss = base / of.where(of > 0) - got / wanted.where(wanted > 0)
+        frame = pd.DataFrame({"change": cost[name] / cost[self.base].where(cost[self.base] > 0) - 1, "loss": loss})
         return frame.loc[cost[self.base].sort_values(kind="stable").index]
 
     @cached_property
@@ -183,7 +198,15 @@ class RunVerdict:
         """Return the cheapest of the frontier that lost at most so many points of quality here; else the base."""
         base = self.points[self.base]
         gains = (name for name in self.best if self.points[name].cost < base.cost or self.points[name].dominates(base))
-        good = [name for name in gains if self.points[name].quality >= base.quality - points / 100 - _ROUNDING]
+        good = [name for name in gains if self.points[name].quality >= base.quality - points / 100 - ROUNDING]
+        return min(good, key=lambda name: self.points[name].cost, default=self.base)
+
+    @property
+    def careful(self) -> str:
+        """The cheapest sound strategy that keeps all answers but those whose loss is accepted; else the base."""
+        base, found = self.points[self.base], self.quality.found
+        cheaper = [name for name, of in self.candidates.items() if of.cost < base.cost and name in found]
+        good = [name for name in cheaper if self.not_found(name) <= self.accepted + ROUNDING]
         return min(good, key=lambda name: self.points[name].cost, default=self.base)
 
     @property
@@ -222,9 +245,11 @@ class RunVerdict:
     @property
     def is_sure(self) -> bool:
         """Whether the strategy to use surely loses no more than accepted elsewhere, at a cost not open there."""
-        if (name := self.shipped) is None or isinstance(self.cost_change(name).shown, Missing):
-            return False
-        return self.surely_keeps(name)
+        return self.shipped is not None and self.is_sure_of(self.shipped)
+
+    def is_sure_of(self, name: str) -> bool:
+        """Return whether a strategy's loss surely is within what is accepted, and its cost elsewhere is known."""
+        return not isinstance(self.cost_change(name).shown, Missing) and self.surely_keeps(name)
 
     def surely_keeps(self, name: str) -> bool:
         """Return whether a strategy's loss of quality surely is within what is accepted: at 95 %, one-sided."""
@@ -234,7 +259,7 @@ class RunVerdict:
         # What cannot differ by construction has no interval, and loses nothing.
         if isinstance(gain.tested, Missing):
             return gain.tested.why == "fixed"
-        return gain.tested.low >= -self.accepted - _ROUNDING
+        return gain.tested.low >= -self.accepted - ROUNDING
 
     @property
     def nearest(self) -> str | None:
@@ -251,19 +276,33 @@ class RunVerdict:
         """
         most, least = self.points[self.shipped or self.base].cost, self.points[self.base].quality - self.accepted
         points = {name: self.points[name] for name in names if name in self.points}
-        good = [name for name, of in points.items() if of.cost < most and of.quality >= least - _ROUNDING]
+        good = [name for name, of in points.items() if of.cost < most and of.quality >= least - ROUNDING]
         return sorted(good, key=lambda name: points[name].cost)
 
-    def gain(self, name: str, other: str) -> Difference:
-        """Return how much better the quality of a strategy is than another's, in pairs of conversations."""
-        _, got, wanted = self._sums
-        before, after = (np.stack([got[one], wanted[one]], axis=1) for one in (other, name))
-        change = difference(Pairs("ratio", before, after, self._units))
-        return difference_unless_fixed(self.quality.metric, (name, other), change)
+    # The differences are drawn once each: a screen shows them in several places.
+    @cached_property
+    def gain(self) -> Callable[[str, str], Difference]:
+        """Function of two strategies: how much better the quality of one is than the other's, by conversation."""
 
-    def cost_change(self, name: str) -> Difference:
-        """Return the bill of a strategy against that of the base, as a relative change."""
-        return _change(self._sums.cost[self.base], self._sums.cost[name], self._units)
+        @cache
+        def gain(name: str, other: str) -> Difference:
+            sums = self._sums
+            before, after = sums.compared(name, other), (sums.got[name], sums.wanted[name])
+            pairs = Pairs("ratio", np.stack(before, axis=1), np.stack(after, axis=1), self._units)
+            change = difference(pairs)
+            return difference_unless_fixed(self.quality.metric, (name, other), change)
+
+        return gain
+
+    @cached_property
+    def cost_change(self) -> Callable[[str], Difference]:
+        """Function of a strategy: its bill against that of the base, as a relative change."""
+
+        @cache
+        def change(name: str) -> Difference:
+            return _change(self._sums.cost[self.base], self._sums.cost[name], self._units)
+
+        return change
 
     def token_change(self, name: str) -> Difference:
         """Return the tokens sent and used by a strategy's own calls against the base's, as a change."""
@@ -306,7 +345,11 @@ class RunVerdict:
 
     @cached_property
     def _by_unit(self) -> _Sums:
-        return _Sums(*(part.groupby(self._units, sort=False).sum() for part in self._sums))
+        def summed(part: pd.DataFrame) -> pd.DataFrame:
+            return part.groupby(self._units, sort=False).sum()
+
+        cost, got, wanted, base = self._sums
+        return _Sums(summed(cost), summed(got), summed(wanted), base if base is None else summed(base))
 
     @cached_property
     def _sums(self) -> _Sums:
@@ -318,8 +361,8 @@ class RunVerdict:
 
         bills = self.results.bills[self.results.bills.model == self.model]
         cost = wide(bills.assign(whole=bills.cost + bills.cost_own), "whole").dropna()
-        got, wanted = (wide(self.quality.sums, part).reindex(cost.index).fillna(0) for part in ("got", "wanted"))
-        return _Sums(cost, got, wanted)
+        parts = [part for part in ("got", "wanted", "base") if part in self.quality.sums]
+        return _Sums(cost, *(wide(self.quality.sums, part).reindex(cost.index).fillna(0) for part in parts))
 
 
 class _Sums(NamedTuple):
@@ -328,6 +371,14 @@ class _Sums(NamedTuple):
     cost: pd.DataFrame
     got: pd.DataFrame
     wanted: pd.DataFrame
+    base: pd.DataFrame | None = None
+    """What the whole history gets of what each strategy wants, where not all have the same questions."""
+
+    def compared(self, name: str, other: str) -> tuple[pd.Series[float], pd.Series[float]]:
+        """Return what another strategy gets and wants of what a strategy is compared over."""
+        if other == WHOLE and self.base is not None:
+            return self.base[name], self.wanted[name]
+        return self.got[other], self.wanted[other]
 
 
 def _change(before: pd.Series[float], after: pd.Series[float], units: Sequence[str]) -> Difference:
@@ -370,9 +421,7 @@ def faults(values: Mapping[str, Value], usual: Mapping[str, Value], model: str) 
         value, before = (0 if isinstance(of, Missing) else int(of) for of in (values[column], usual.get(column, 0)))
         return max(0, value - before)
 
-    # Those that may reject the requests of a model: all of them, where it is none of theirs.
-    own = [provider for provider, names in _PROVIDERS.items() if names.search(model)] or list(_PROVIDERS)
-    rejected = {provider: more(f"rejected_{provider.lower()}") for provider in own}
+    rejected = {provider: more(f"rejected_{provider.lower()}") for provider in _providers(model)}
     if any(rejected.values()):
         yield "rejected: " + ", ".join(f"{number:,} by {provider}" for provider, number in rejected.items() if number)
     yield from (f"{words}: {number:,}" for column, words in _BROKEN.items() if (number := more(column)))
@@ -380,6 +429,27 @@ def faults(values: Mapping[str, Value], usual: Mapping[str, Value], model: str) 
 
 _PROVIDERS = {"OpenAI": re.compile(r"\bgpt-|\bo\d\b|codex"), "Anthropic": re.compile(r"claude")}
 """Providers whose rejections are counted, with what the names of their models contain."""
+
+
+def _providers(model: str) -> list[str]:
+    """Return those that may reject the requests of a model: all of them, where it is none of theirs."""
+    return [provider for provider, names in _PROVIDERS.items() if names.search(model)] or list(_PROVIDERS)
+
+
+def _rejected_by_own(results: Results) -> dict[str, dict[str, Value]]:
+    """Return the figures of each strategy, with the rejections that the model of each conversation has to fear."""
+    own, rows = own_models(results.run, results.prices), results.common
+    figures = {name: dict(values) for name, values in results.summary.strategies.items()}
+    for provider in _PROVIDERS:
+        key = f"rejected_{provider.lower()}"
+        here = rows[[provider in _providers(own[str(name)]) for name in rows.conversation]]
+        sums = here.groupby("strategy", observed=False)[key].sum()
+        for name, values in figures.items():
+            if not isinstance(values[key], Missing):
+                values[key] = int(sums.get(name, 0))
+    return figures
+
+
 _BROKEN = {
     "without_newest": "newest message missing",
     "dropped_system": "system message dropped",
@@ -405,7 +475,13 @@ class MeasuredQuality:
     failed: tuple[str, ...] = ()
     """Answer models none of whose answers counts."""
     graded: AnswerFigures | None = None
-    """The answers that it is the share of right ones of."""
+    """The answers of a model that it is the share of right ones of."""
+    reader: AnswerFigures | None = None
+    """The answers of the extractive baseline, the stand-in for a reader."""
+    found: Mapping[str, Value] = field(default_factory=dict)
+    """The ceiling, bounds too: share of the answers that can be found in what is sent."""
+    tokens: Mapping[str, float] = field(default_factory=dict)
+    """Mean tokens of what is sent for a question."""
 
     @property
     def name(self) -> str:
@@ -416,33 +492,54 @@ class MeasuredQuality:
 def quality(results: Results) -> MeasuredQuality:
     """Return the best measure of quality that the run has: the nearest to a right answer.
 
-    That is the share of right answers, else context recall, else grounding recall, which every run has. Answers that
-    are fewer from the evidence alone than from the whole history say nothing of what a strategy leaves out: not used.
+    That is the share of right answers of a model; else the ceiling, the share of the answers that can be found in what
+    is sent; else context recall, else grounding recall, which every run has. Right answers are of the questions that a
+    strategy and the whole history both answered. A strategy's quality is what the whole history has right, and its gain
+    in these pairs. Answers that are fewer from the evidence alone say nothing of what a strategy leaves out: not used.
     """
     summary, names = results.summary, results.strategies
     stored = () if summary.answers is None else summary.answers.figures
-    failed = tuple(dict.fromkeys(of.answerer for of in stored if not of.is_answered and of.answerer != USUAL[0]))
-    for of in (of for of in stored if of.is_answered):
+    models = [of for of in stored if of.answerer != USUAL[0]]
+    failed = tuple(dict.fromkeys(of.answerer for of in models if not of.is_answered))
+    reader = next((of for of in stored if of.answerer == USUAL[0]), None)
+    beside: dict[str, Any] = {"failed": failed, "reader": reader}
+    if (probes := summary.probes) is not None:
+        both = {**probes.bounds, **probes.strategies}
+        beside["found"] = {name: of["answer_in_context"] for name, of in both.items()}
+        beside["tokens"] = {name: of["tokens"] for name, of in both.items()}
+    unknown = Missing("undefined", "nothing was sent for any probe")
+    for of in models:
         shares = {each.strategy: each.correct for each in of.strategies if each.in_pairs}
-        bounds = {name: shares[name] for name in BOUNDS if name in shares}
         whole, ceiling = (shares.get(name, Missing("undefined")) for name in (WHOLE, CEILING))
-        if not isinstance(whole, Missing) and not isinstance(ceiling, Missing) and ceiling < whole:
+        if isinstance(whole, Missing) or (not isinstance(ceiling, Missing) and ceiling < whole):
             continue
-        apart = Missing("undefined", "too little of it is graded to be compared")
-        values = {name: shares.get(name, apart) for name in names}
-        who = of.answerer + " (the extractive baseline)" * (of.answerer == USUAL[0])
-        text = about("quality_answers", answerer=who, grader=of.grader)
-        sums = of.counts[of.counts.strategy.isin(names)]
-        return MeasuredQuality("answer_quality", text, values, sums, bounds, failed, of)
-    if (probes := summary.probes) is not None and probes.compared:
-        known = {name: figures["context_recall"] for name, figures in probes.strategies.items()}
-        values = {name: known.get(name, Missing("undefined", "nothing was sent for any probe")) for name in names}
-        sums = sums_of("context_recall", evidence_rows(results.run, summary.uneven, probes.strategies))
-        bounds = {name: figures["context_recall"] for name, figures in probes.bounds.items()}
-        return MeasuredQuality("context_recall", about("quality_recall"), values, sums, bounds, failed)
+        sums = of.counts[of.counts.strategy.isin([name for name in names if name in shares])]
+        apart = Missing("undefined", "too little of it is answered to be compared")
+        text = about("quality_answers", answerer=of.answerer, grader=of.grader)
+        bounds = {name: shares[name] for name in BOUNDS if name in shares}
+        values = {**dict.fromkeys(names, apart), **_shares(sums)}
+        return MeasuredQuality("answer_quality", text, values, sums, bounds, graded=of, **beside)
+    if probes is not None and probes.compared:
+        for metric, text in (("answer_in_context", "quality_found"), ("context_recall", "quality_recall")):
+            values = {name: probes.strategies.get(name, {}).get(metric, unknown) for name in names}
+            if isinstance(values.get(WHOLE, 0.0), Missing):
+                continue
+            sums = sums_of(metric, evidence_rows(results.run, summary.uneven, probes.strategies))
+            bounds = {name: figures[metric] for name, figures in probes.bounds.items()}
+            return MeasuredQuality(metric, about(text), values, sums, bounds, **beside)
     values = {name: figures["grounding"] for name, figures in summary.strategies.items()}
     sums = sums_of("grounding", results.common)
-    return MeasuredQuality("grounding", about("quality_grounding"), values, sums, failed=failed)
+    return MeasuredQuality("grounding", about("quality_grounding"), values, sums, **beside)
+
+
+def _shares(sums: pd.DataFrame) -> dict[str, Value]:
+    """Return the quality of each strategy from its parts: in pairs, that of the whole history and the gain over it."""
+    by_strategy = sums.groupby(sums.strategy.astype(str)).sum(numeric_only=True)
+    by_strategy = by_strategy[by_strategy.wanted > 0]
+    shares = by_strategy.got / by_strategy.wanted
+    if "base" in by_strategy and WHOLE in shares.index:
+        shares += shares[WHOLE] - by_strategy.base / by_strategy.wanted
+    return {str(name): float(share) for name, share in shares.items()}
 
 
 _ORDER: tuple[Place, ...] = ("chosen", "frontier", "beaten", "doubtful", "unknown", "bound", "broken")

@@ -14,13 +14,15 @@ from importlib import resources
 from math import isnan, nan
 from typing import Any
 
-from ctxbench.harness.answers.store import USUAL
+from ctxbench.harness.answers.figures import StrategyAnswers
 from ctxbench.harness.bill import OWN_MODELS
 from ctxbench.harness.folder.schema import short_names
 from ctxbench.harness.graders.profiles import Profiles
+from ctxbench.harness.models.local import NAME
+from ctxbench.harness.probes import FLOOR
 from ctxbench.metrics.statistics.comparison import Difference
 from ctxbench.metrics.statistics.intervals import FEWEST, HEAVIEST, Ends
-from ctxbench.metrics.value import Missing
+from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.spec import calls as stages_of
 
@@ -39,23 +41,21 @@ from .render import (
     sample,
     shares,
     table_of,
+    tokens,
 )
 from .results import Results, by_conversation
 from .verdict import MODELS_NAMED, WHOLE, RunVerdict, faults, guess, in_order
 
-MOST_ROWS = 12
-"""Strategies of a table up to which those that break something have a row of figures as well."""
 PREFIX = "traps/"
 """Start of the ids of the traps."""
 _BROKEN_NAMED = 2
-_NAME = 32
-_OF_SOME = ("compression_ratio", "lru_k_hit_rate")
+_NAME = 26
 
 
 def first_screen(verdict: RunVerdict, more: str = "") -> list[Table]:
-    """Return the verdict on a run: the decision, the choice for each loss, and the five measures of each strategy."""
+    """Return the verdict on a run: the decision, the five measures of each strategy, and the choice for each loss."""
     choices = [choices_table(verdict)] if verdict.is_comparable else []
-    return [answer(verdict, more), *choices, five_measures(verdict)]
+    return [answer(verdict, more), five_measures(verdict), *choices]
 
 
 def answer(verdict: RunVerdict, more: str = "") -> Table:
@@ -85,9 +85,8 @@ def headline(verdict: RunVerdict) -> str:
         return f"{'Use' if verdict.is_sure else 'Try'} {name}: {here(verdict, name)}{billed}"
     why = about("verdict_keep", points=points_in_words(verdict.results.lose))
     if doubtful := verdict.but_for(verdict.doubts):
-        unit = verdict.doubts[doubtful[0]].unit
-        rests = f"rests on {unit_words(verdict, unit)}" if unit else "may be nothing elsewhere"
-        why = f"what {doubtful[0]} saves here {rests}"
+        words, unit = verdict.doubts[doubtful[0]]
+        why = f"{doubtful[0]} costs less here, {words} {unit and unit_words(verdict, unit)}".rstrip()
     return f"Keep {'the whole history' if verdict.base == WHOLE else verdict.base}: {why}{billed}"
 
 
@@ -110,20 +109,19 @@ def _answer(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
     for other in doubtful[:2]:
         yield "doubtful", f"{other}: {_doubt(verdict, other)}"
     if name is not None:
-        before, after = (percent(verdict.points[of].quality) for of in (verdict.base, name))
-        whole = "the whole history" if verdict.base == WHOLE else verdict.base
-        gain = f" instead of {before}: {_signed(_gain(verdict, name))} points" if before != after else f", as {whole}"
-        yield "quality", f"{verdict.quality.name} {after}{gain}"
+        yield from _quality(verdict, name)
     unit, share = verdict.heaviest
     if share > HEAVIEST:
         is_told = name is None or verdict.units < 2 or (name in doubtful and verdict.doubts[name].unit == unit)
         left = "" if is_told else f"; without it {name} costs {_without(verdict, str(name), unit)}"
         yield "largest", f"{unit_words(verdict, unit)}: {percent(share)} of the bill{left}"
-    # At the smallest loss for which there is another choice.
-    choices = (verdict.choice(points) for points in verdict.losses if points < verdict.results.lose)
+    # Without a ceiling at the smallest loss for which there is another choice.
+    choices = [verdict.choice(points) for points in verdict.losses if points < verdict.results.lose]
+    choices = [verdict.careful] if verdict.quality.found else choices
     careful = next((other for other in choices if other not in (verdict.base, name)), None)
     if verdict.shipped is not None and careful is not None:
-        yield "more careful", f"{careful}: {here(verdict, careful)}; {_signed(_gain(verdict, careful))} points"
+        found = _found(verdict, careful) or f"{_signed(_gain(verdict, careful))} points"
+        yield "more careful", f"{careful}: {here(verdict, careful)}; {found}"
     if name is not None:
         yield "elsewhere", how_sure(verdict, name)
     if crossed := verdict.but_for(verdict.broken):
@@ -134,6 +132,51 @@ def _answer(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
         yield "short", idle
     if verdict.shipped is not None and (have := how_to_have(verdict.shipped)):
         yield "what it is", have
+
+
+def _quality(verdict: RunVerdict, name: str) -> Iterator[tuple[str, str]]:
+    """Yield what a strategy costs in quality: what can be found in what it sends, and what was answered from it."""
+    quality, base = verdict.quality, verdict.base
+    whole = "the whole history" if base == WHOLE else base
+    asked = quality.graded and quality.graded.of(name) if base == WHOLE else None
+    sentences = [f"{found} in what it sends."] if (found := _found(verdict, name)) else []
+    if quality.graded and asked:
+        right, before = (
+            f"{100 * share:.0f}" for share in (asked.correct, asked.base) if not isinstance(share, Missing)
+        )
+        who = answerer_in_words(quality.graded.answerer)
+        sentences.append(f"{who[0].upper()}{who[1:]} answered {right} of 100 from it, {before} from {whole}.")
+    elif quality.metric != "answer_in_context":
+        before, after = (percent(verdict.points[of].quality) for of in (base, name))
+        gain = f" instead of {before}: {_signed(_gain(verdict, name))} points" if before != after else f", as {whole}"
+        sentences.append(f"{quality.name} {after}{gain}")
+    reader = quality.reader and quality.reader.of(name)
+    if not asked and reader and base == WHOLE and not isinstance(reader.of_whole, Missing):
+        sentences.append(f"A reader that finds words answers {percent(reader.of_whole)} of what it does from {whole}.")
+    yield "quality", " ".join(sentences)
+    if quality.graded and asked:
+        both = f"{asked.paired:,} of {quality.graded.answerable:,} questions, which it answered from both; left out"
+        sides = [of for of in (quality.graded.of(WHOLE), asked) if of is not None]
+        whys = dict.fromkeys(why for of in sides for why, _ in of.why)
+        left = (
+            " and ".join(
+                dict.fromkeys(f"{times:,} under {of.strategy}" for of in sides for text, times in of.why if text == why)
+            )
+            + f", {why}"
+            for why in whys
+        )
+        yield "compared on", f"{both}: {'; '.join(left) or 'none'}"
+
+
+def _found(verdict: RunVerdict, name: str) -> str:
+    """Return how many answers can still be found where a strategy is used; empty where that is not known."""
+    share = verdict.quality.found.get(name, Missing("undefined"))
+    return "" if isinstance(share, Missing) else f"{100 * share:.0f} of 100 answers can still be found"
+
+
+def answerer_in_words(answerer: str) -> str:
+    """Return who answered, as people are told."""
+    return "a 1.5B model" if answerer == NAME else answerer
 
 
 def _gain(verdict: RunVerdict, name: str) -> float:
@@ -229,12 +272,12 @@ def how_sure(verdict: RunVerdict, name: str) -> str:
     """Return what to expect of other conversations: intervals, or where they cannot be had the range over units."""
     change, gain = verdict.cost_change(name), verdict.gain(name, verdict.base)
     drawn = sample(verdict.conversations, verdict.units)
+    more = "" if verdict.surely_keeps(name) else f"; more than {points_in_words(verdict.results.lose)} may be lost"
     if isinstance(change.shown, Missing):
         cost = f"{in_words(change.across)} cost" if isinstance(change.across, Ends) else "any cost"
         quality = f" and {_points(gain.across)} points" if isinstance(gain.across, Ends) else ""
-        return about("verdict_range", why=change.shown.detail, cost=cost, quality=quality)
+        return about("verdict_range", why=change.shown.detail, cost=cost, quality=quality) + more
     points = f" and {_points(gain.shown)} points of quality" if isinstance(gain.shown, Ends) else ""
-    more = "" if verdict.surely_keeps(name) else f"; more than {points_in_words(verdict.results.lose)} may be lost"
     if isinstance(gain.shown, Missing) and gain.shown.why == "few" and isinstance(gain.across, Ends):
         more = f"; {_points(gain.across)} points in single conversations here: {gain.shown.detail}"
     return about("verdict_expect", cost=in_words(change.shown), points=points, drawn=drawn, more=more)
@@ -299,34 +342,21 @@ def _measured_by(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
         yield "measured by", f"{quality.name}: {quality.about}"
     else:
         graded = quality.graded
-        is_baseline = graded.answerer == USUAL[0]
-        who = "the extractive baseline, which is no language model" if is_baseline else graded.answerer
         profiles = (quote.profile for quote in Profiles().of(graded.grader)[:2])
         kappas = ", ".join(f"{interval(profile.quoted.kappa)} on {profile.set}" for profile in profiles)
-        agreement = f"kappa with people {kappas}" if kappas else "its agreement with people is not known"
-        yield "answered by", f"{who}; graded by {graded.grader}: {agreement}"
+        agreement = (
+            f"kappa with people {kappas}" if kappas else "not calibrated: its agreement with people is not known"
+        )
+        itself = ", the model itself" * (f"model={graded.answerer!r}" in graded.grader)
+        yield "answered by", f"{graded.answerer}; graded by {graded.grader}{itself}: {agreement}"
     if quality.failed:
         yield "", f"{', '.join(quality.failed)}: none of its answers counts (--all shows why)"
 
 
 def five_measures(verdict: RunVerdict) -> Table:
-    """Return a row for each strategy: tokens and cost saved, cache hit rate, compression, LRU-K hit rate, quality.
-
-    Of more than MOST_ROWS strategies those that break something are only named, under the table, unless they would do
-    otherwise, or have a measure that no other has.
-    """
-    results, points, model, summary = verdict.results, verdict.points, verdict.model, verdict.results.summary
-
-    def measured(name: str) -> set[str]:
-        """Return those measures of only some strategies that this one has."""
-        return {key for key in _OF_SOME if not isinstance(summary.strategies[name][key], Missing)}
-
+    """Return a row for each strategy: savings, cache hits, compression, LRU-K hits, quality, and what it breaks."""
+    results, model, summary, quality = verdict.results, verdict.model, verdict.results.summary, verdict.quality
     shown = in_order(verdict)
-    if len(shown) > MOST_ROWS:
-        crossed = verdict.but_for(verdict.broken) if verdict.is_comparable else []
-        sound = [name for name in shown if name not in verdict.broken or name in crossed]
-        common = set().union(*map(measured, sound))
-        shown = [name for name in shown if name in sound or measured(name) - common]
     names = short_names(shown, _NAME)
     bills = {str(row.strategy): row for row in results.totals.itertuples() if row.model == model}
     rows: list[dict[str, Any]] = [
@@ -335,24 +365,40 @@ def five_measures(verdict: RunVerdict) -> Table:
             "strategy": name,
             "cost_saved": bills[name].saved_against_none if name in bills else nan,
             "hit_rate": bills[name].hit_rate if name in bills else nan,
+            "tokens": quality.tokens.get(name, nan),
+            "found": quality.found.get(name, nan),
+            "reader": (of := quality.reader and quality.reader.of(name)) and of.of_whole,
+            "right": quality.graded and quality.graded.of(name),
             "quality": verdict.values[name],
-            "gain": verdict.gain(name, WHOLE) if {name, WHOLE} <= points.keys() and name != WHOLE else None,
+            "breaks": _worst(verdict.broken[name]) if name in verdict.broken else "",
         }
         for name in shown
     ]
 
-    def share(value: float) -> str:
-        return "–" if isnan(value) else percent(value)
+    def share(value: Value | None) -> str:
+        if value is None or (not isinstance(value, Missing) and isnan(value)):
+            return "–"
+        return percent(value) if isinstance(value, Missing) else f"{100 * value + 0.0:.0f} %".replace("-", "−")
 
+    of_answers = [
+        Column(
+            "tokens", "tokens", lambda value: "–" if isinstance(value, Missing) or isnan(value) else tokens(value), 1
+        ),
+        Column("found", "found", share),
+        *[Column("reader", "reader", share, 2)] * (quality.reader is not None),
+        *[Column("right answers", "right", _right)] * (quality.graded is not None),
+    ]
     columns = (
         Column("strategy", "strategy", lambda name: _marked(verdict, name, names[name])),
         *library_column(summary.manifest.libraries(), shown),
-        metric_column("net_saving"),
+        Column("net saved", "net_saving", share),
         Column("cost saved", "cost_saved", share),
-        Column("cache hit rate", "hit_rate", share),
-        *map(metric_column, _OF_SOME),
-        Column(verdict.quality.name, "quality", percent),
-        Column("points more, 95 %", "gain", lambda gain: "–" if gain is None else gain_range(gain)),
+        Column("cache hit", "hit_rate", share),
+        metric_column("compression_ratio"),
+        Column("LRU-K hit", "lru_k_hit_rate", lambda value: "–" if isinstance(value, Missing) else share(value)),
+        *(of_answers if quality.found else []),
+        *[Column(quality.name, "quality", percent)] * (quality.metric not in ("answer_quality", "answer_in_context")),
+        *[Column("breaks", "breaks")] * bool(verdict.broken),
     )
     subagents = f"{summary.subagents:,} of them of subagents, " if summary.subagents else ""
     title = (
@@ -360,17 +406,22 @@ def five_measures(verdict: RunVerdict) -> Table:
         f"{count(summary.calls, 'model call')}, billed under {'their own models' if model == OWN_MODELS else model}"
     )
     notes = [about("verdict_measures")]
-    if any(row["gain"] is not None and gain_range(row["gain"]).startswith("[") for row in rows):
-        notes.append(about("verdict_across"))
-    if verdict.broken:
-        # The names of the broken strategies by what they break, and in how many calls.
-        short, by_reason = short_names(verdict.broken, _NAME), dict[str, list[str]]()
-        for name, breaks in verdict.broken.items():
-            reason, _, number = _worst(breaks).partition(": ")
-            by_reason.setdefault(reason, []).append(f"{short[name]} {number}".rstrip())
-        broken = "; ".join(f"{reason}: {', '.join(broken)}" for reason, broken in by_reason.items())
-        notes.append(about("verdict_broken", cross=CROSS, broken=broken))
+    if quality.found:
+        chance = share(quality.found.get(FLOOR))
+        notes.append(about("verdict_found", chance=chance))
+    if quality.graded is not None:
+        notes.append(about("verdict_right", who=answerer_in_words(quality.graded.answerer)))
     return table_of(title, columns, rows, [*notes, *results.sampling_notes], page=True)
+
+
+def _right(of: StrategyAnswers | None) -> str:
+    """Return the share of right answers with its interval: 31 % (23–40); in how few pairs, where it is not compared."""
+    if of is None or isinstance(of.correct, Missing):
+        return "not recorded"
+    share, ends = f"{100 * of.correct:.0f} %", of.correct_interval
+    if not of.in_pairs:
+        return f"{share} of {of.paired:,}"
+    return share if isinstance(ends, Missing) else f"{share} ({100 * ends.low:.0f}–{100 * ends.high:.0f})"
 
 
 def _marked(verdict: RunVerdict, name: str, short: str) -> str:

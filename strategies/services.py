@@ -16,6 +16,7 @@ import msgspec
 from ctxbench.scenarios.errors import MissingExtra
 
 from .base import ModelError, Prompt, StrategyContext
+from .events import Failed
 
 if TYPE_CHECKING:
     import httpx
@@ -62,7 +63,11 @@ class ChatServices:
             texts, instruction = [instruction, *texts], ""
         material = tuple(line for text in texts for line in text.split("\n"))
         instruction = f"{instruction}\n\n{{conversation}}" if instruction else "{conversation}"
-        return self.context.complete(Prompt(instruction, material, max_tokens, temperature=temperature))
+        try:
+            return self.context.complete(Prompt(instruction, material, max_tokens, temperature=temperature))
+        except ModelError as error:  # libraries catch it, and some send its text in place of a summary
+            self.context.record(Failed("summary", str(error), "what the library does then"))
+            raise
 
     def count_tokens(self, text: str) -> int:
         """Return the tokens of a text in the run's encoding."""

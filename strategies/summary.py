@@ -11,18 +11,20 @@ one takes away messages that the summary covers, the summary begins anew.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from ctxbench.metrics.models import window_of
 from ctxbench.metrics.tokens import FRAME, ROLE
+from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.spec import NonNegativeFloat, PositiveInt, Share, ShareWithoutEnds
 from ctxbench.scenarios.view import Messages
 
-from .base import Context, LongTermMemory, StrategyContext, View
-from .events import OverBudget
+from .base import Context, LongTermMemory, ModelError, StoredSummary, StrategyContext, View
+from .events import Failed, OverBudget, Summarised
 from .parts.language import ConversationLanguage, LanguageSetting
-from .parts.summarize import RunningSummary, Summariser
+from .parts.summarize import Summariser
 from .parts.units import (
     Dialogue,
     NewestMessages,
@@ -34,10 +36,32 @@ from .parts.units import (
 
 
 class RollingSummary:
-    """A growing history whose first `covered` dialogue messages are summarised, and the context to send of it."""
+    """A growing history whose first `covered` dialogue messages are summarised, and the context to send of it.
 
-    def __init__(self, services: StrategyContext, running: RunningSummary, user_first: bool = True) -> None:
-        self.running, self._user_first, self.covered = running, user_first, 0
+    The summary has one or more levels. Each merges new material into its summary. When the first has done so `fan_in`
+    times, the level above takes its summary in and it begins anew; the highest level goes on for ever. One level is the
+    design's single merged summary. A higher one is rewritten `fan_in` times less often: facts pass through fewer
+    rounds, and the summary stays in a prompt cache for longer.
+    """
+
+    def __init__(
+        self,
+        services: StrategyContext,
+        summariser: Summariser,
+        user_first: bool = True,
+        levels: int = 1,
+        fan_in: int = 4,
+        memory: LongTermMemory | None = None,
+    ) -> None:
+        """Start without a summary. Each one that is written is stored in the `memory`, if there is one."""
+        self._summariser, self._user_first, self._fan_in, self._memory = summariser, user_first, fan_in, memory
+        self._levels: list[Message | None] = [None] * levels
+        # Per level: the ids of the messages that its summary covers, and how often it has merged since it began.
+        self._merged: list[tuple[str, ...]] = [()] * levels
+        self._rounds = [0] * levels
+        self.summaries = Messages()
+        """The highest level (the oldest messages) first."""
+        self.covered = 0
         self.rest = self._history = Messages()
         """The dialogue messages that are not summarised."""
         self._services, self._dialogue, self._orphans = services, Dialogue(services), OrphanedResults(services)
@@ -59,7 +83,7 @@ class RollingSummary:
             new = (at for at, m in enumerate(messages) if m.id not in self._ids and m.id != self._opener)
             self.covered = next(new, len(messages))
         self.rest, self._history = messages[self.covered :], history
-        self.running.read(history)
+        self._summariser.language.read(history)
         self._orphans.read(messages[max(same, self.covered) :])
 
     @property
@@ -70,7 +94,7 @@ class RollingSummary:
     @property
     def tokens(self) -> int:
         """Tokens of the messages that would be sent, without the user message that opened the turn."""
-        return self.system_tokens + self._services.total(self.running.messages) + self._services.total(self.rest)
+        return self.system_tokens + self._services.total(self.summaries) + self._services.total(self.rest)
 
     def upto(self, count: int) -> int:
         """Return how many of the first `count` unsummarised messages can go with calls and results together."""
@@ -101,8 +125,16 @@ class RollingSummary:
         earlier = services.opening(said, start) if self._opener else None
         if earlier is not None and earlier != opening and said[earlier].id == self._opener:
             places.insert(0, earlier)
-        if not places or not self.running.take(Messages.of([said[at] for at in places])):
+        if not places or not self._absorb(0, [said[at] for at in places], tuple(said[at].id for at in places)):
             return False
+        for level in range(len(self._levels) - 1):
+            below = self._levels[level]
+            if below is None or self._rounds[level] < self._fan_in:
+                break
+            if not self._absorb(level + 1, (below,), self._merged[level]):
+                break
+            self._levels[level], self._merged[level], self._rounds[level] = None, (), 0
+        self.summaries = Messages.of(tuple(summary for summary in reversed(self._levels) if summary is not None))
         gone = [said[at] for at in places if at < start + stays]
         self._ids.update(message.id for message in gone)
         self._opener = "" if opening is None else said[opening].id
@@ -111,13 +143,29 @@ class RollingSummary:
         self.rest = self.rest[stays:]
         return True
 
+    def _absorb(self, level: int, messages: Sequence[Message], names: tuple[str, ...]) -> bool:
+        """Merge messages into the summary of a level. False if that failed, which is recorded."""
+        try:
+            text = self._summariser.write(self._services, self._levels[level], messages)
+        except ModelError as error:
+            instead = "the level below goes on" if level else "what it would have replaced is kept, while it fits"
+            self._services.record(Failed("summary", str(error), instead))
+            return False
+        self._services.record(Summarised(names, text, level + 1, self._summariser.name))
+        if self._memory is not None:
+            self._memory.append(StoredSummary(names[-1], text))
+        self._levels[level] = self._summariser.message(f"{level + 1}:{names[-1]}", text)
+        self._merged[level] += names
+        self._rounds[level] += 1
+        return True
+
     def context(self, context: Context, budget: int | None) -> Context:
         """Return the context to send: system messages, summary, the rest, within the budget.
 
         If the rest continues a turn, the user message that opened it stays too, if `user_first` is set, it fits, and it
         is not summarised.
         """
-        services, history, summary = self._services, context.messages, self.running.messages
+        services, history, summary = self._services, context.messages, self.summaries
         if not self.covered and not summary and (budget is None or self.tokens <= budget):
             return context
 
@@ -166,8 +214,8 @@ class _SummarySettings:
             self.max_input_tokens,
             self.temperature,
         )
-        running = RunningSummary(services, summariser, self.levels, self.fan_in, memory if self.store else None)
-        return RollingSummary(services, running, self.user_first)
+        stored = memory if self.store else None
+        return RollingSummary(services, summariser, self.user_first, self.levels, self.fan_in, stored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +320,7 @@ class SessionSummary(_SummarySettings):
 
         def view(context: Context) -> Context:
             rolling.read(context.messages)
-            counted = rolling.running.messages + rolling.rest
+            counted = rolling.summaries + rolling.rest
             over = len(rolling.rest) - self.preserve_recent
             if over > 0 and services.total(counted) + overhead * len(counted) > self.token_threshold:
                 rolling.summarise(rolling.upto(over))

@@ -90,6 +90,9 @@ class Comparison:
     """The conversations that got worse, those that weigh most first, then those that got better."""
     beyond: tuple[str, ...] = ()
     """The conversations that got worse by more than the rule allows any single one."""
+    better_in: int = 0
+    """Number of conversations that got better: like `worse_in`, what happened here, whatever is to be expected."""
+    worse_in: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,9 +215,13 @@ class _Pairing:
         margin = rule.margin or usual_margin(about.unit)
         rule = replace(rule, margin=margin)
         change = difference_unless_fixed(metric, (strategy, against), difference(pairs, margin.relative))
-        beyond = tuple(compress(names, _losses(pairs, rule) > (np.inf if rule.each is None else rule.each)))
-        gain = pairs.contributions() * (1 if rule.better == "higher" else -1)
-        return replace(comparison, rule=rule, found=change, moved=_moved(pairs, names, gain), beyond=beyond)
+        losses, noise = _losses(pairs, rule)
+        beyond = tuple(compress(names, losses > (np.inf if rule.each is None else rule.each)))
+        moved = _moved(pairs, names, pairs.contributions() * (1 if rule.better == "higher" else -1))
+        better, worse = int((losses < -noise).sum()), int((losses > noise).sum())
+        return replace(
+            comparison, rule=rule, found=change, moved=moved, beyond=beyond, better_in=better, worse_in=worse
+        )
 
     def failures(self, strategy: str, against: str) -> list[Unpaired]:
         """Return the conversations in which the strategy has figures on one side only: it failed on the other."""
@@ -242,9 +249,7 @@ def _exact(comparison: Comparison, pairs: Pairs, names: Sequence[str], gone: Seq
     """
     rule, some = comparison.rule, pairs.informative()
     each = rule.each if rule.each is not None else np.inf if rule.margin else 0.0
-    losses, (before, after) = _losses(pairs, rule), pairs.figures()
-    is_whole = (np.hstack([pairs.before, pairs.after]) % 1 == 0).all(axis=1)
-    noise = np.where(is_whole, _WHOLE, _FLOATING) * np.fmax(np.abs(before), np.abs(after))
+    (losses, noise), (before, after) = _losses(pairs, rule), pairs.figures()
     is_gone = np.isfinite(before) & ~np.isfinite(after)
     beyond = (*compress(names, (losses > each + noise) | is_gone), *gone)
     was, now = (_figure(comparison.about.form, *side.sum(axis=0)) for side in (some.before, some.after))
@@ -257,24 +262,33 @@ def _exact(comparison: Comparison, pairs: Pairs, names: Sequence[str], gone: Seq
         if rule.margin is not None:
             allowed = rule.margin.amount * (abs(was) if rule.margin.relative else 1.0)
     size, none = len(some.before), NOISELESS
-    verdict = Verdict("better" if (losses < -noise).any() and not (losses > noise).any() else "same")
+    better, lost = int((losses < -noise).sum()), int((losses > noise).sum())
+    verdict = Verdict("better" if better and not lost else "same")
     if beyond:
         verdict = Verdict("worse", f"in {len(beyond)} of {len(names) + len(gone)}")
     elif rule.margin is not None and loss > allowed + float(np.nansum(noise)):
         verdict = Verdict("worse", "over all conversations")
     found = Difference(size, size, was, now, relative, change, none, none, none, none, none)
     moved = _moved(pairs, names, np.where(is_gone, -np.abs(before), -losses))
-    return replace(comparison, found=found, moved=moved, beyond=beyond, verdict=verdict)
+    worse = lost + int(is_gone.sum())
+    return replace(
+        comparison, found=found, moved=moved, beyond=beyond, verdict=verdict, better_in=better, worse_in=worse
+    )
 
 
 def _figure(form: Form, top: float, bottom: float) -> Value:
     return float(value(form, top, bottom)) if form == "total" or bottom else NO_FIGURE
 
 
-def _losses(pairs: Pairs, rule: ComparisonRule) -> Floats:
-    """Return how much worse each conversation got, in the figure's unit; NaN where a side has no figure."""
+def _losses(pairs: Pairs, rule: ComparisonRule) -> tuple[Floats, Floats]:
+    """Return how much worse each conversation got, in the figure's unit, and up to which amount that is rounding.
+
+    Both are NaN where a side has no figure.
+    """
     before, after = pairs.figures()
-    return (before - after) * (1 if rule.better == "higher" else -1)
+    is_whole = (np.hstack([pairs.before, pairs.after]) % 1 == 0).all(axis=1)
+    noise = np.where(is_whole, _WHOLE, _FLOATING) * np.fmax(np.abs(before), np.abs(after))
+    return (before - after) * (1 if rule.better == "higher" else -1), noise
 
 
 def _judged(comparisons: Sequence[Comparison]) -> tuple[list[Comparison], int]:

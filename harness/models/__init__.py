@@ -150,4 +150,3 @@ def _explained() -> Iterator[None]:
 
 
 OFFLINE = Models(Settings())
-"""Needs nothing."""

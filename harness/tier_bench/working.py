@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ctxbench.metrics.hit_rates import compulsory, most_expected, most_hits, most_hits_fluid, rates
-from ctxbench.metrics.statistics.intervals import Interval, of_seeds
+from ctxbench.metrics.statistics.intervals import FEWEST, Interval, of_seeds
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.errors import RunError
@@ -43,18 +43,15 @@ class Load(NamedTuple):
 
 
 class PolicyRow(NamedTuple):
-    """The figures of one policy on a load."""
+    """The figures of one policy on a load. Evictions, and tokens loaded on misses or as predicted, are per sample."""
 
     policy: str
     preload: bool
     hit_rate: Interval | Missing
     token_hit_rate: Interval | Missing
     evictions: float
-    """Per sample."""
     loaded: float
-    """Tokens loaded on misses, per sample."""
     preloaded: float
-    """Tokens loaded because they were predicted, per sample."""
 
 
 class Bounds(NamedTuple):
@@ -71,15 +68,13 @@ class Bounds(NamedTuple):
 
 
 class WorkingMeasurement(NamedTuple):
-    """Cache policies and bounds on one load, in a cache of one size."""
+    """Cache policies and bounds on one load, in one size of cache. Look-ups and tokens are means of the samples."""
 
     load: str
     of: str
     samples: int
     look_ups: float
-    """Mean of a sample."""
     tokens: float
-    """Mean tokens of all items of a sample."""
     capacity: int
     all_fits: bool
     """Whether the cache holds all items of every sample."""
@@ -95,9 +90,7 @@ class Working:
     """A generated trace, or recordings: a file, a folder or a scenario."""
     policies: tuple[str, ...] = tuple(dict.fromkeys(("lru_k", POLICY, *policies.POLICIES)))
     capacity: PositiveInt = WORKING_TOKENS
-    """Tokens of the cache."""
     seeds: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 5
-    """Samples of a generated trace."""
     preload: bool = False
     """Whether to show each policy with predictive preload as well."""
     seconds: bool = False
@@ -152,7 +145,8 @@ def policy_row(load: Load, capacity: int, policy: str, preload: bool = False) ->
     recipe, samples = parse(policy), load.samples
     replays = [replay(trace, recipe, capacity, Successors() if preload else None) for trace in samples]
     both = [rates(result.hits, trace.tokens, trace.counted) for result, trace in zip(replays, samples, strict=True)]
-    hits, tokens = of_seeds(rate.hits for rate in both), of_seeds(rate.tokens for rate in both)
+    fewest = FEWEST if load.of == "conversation" else 2
+    hits, tokens = of_seeds([rate.hits for rate in both], fewest), of_seeds([rate.tokens for rate in both], fewest)
     columns = ("evictions", "loaded", "preloaded")
     means = [sum(getattr(result, name) for result in replays) / len(samples) for name in columns]
     return PolicyRow(str(recipe), preload, hits, tokens, *means)

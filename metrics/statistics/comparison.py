@@ -23,6 +23,7 @@ from .intervals import (
     FEW,
     FEWEST,
     FEWEST_OF_AMOUNTS,
+    FEWEST_OF_RATIOS,
     LEVEL,
     LOST,
     SEED,
@@ -134,6 +135,8 @@ class Difference(NamedTuple):
     p: Value
     typical: TypicalChange | None = None
     """Change that was tested instead of the difference, where a few long conversations decide a total."""
+    is_share: bool = False
+    """Whether it is one of shares: then an unseen conversation may lose all."""
 
     @property
     def nothing(self) -> bool:
@@ -167,11 +170,21 @@ def difference(pairs: Pairs, relative: bool = False, draws: int = DRAWS) -> Diff
     # A ratio of sums, not a sum of differences over a fixed total: 2 % more in conversations of any size is then 2 %
     # without any spread (decision 27).
     value, moved = float(after / before - 1 if relative else after - before), _moved(some.form, sums, relative)
-    figures = partial(Difference, size, units, float(before), float(after), relative, value, across := range_of(moved))
+    figures = partial(
+        Difference,
+        size,
+        units,
+        float(before),
+        float(after),
+        relative,
+        value,
+        across := range_of(moved),
+        is_share=shares,
+    )
     if some.form != "total":
-        few = enough(of, across)
+        few = enough(of, across, FEWEST if shares else FEWEST_OF_RATIOS)
     elif relative:
-        few = enough(tops[:, 0], across)
+        few = enough(tops[:, 0], across, FEWEST_OF_RATIOS)
     else:
         few = enough(np.abs(tops).sum(axis=1), across, FEWEST if before or events else FEWEST_OF_AMOUNTS)
     if few is not None:
@@ -285,8 +298,8 @@ def judge(
                     below `alpha`. Of a total that the typical conversation was tested for, the interval is that
                     conversation's, and the total has moved in the same direction.
     same            The 90 % interval is within the margin: two one-sided tests at 5 % say so. Not adjusted for other
-                    comparisons: it raises no alarm. Where nothing moved, as many conversations as have to be seen that
-                    no more than the margin can move elsewhere: 59 for 5 %.
+                    comparisons: it raises no alarm. Where nothing moved, and of shares always, as many conversations
+                    as have to be seen that no more than the margin can move, or be lost whole, elsewhere: 59 for 5 %.
     cannot tell     Everything else.
     """
     if isinstance(change.value, Missing):
@@ -300,13 +313,13 @@ def judge(
     sign = 1 if better == "higher" else -1
     # From here on more is better, for every figure.
     gain, shown, tested = sign * change.value, _turned(change.shown, sign), _turned(change.tested, sign)
-    rest = 1 - alpha ** (1 / change.units)  # of others so many may move, at 95 %, where none of these did
-    unknown = change.nothing and rest > allowed
+    rest = 1 - alpha ** (1 / change.units)  # of others so many may do, at 95 %, what none of these did
+    unknown = (change.nothing or change.is_share) and rest > allowed
     no_worse = tested.low >= -allowed and not unknown
     # First: what differs for certain, but by less than the margin, is the same and no alarm.
     if no_worse and tested.high <= allowed:
         return Verdict("same", "", True)
-    if unknown:
+    if change.nothing and unknown:
         return Verdict("cannot tell", f"nothing moved here; of others up to {100 * rest:.0f} % may")
     if change.typical is not None:
         shown = _turned(change.typical.shown, sign)
@@ -319,7 +332,9 @@ def judge(
         certain = change.shown.low > 0 or change.shown.high < 0
         why = "" if certain else "so is the typical conversation; the total depends on a few long ones"
         return Verdict(word, why, no_worse)
-    if not one_sided:
+    if unknown and tested.low >= -allowed and tested.high <= allowed:
+        doubt = f"the same here; of others up to {100 * rest:.0f} % may be lost whole"
+    elif not one_sided:
         doubt = "the interval has both signs"
     elif not beyond:
         doubt = f"{word}, but by less than the margin as far as is known"

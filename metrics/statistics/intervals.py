@@ -37,6 +37,8 @@ FEWEST, HEAVIEST = 8, 1 / 3
 """Independent units from which on an interval is shown, and the most that one of them may weigh (decision 27)."""
 FEWEST_OF_AMOUNTS = 30
 """The same for a mean or sum of amounts, which weigh what they are: a sample without a heavy one has missed them."""
+FEWEST_OF_RATIOS = 12
+"""The same for a ratio of amounts, and a relative change of them, which may differ tenfold between units."""
 
 
 class Ends(NamedTuple):
@@ -184,23 +186,32 @@ def p_value(value: float, error: float, freedom: float) -> float:
     return float(2 * stdtr(freedom, -abs(value) / error))
 
 
-def of_seeds(values: Iterable[Value]) -> Interval | Missing:
-    """Return mean and 95 % interval of one figure over several seeds; Missing if it is missing for any of them."""
+def of_seeds(values: Iterable[Value], fewest: int = 2) -> Interval | Missing:
+    """Return mean and Student's 95 % interval of one figure over several seeds; Missing if one of them has none.
+
+    Seeds are alike, and each figure is one over thousands of draws: Student's holds from two on, where the least and
+    the greatest of three hold the mean in 75 %. Conversations are not alike: with `fewest` of them the interval is cut
+    to what a resample can reach. Of fewer the range stands in its place.
+    """
     numbers: list[float] = []
     for value in values:
         if isinstance(value, Missing):
             return value
         numbers.append(float(value))
-    size = len(numbers)
-    if not size:
+    if not numbers:
         return Missing("undefined", "no values")
+    size, across = len(numbers), Ends(min(numbers), max(numbers))
     mean = math.fsum(numbers) / size
-    if size < 2:
-        single = Missing("undefined", "one seed has no interval")
-        return Interval(mean, single, single)
+    if size < fewest:
+        few = Missing("undefined", "one seed has no interval") if fewest == 2 else enough(np.ones(size), across)
+        assert few is not None
+        return Interval(mean, few, few)
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in numbers) / (size - 1))
     reach = quantile(0.975, size - 1) * deviation / math.sqrt(size)
-    return Interval(mean, mean - reach, mean + reach)
+    ends = Ends(mean - reach, mean + reach)
+    if fewest > 2:
+        ends = Ends(max(ends.low, across.low), min(ends.high, across.high))
+    return Interval(mean, *ends)
 
 
 Floats = NDArray[np.float64]
@@ -393,14 +404,14 @@ def over_units(
     what each unit has of the whole, in one column or several; None = the second column, the lower sum of a mean.
     """
     value, alone = float(statistic(table.sum(axis=0))), statistic(table)
-    of, fewest = table[:, 1] if weights is None else weights, FEWEST
+    of, fewest = table[:, 1] if weights is None else weights, FEWEST if most < math.inf else FEWEST_OF_RATIOS
     if most == math.inf and weights is None and (of == of[0]).all():  # one amount of each unit, which is its weight
         of, fewest = table[:, 0], FEWEST_OF_AMOUNTS
     few = enough(of, range_of(alone), fewest)
     resamples = resampled(table, statistic, draws) if few is None else few
     if isinstance(resamples, Missing):
         return Interval(value, resamples, resamples)
-    of = of.reshape(len(table), -1).sum(axis=1) if fewest == FEWEST else np.ones(len(table))
+    of = of.reshape(len(table), -1).sum(axis=1) if fewest < FEWEST_OF_AMOUNTS else np.ones(len(table))
     ends = resamples.interval(LEVEL, least if most == math.inf else -math.inf, of)
     figures = np.nan_to_num(alone)
     if (least, most) == (0.0, 1.0):

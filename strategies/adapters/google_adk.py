@@ -12,8 +12,6 @@ from typing import Any
 
 import msgspec
 
-from ..base import ModelError
-from ..events import Failed
 from ..functions import ChatDict, Step
 from ..services import ChatServices, content_text
 from . import adapter, arguments_of, chat_call, chat_dict, chat_tokens, imported
@@ -102,11 +100,7 @@ def llm(services: ChatServices) -> Any:
         """Asks the run's summariser."""
 
         async def generate_content_async(self, llm_request: Any, stream: bool = False) -> Any:  # noqa: ARG002
-            try:
-                text = services.complete(from_contents(llm_request.contents))
-            except ModelError as error:  # which the kit catches, and writes to its log
-                services.context.record(Failed("summary", str(error), "what it would have replaced is kept"))
-                raise
+            text = services.complete(from_contents(llm_request.contents))
             yield models.LlmResponse(content=types.Content(role="model", parts=[types.Part(text=text)]))
 
     return SummariserLlm(model="summariser")

@@ -1,7 +1,7 @@
-"""Summaries that a model writes: what it is shown, how a bad reply is handled, summaries of summaries.
+"""Summaries that a model writes: what it is shown, how a bad reply is handled.
 
 The heading of a summary, and the rule that the earlier summary is summarised along with the new messages, are from
-design document 000 §3.2, merging from 003 §5.1, summaries of summaries from 003 §10.
+design document 000 §3.2, merging from 003 §5.1.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 
 from ctxbench.metrics.language import Language, language_of
 from ctxbench.scenarios.model import Message
-from ctxbench.scenarios.view import Messages
 
-from ..base import LongTermMemory, ModelError, Prompt, StoredSummary, StrategyContext, texts
-from ..events import CUT, USED, Failed, PromptKind, Summarised
+from ..base import ModelError, Prompt, StrategyContext, texts
+from ..events import CUT, USED, Failed, PromptKind
 from .language import ConversationLanguage
 from .passages import cut
 
@@ -100,63 +99,3 @@ class Summariser:
         if start == len(lines):
             return (*earlier, cut(lines[-1], room, services.text_tokens))
         return (*earlier, *lines[start:])
-
-
-class RunningSummary:
-    """The summary of a conversation so far, at one or more levels.
-
-    Each level merges new material into its summary. When the first has done so `fan_in` times, the level above takes
-    its summary in and it begins anew; the highest level goes on for ever. One level is the design's single merged
-    summary. A higher level is rewritten `fan_in` times less often: facts pass through fewer rounds, and the summary
-    stays in a prompt cache for longer.
-    """
-
-    def __init__(
-        self,
-        services: StrategyContext,
-        summariser: Summariser,
-        levels: int = 1,
-        fan_in: int = 4,
-        memory: LongTermMemory | None = None,
-    ) -> None:
-        """Start without a summary. Each one that is written is stored in the `memory`, if there is one."""
-        self._services, self._summariser, self._fan_in, self._memory = services, summariser, fan_in, memory
-        self._levels: list[Message | None] = [None] * levels
-        # Per level: the ids of the messages that its summary covers, and how often it has merged since it began.
-        self._covered: list[tuple[str, ...]] = [()] * levels
-        self._rounds = [0] * levels
-        self.messages = Messages()
-        """The summaries, the highest level (the oldest messages) first."""
-
-    def read(self, history: Messages) -> None:
-        """Take the history as it is now: the language of the summaries follows from it."""
-        self._summariser.language.read(history)
-
-    def take(self, messages: Messages) -> bool:
-        """Merge the messages into the summary. False if that failed: then nothing has changed, and it was recorded."""
-        if not self._absorb(0, tuple(messages), tuple(message.id for message in messages)):
-            return False
-        for level in range(len(self._levels) - 1):
-            below = self._levels[level]
-            if below is None or self._rounds[level] < self._fan_in:
-                break
-            if not self._absorb(level + 1, (below,), self._covered[level]):
-                break
-            self._levels[level], self._covered[level], self._rounds[level] = None, (), 0
-        self.messages = Messages.of(tuple(summary for summary in reversed(self._levels) if summary is not None))
-        return True
-
-    def _absorb(self, level: int, messages: tuple[Message, ...], names: tuple[str, ...]) -> bool:
-        try:
-            text = self._summariser.write(self._services, self._levels[level], messages)
-        except ModelError as error:
-            instead = "the level below goes on" if level else "what it would have replaced is kept, while it fits"
-            self._services.record(Failed("summary", str(error), instead))
-            return False
-        self._services.record(Summarised(names, text, level + 1, self._summariser.name))
-        if self._memory is not None:
-            self._memory.append(StoredSummary(names[-1], text))
-        self._levels[level] = self._summariser.message(f"{level + 1}:{names[-1]}", text)
-        self._covered[level] += names
-        self._rounds[level] += 1
-        return True

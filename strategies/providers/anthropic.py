@@ -23,7 +23,7 @@ from ..base import Context, StrategyContext, Unsupported, View
 from ..events import Cleared, ClearedThinking, Dropped, PromptKind
 from ..parts.compaction import ClientHistory, CompactingClient, wording
 from ..parts.language import ConversationLanguage, LanguageSetting
-from ..parts.summarize import RunningSummary, Summariser
+from ..parts.summarize import Summariser
 from ..parts.units import SplicedHistory
 from ..summary import RollingSummary
 
@@ -256,7 +256,7 @@ class ThresholdCompaction:
     def start(self, services: StrategyContext) -> View:
         language = ConversationLanguage(self.language)
         summariser = Summariser("compact", language, self.max_summary_tokens, self.summariser, kind="extends")
-        rolling = RollingSummary(services, RunningSummary(services, summariser), self.keep_newest)
+        rolling = RollingSummary(services, summariser, self.keep_newest)
         request = Message("anthropic.compact:budget", "user", wording("anthropic.compact")["budget"])
         compactions = 0
 
@@ -277,7 +277,7 @@ class ThresholdCompaction:
             if not is_spent():
                 return sent
             # The request to wrap up stands behind the summary.
-            last = rolling.running.messages[-1].id
+            last = rolling.summaries[-1].id
             place = next(at for at, message in enumerate(sent.messages, 1) if message.id == last)
             return context.sending(sent.messages[:place] + Messages.of((request,)) + sent.messages[place:])
 

@@ -134,13 +134,13 @@ def test_the_verdict_has_its_figures(smoke: ctxbench.BenchmarkRun, monkeypatch: 
         assert not (others[name] > others[f"{name}_high"]).any()
     assert rows.loc["none", ["cost_saved", "cheaper_in"]].isna().all()
     assert set(rows.index[rows.on_frontier]) == set(verdict.frontier)
-    assert verdict.quality == "answers correct"
+    assert verdict.quality == "answer in context"
     assert verdict.ship is None
     assert verdict.objections("none") == []
     assert verdict.choice(0) == "none"
     window = verdict.objections("window(max_tokens=2000)")
     assert window[:-1] == list(verdict.breaks["window(max_tokens=2000)"])
-    assert window[-1].startswith("elsewhere: ")
+    assert window[-1] == "it lost 21.5 points here: 5 points are accepted"
     assert set(rows.place) == set(verdict.places.values())
     assert "newest message missing" in rows.breaks["window(max_tokens=2000)"]
 
@@ -179,9 +179,10 @@ def test_every_figure_is_drawn(smoke: ctxbench.BenchmarkRun) -> None:
 
 def test_compare(made: ctxbench.BenchmarkRun, tmp_path: Path) -> None:
     """Strategies against one of them, or two runs: a row per strategy and metric; what only one side has is named."""
-    rows = made.compare(metrics="tokens_sent")
+    rows = made.compare(metrics="saving")
     assert list(rows.strategy) == ["window(max_tokens=400)", "last_turn"]
     assert set(rows.verdict) == {"better"}
+    assert set(rows.better_in - rows.worse_in) == {9}
     assert (rows.low <= rows.difference).all()
     other = ctxbench.run(made.manifest.plan.names, strategies=["none", "last_turn"], out=tmp_path / "other")
     rows = made.compare(other)

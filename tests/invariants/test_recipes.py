@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import pytest
 from hypothesis import HealthCheck, given
 
@@ -41,8 +43,8 @@ SMALL = {
     },
     "tiered_document": (
         "tiered(limit=160, working=60, archive=80, rag=90, recall=50, policy='segmented', archive_policy='fifo', "
-        "truncation='importance', retrievers=('vector', 'bm25', 'graph'), rerank=20, "
-        "preload=True, tune=True, collect=True)"
+        "truncation='importance', retrievers=('vector', 'bm25', 'graph'), "
+        f"index='{'hnsw' if find_spec('hnswlib') else 'exact'}', rerank=20, preload=True, tune=True, collect=True)"
     ),
 }
 

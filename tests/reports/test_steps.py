@@ -15,7 +15,7 @@ from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import Run, load, steps_of
 from ctxbench.metrics.figures import METRICS, figures, growth
 from ctxbench.reports.results import summarise
-from ctxbench.reports.steps import SUMMED, MetricSums, step_figures
+from ctxbench.reports.steps import REJECTED, SUMMED, MetricSums, step_figures
 from ctxbench.scenarios.model import Call, Conversation, Usage
 from ctxbench.strategies.window import Window
 from tests.harness.runs import fail, plan, recording
@@ -79,7 +79,7 @@ def test_pieces_have_the_figures_of_all_steps(run: Run, failing: str, monkeypatc
     assert found.strategies == {name: figures(common[common.strategy == name]) for name in STRATEGIES}
     pd.testing.assert_frame_equal(found.growth, growth(common), check_exact=True)
     sums = steps.groupby(["conversation", "strategy"], observed=True)[[*SUMMED]].sum().reset_index()
-    pd.testing.assert_frame_equal(found.by_conversation.drop(columns="steps"), sums, check_exact=True)
+    pd.testing.assert_frame_equal(found.by_conversation.drop(columns=["steps", *REJECTED]), sums, check_exact=True)
     assert found.by_conversation.steps.sum() == len(steps)
     by_turn = common.astype({"strategy": str}).groupby(["strategy", "turn"])[["demands", "demands_kept"]].sum()
     pd.testing.assert_frame_equal(found.by_turn, by_turn.reset_index(), check_exact=True)

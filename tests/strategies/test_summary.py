@@ -41,7 +41,7 @@ class TestOverflowForm:
         """With every=5 a conversation that grows by two has a round each time that 5 or more are over the threshold."""
         rounds = [event.replaced for event in summarised(sending(Summary(every=5), chat(40)))]
         assert rounds == [tuple(numbered(*each)) for each in ((1, 4), (5, 10), (11, 16))]
-        assert len(summarised(sending(Summary(), chat(40)))) == 10
+        assert len(summarised(sending(Summary(), chat(40)))) == 9
 
     def test_the_user_message_of_a_turn_stays(self) -> None:
         """Where what is kept goes on with a turn, the message that opened it is sent after the summary, not in it.

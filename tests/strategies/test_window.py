@@ -183,7 +183,7 @@ def test_no_longer_end_of_the_history_fits(conversation: Conversation, size: int
             raw = [*first, *said[start:], *(message for message in said[:start] if message.id in systems)]
             if end and end[-1:] == newest and tokens(raw) <= size:
                 ends.append(end)
-    ends.sort(key=lambda end: end[0].role != "user")
+    ends.sort(key=lambda end: (end[0].role != "user", -len(end)))
     kept = {message.id for message in sent(Window(max_tokens=size, reserve=0), conversation)}
     assert kept == systems | {message.id for end in ends[:1] for message in end}
 

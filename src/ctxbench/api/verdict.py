@@ -22,7 +22,7 @@ from ctxbench.metrics.value import Missing, Value
 from ctxbench.reports.compare import Look, as_json, gate_tables
 from ctxbench.reports.render import Table, html, plain
 from ctxbench.reports.tables import incomplete
-from ctxbench.reports.verdict import WHOLE, Place, RunVerdict
+from ctxbench.reports.verdict import ROUNDING, WHOLE, Place, RunVerdict
 from ctxbench.reports.verdict_text import first_screen, headline, how_sure, points_in_words, too_few, why_placed
 from ctxbench.scenarios.errors import RunError, SpecError
 from ctxbench.scenarios.spec import nearest, suggestion
@@ -177,10 +177,10 @@ class BenchmarkVerdict(_Shown):
             objections.append("it did not cost less here")
         if strategy in places.doubts:
             objections.append(why_placed(places, strategy))
-        if (lost := whole.quality - point.quality) > places.accepted + 1e-9:
+        if (lost := whole.quality - point.quality) > places.accepted + ROUNDING:
             accepted = points_in_words(places.results.lose)
             objections.append(f"it lost {100 * lost:.1f} points here: {accepted} are accepted")
-        elif not places.surely_keeps(strategy):
+        elif not places.is_sure_of(strategy):
             objections.append(f"elsewhere: {how_sure(places, strategy)}")
         return objections
 
@@ -291,10 +291,11 @@ def _rules(figures: MeasuredRun, metrics: Sequence[str]) -> Rules:
 def comparison_frame(compared: RunComparison) -> pd.DataFrame:
     """Return a comparison as a data frame: a row per strategy and metric, with its verdict, figures and difference.
 
+    `better_in` and `worse_in` count conversations here; the verdict and the interval are for others.
     `low` and `high` are the 95 % interval of `difference`, which is a share of `before` where `relative` says so.
     `attrs["unpaired"]` names the conversations and strategies that only one side has.
     """
-    rows, about = [], ("strategy", "against", "metric", "unit", "verdict", "why")
+    rows, about = [], ("strategy", "against", "metric", "unit", "verdict", "why", "better_in", "worse_in")
     for row in as_json(compared)["comparisons"]:
         interval = row.get("interval_95")
         ends = interval if isinstance(interval, dict) else {"low": nan, "high": nan}

@@ -23,7 +23,7 @@ from ...parts.fact_extraction import is_preference
 from ...parts.language import ConversationLanguage
 from ...parts.memories import WordSearch
 from ...parts.passages import both_ends
-from ...parts.summarize import RunningSummary, Summariser
+from ...parts.summarize import Summariser
 from ...parts.units import Dialogue, select_newest
 from ...smart import LISTING
 from ...summary import RollingSummary
@@ -304,7 +304,7 @@ class DynamicSummary(Truncation):
 
     def __init__(self, services: StrategyContext, summariser: Summariser, keep: float) -> None:
         self._services, self._keep, self._longest = services, keep, summariser.max_tokens
-        self._rolling = RollingSummary(services, RunningSummary(services, summariser))
+        self._rolling = RollingSummary(services, summariser)
 
     def cut(self, history: Messages, dialogue: Dialogue, room: int) -> Messages:
         rolling, services, keep = self._rolling, self._services, int(self._keep * room)

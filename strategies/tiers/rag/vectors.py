@@ -13,6 +13,7 @@ among 2 000 others: recall 0.011). So each different vector is stored once, in a
 from __future__ import annotations
 
 import hashlib
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -159,6 +160,11 @@ class HnswGraph:
         self.dimension, self._graph, self._alive = dimension, graph, Rows(np.bool_)
         self._index: Any = hnswlib.Index(space="ip", dim=dimension)
         self._index.init_index(1024, M=graph.links, ef_construction=graph.construction, random_seed=SEED)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> HnswGraph:
+        copied = copy(self)
+        copied._index, copied._alive = deepcopy(self._index, memo), deepcopy(self._alive, memo)
+        return copied
 
     def add(self, vectors: Matrix) -> None:
         start = self._alive.size

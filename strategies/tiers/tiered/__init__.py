@@ -316,7 +316,7 @@ class Tiered(TieredSettings):
         return self._focus(self.limit).start(services) if self.tiers == 1 else self.open(services).view
 
     def open(self, services: StrategyContext, tiers: Tiers | None = None) -> TieredSession:
-        """Open one conversation, or continue one with its restored `tiers`."""
+        """Open one conversation of two tiers or more, or continue one with its restored `tiers`."""
         if tiers is None:
             tiers = Tiers(self, services.record, services.embed)
         return TieredSession(self, self._focus(self.limit).open(services), tiers, services)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,10 @@ from ctxbench.metrics.structure import Structure
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.strategies import retrieval
-from ctxbench.strategies.archive import Archive
 from ctxbench.strategies.archive.store import ResultTable
-from ctxbench.strategies.cache_marks import CacheMarks
 from ctxbench.strategies.parts.summarize import Summariser
 from ctxbench.strategies.window import Window
+from tests.judging import GATE, PAGE, Case, row, takes_another
 
 MINE = '''
 def _users(messages):
@@ -88,44 +86,23 @@ def fails(answer: Any, name: str, metric: str) -> None:
     assert re.search(rf"^{re.escape(metric)} +{name}\b", text, re.MULTILINE), text
 
 
-@pytest.mark.parametrize(
-    ("name", "kind", "setting", "factor", "metric"),
-    [
-        ("window", Window, "max_tokens", 0.8, "context recall"),
-        ("recall", retrieval.Retrieval, "limit", 0.4, "context recall"),
-        ("store", Archive, "threshold", 2, "tokens sent"),
-        ("marks", CacheMarks, "min_tokens", 4, "cost (claude-sonnet-5)"),
-        ("window", Window, "user_first", 0, "no user message"),
-    ],
-)
-def test_code_that_takes_another_number(
-    project: Project, monkeypatch: pytest.MonkeyPatch, name: str, kind: Any, setting: str, factor: float, metric: str
-) -> None:
-    """A budget × 0.8, fewer memories, a threshold × 2, a least size × 4: what is written stays what it was."""
-    start = kind.start
-
-    def mutated(self: Any, services: Any) -> Any:
-        return start(replace(self, **{setting: int(getattr(self, setting) * factor)}), services)
-
-    monkeypatch.setattr(kind, "start", mutated)
-    answer = project.gate(name)
-    assert not answer.decision.settings
-    fails(answer, name, metric)
+@pytest.mark.parametrize("case", GATE, ids=lambda case: case.name)
+def test_what_is_said_now_is_right(project: Project, case: Case) -> None:
+    """The planted changes that once passed: they fail, are named, and stand in decision 27."""
+    now = case.now(project)
+    assert now[1], now[0]
+    assert row(case, now) in PAGE.read_text()
 
 
-def test_another_chain_under_one_name(project: Project) -> None:
-    answer = project.gate("store", store="archive(threshold=2000)")
-    fails(answer, "store", "tokens sent")
-    assert answer.decision.settings["store"][1] == "archive(threshold=2000)"
+def test_a_window_that_starts_anywhere(project: Project) -> None:
+    now = takes_another("window", Window, "user_first", 0, "no user message")(project)
+    assert now[1], now[0]
 
 
-def test_ones_own_file(project: Project) -> None:
-    """A turn fewer fails; a comment and a renamed private function pass, though the file has another digest."""
-    for text in (MINE + "# a comment\n", MINE.replace("_users", "_questions")):
-        project.mine(text)
-        assert project.gate("mine").passes
-    project.mine(MINE.replace("turns=3", "turns=2"))
-    fails(project.gate("mine"), "mine", "context recall")
+def test_a_private_function_has_another_name(project: Project) -> None:
+    """The file has another digest, and sends the same."""
+    project.mine(MINE.replace("_users", "_questions"))
+    assert project.gate("mine").passes
     project.mine(MINE)
 
 

@@ -13,6 +13,7 @@ from ctxbench.metrics.value import Missing
 Random = np.random.Generator
 ALIKE = "normal", "exponential", "log-normal, 0.5", "probes", "steps", "ratio, 0.5, 0.1", "ratio, 1.2, 0.1"
 SKEWED = "log-normal, 1", "log-normal, 1.2", "log-normal, 1.5", "ratio, 1.2, 0.5", "ratio, 0.5, 1.2", "ratio, 1.2, 1.2"
+SKEWED += "ratio, 0.5, 1.5", "ratio, 1.2, 1.5"
 
 
 def clusters(kind: str, size: int, random: Random) -> tuple[np.ndarray, float]:
@@ -60,6 +61,13 @@ def answers(size: int, lost: float, gained: float, random: Random, asked: int = 
     return Pairs("ratio", np.column_stack([right, wanted]), np.column_stack([after, wanted]))
 
 
+def lost_whole(size: int, lost: float, random: Random) -> Pairs:
+    """Right answers of conversations with 20 questions each, amid noise; some conversations lose all of theirs."""
+    right, wanted = random.binomial(20, 0.9, size), np.full(size, 20)
+    after = random.binomial(20, 0.9, size) * (random.random(size) >= lost)
+    return Pairs("ratio", np.column_stack([right, wanted]), np.column_stack([after, wanted]))
+
+
 def costs(size: int, effect: float, random: Random) -> Pairs:
     """Costs of conversations of any size, with noise of 10 % each, and an effect."""
     before = random.lognormal(0, 1, size)
@@ -76,11 +84,12 @@ def said(make: Callable[[Random], Pairs], margin: Margin, samples: int = 1000) -
     return {word: words.count(word) / samples for word in ("better", "same", "worse", "cannot tell")}
 
 
-SIZES = 8, 10, 24, 30, 100
+SIZES = 8, 12, 24, 30, 100
 CHANGES = {
     "false same: 16 points lost": (answers, (0.16, 0.0), Margin(0.05), "same"),
     "false same: 5 points lost": (answers, (0.05, 0.0), Margin(0.05), "same"),
     "false same: 10 points lost, 5 gained": (answers, (0.1, 0.05), Margin(0.05), "same"),
+    "false same: one conversation in 18 lost whole": (lost_whole, (1 / 18,), Margin(0.05), "same"),
     "false alarm: 10 points lost and gained": (answers, (0.1, 0.1), Margin(0.01), "better or worse"),
     "false alarm: costs": (costs, (0.0,), Margin(0.01, relative=True), "better or worse"),
     "found: 16 points lost": (answers, (0.16, 0.0), Margin(0.01), "worse"),

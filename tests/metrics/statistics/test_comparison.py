@@ -41,7 +41,8 @@ def test_no_difference_leaves_what_a_resample_can_reach(rows: list[tuple[float, 
     found = difference(Pairs("total", table[:, :2], table[:, 2:]), relative=True, draws=100)
     ratios = table[:, 2] / table[:, 0] - 1
     assert found.across == pytest.approx((ratios.min(), ratios.max()))
-    assert isinstance(found.shown, Missing) == (table[:, 0].max() > table[:, 0].sum() / 3 + 1e-6)
+    few = len(rows) < 12 or table[:, 0].max() > table[:, 0].sum() / 3 + 1e-6
+    assert isinstance(found.shown, Missing) == few
     ends = [] if isinstance(found.shown, Missing) else [found.shown]
     ends += [found.typical.shown] if found.typical else []
     for low, high in ends:
@@ -97,22 +98,22 @@ def test_the_p_value_is_that_of_the_paired_test() -> None:
 def test_twins_are_one_unit() -> None:
     """Each conversation twice says no more than once: the same interval, error and p-value, of totals and of ratios."""
     random = np.random.default_rng(9)
-    before, after = random.uniform(5, 9, (2, 10, 2))
+    before, after = random.uniform(5, 9, (2, 12, 2))
     for form, relative in (("total", True), ("total", False), ("ratio", False)):
         alone = difference(Pairs(form, before, after), relative)  # type: ignore[arg-type]
         both = [np.vstack([side / 2, side / 2]) for side in (before, after)]
-        twins = difference(Pairs(form, *both, units=[*range(10)] * 2), relative)  # type: ignore[arg-type, misc]
-        assert (twins.conversations, twins.units, alone.units) == (20, 10, 10)
+        twins = difference(Pairs(form, *both, units=[*range(12)] * 2), relative)  # type: ignore[arg-type, misc]
+        assert (twins.conversations, twins.units, alone.units) == (24, 12, 12)
         assert twins.shown == pytest.approx(alone.shown)
         assert (twins.error, twins.p) == pytest.approx((alone.error, alone.p))
-    single = difference(Pairs("ratio", before, after, units=["one"] * 10))
+    single = difference(Pairs("ratio", before, after, units=["one"] * 12))
     assert isinstance(single.shown, Missing)
     assert single.shown.why == "few"
 
 
 def test_a_uniform_change_is_certain() -> None:
     """Two per cent more everywhere, in conversations of any size: no spread in what is relative."""
-    before = np.array([10.0, 2000, 37, 500, 800, 1500, 1300, 60])
+    before = np.array([10.0, 2000, 37, 500, 800, 1500, 1300, 60, 70, 80, 90, 99])
     found = difference(totals(before, before * 1.02), relative=True)
     assert found.value == pytest.approx(0.02)
     assert found.shown == pytest.approx((0.02, 0.02))
@@ -147,6 +148,16 @@ def test_nothing_moved() -> None:
     assert difference(totals([0.0] * 8, [0.0] * 8)).shown == pytest.approx((0, 3.689), abs=1e-3)
     fixed = eight._replace(shown=BY_CONSTRUCTION, tested=BY_CONSTRUCTION)
     assert judge(fixed, Margin(0.05), "higher") == Verdict("same", "by construction", True)
+
+
+def test_shares_are_the_same_only_where_no_conversation_may_be_lost_whole() -> None:
+    """Noise in every conversation, within a point: in 58 of them 5 % of others may be lost whole; in 59 fewer."""
+    for size, word in ((58, "cannot tell"), (59, "same")):
+        before = np.column_stack([np.full(size, 70.0), np.full(size, 100.0)])
+        after = before + np.column_stack([np.resize([1.0, -1.0], size), np.zeros(size)])
+        verdict = judge(difference(Pairs("ratio", before, after)), Margin(0.05), "higher")
+        assert (verdict.word, verdict.no_worse) == (word, word == "same")
+    assert verdict.why == ""
 
 
 def test_what_was_nothing_has_no_relative_difference() -> None:
@@ -224,6 +235,7 @@ def test_a_difference_of_shares_is_one_that_can_be() -> None:
         assert -1 <= found.shown.low < found.value + 1e-9 < found.shown.high < 0
     still = difference(Pairs("ratio", np.ones((9, 2)), np.ones((9, 2))))
     assert still.shown == pytest.approx((-(1 - 0.025 ** (1 / 9)), 0))
+    some = np.repeat([[1.0, 1], [0, 1]], [8, 4], axis=0)
     saving = difference(Pairs("saving", some, some + [[3, 0]]))
     assert not isinstance(saving.shown, Missing)
     assert saving.shown.low < -1

@@ -26,14 +26,20 @@ from ctxbench.metrics.statistics.intervals import (
 from ctxbench.metrics.value import Missing
 
 
-@pytest.mark.parametrize("size", [2, 3, 5, 12, 31, 40, 100])
-def test_intervals_are_those_of_student(size: int) -> None:
-    """Against scipy's."""
+@pytest.mark.parametrize("size", [2, 3, 12, 100])
+def test_intervals_of_seeds_are_those_of_student(size: int) -> None:
+    """Against scipy's; those of conversations are cut to the least and the greatest, and fewer have their range."""
     values = np.random.default_rng(size).random(size)
-    found = of_seeds(values.tolist())
+    found, cut = of_seeds(values.tolist()), of_seeds(values.tolist(), 8)
     assert isinstance(found, Interval)
+    assert isinstance(cut, Interval)
     low, high = stats.t.interval(0.95, size - 1, loc=values.mean(), scale=stats.sem(values))
     assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
+    across = Ends(values.min(), values.max())
+    if size < 8:
+        assert cut.low == cut.high == Missing("few", f"{size} independent conversations are too few", across)
+    else:
+        assert (cut.low, cut.high) == (pytest.approx(max(low, across.low)), pytest.approx(min(high, across.high)))
 
 
 def test_what_is_missing_stays_missing() -> None:
@@ -109,7 +115,8 @@ def test_a_paired_difference_of_shares_is_joined() -> None:
 
 
 def test_few_units_have_no_interval() -> None:
-    """Seven, and eight of which one has more than a third, in any column; a mean of amounts takes 30."""
+    """Seven, and eight of which one has more than a third, in any column; a ratio of amounts takes 12,
+    and a mean of them 30."""
     assert enough(np.ones(8)) is None
     assert enough(np.array([3.0, 1, 1, 1, 1, 1, 1, 1])) is None
     assert enough(np.ones(7), Ends(0.0, 2.0)) == Missing("few", "7 independent conversations are too few", (0.0, 2.0))
@@ -118,7 +125,8 @@ def test_few_units_have_no_interval() -> None:
     assert over_units(table, mean_of, 0.0).low == Missing(
         "few", "29 independent conversations are too few", (1.0, 29.0)
     )
-    assert isinstance(over_units(table[:, ::-1], mean_of, 0.0).low, float)
+    for size, kind in ((11, Missing), (12, float)):
+        assert isinstance(over_units(table[:size, ::-1], mean_of, 0.0).low, kind)
 
 
 lopsided = st.sampled_from([0.0, 1, 2, 3, 10, 1e3, 1e6, 1e9])

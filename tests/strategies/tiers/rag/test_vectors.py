@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from ctxbench.harness.probes import copied
 from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.strategies.tiers.rag.vectors import Graph, Index, Vectors
 from tests.examples import examples
@@ -64,6 +65,19 @@ def test_recall_among_many() -> None:
             best = set((start + np.argsort(-(vectors[start:] @ query))[:10]).tolist())
             hits += len(best & set(store.search(query, 10).numbers.tolist()))
         assert hits / 500 > 0.9
+
+
+@pytest.mark.parametrize("index", INDEXES)
+def test_a_copy_goes_on_alone(index: Index) -> None:
+    """A probe is asked of a copy of a strategy: what is added and deleted after that is not in it."""
+    vectors, store = unit(40), Vectors(DIMENSION, index)
+    store.add(np.arange(20), vectors[:20])
+    before, search = store.search(vectors[3], 5), copied(store.search, {}, {})
+    store.delete(np.arange(10))
+    store.add(np.arange(20, 40), vectors[20:])
+    after = search(vectors[3], 5)
+    assert (after.numbers.tolist(), after.scores.tolist()) == (before.numbers.tolist(), before.scores.tolist())
+    assert 3 not in store.search(vectors[3], 20).numbers
 
 
 @pytest.mark.parametrize("index", INDEXES)
