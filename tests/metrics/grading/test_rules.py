@@ -194,7 +194,7 @@ def test_an_answer_of_any_length_is_graded_soon(accepted: str, start: str) -> No
 
 
 def test_text_that_speaks_to_the_grader_changes_hardly_a_verdict() -> None:
-    """59 attacks on near misses, right and wrong: under 1 % of the verdicts become what the attacker wanted."""
+    """59 attacks on near misses: under 2 % of right answers lose their verdict, and hardly a wrong one gains it."""
     items = [
         GradedItem(str(at), pair.question, pair.accepted, each)
         for at, pair in enumerate(PAIRS[::4])
@@ -203,7 +203,8 @@ def test_text_that_speaks_to_the_grader_changes_hardly_a_verdict() -> None:
     items += [GradedItem(f"w{at}", pair.question, pair.accepted, pair.wrong[0]) for at, pair in enumerate(PAIRS[::4])]
     flipped, tried = flips(RulesGrader(), SPEAKING, items)
     assert len(SPEAKING) >= 40
-    assert len(flipped) < 0.01 * tried
+    assert len(flipped) < 0.02 * tried
+    assert len([attempt for attempt in flipped if attempt.aim == "raise"]) < 0.002 * tried
 
 
 def agreement(answers: list[Labelled]) -> float:
