@@ -286,21 +286,25 @@ def write_lines(cassette: Cassette) -> Iterator[bytes]:
 def entries(lines: Iterable[bytes], name: str) -> Iterator[CassetteEntry]:
     """Yield the replies of lines that `write_lines` made.
 
-    Raises SetupError with the number of a line that is none, or whose key is not that of its request.
+    Raises SetupError with the number of a line that is none, or whose key is not that of its request, and where they
+    cannot be read: whoever puts them into a cassette would take that for an error of the cassette.
     """
-    for number, text in enumerate(lines, 1):
-        if not text.strip():
-            continue
-        try:
-            line = msgspec.json.decode(text, type=_Line)
-            request, reply = canonical(msgspec.json.decode(line.request or b"{}")), bytes(line.reply)
-            if line.kind == "embedding":
-                request, reply = "", base64.b64decode(line.vector, validate=True)
-            if not reply or (line.kind != "embedding" and key_of(request) != line.key):
-                raise ValueError("the key is not that of the request, or there is no reply")
-        except ValueError as error:  # msgspec's and base64's own are of this kind
-            raise SetupError(f"{name}:{number}: is no line of a cassette: {error}") from None
-        yield CassetteEntry(line.key, line.kind, line.model, reply, request)
+    try:
+        for number, text in enumerate(lines, 1):
+            if not text.strip():
+                continue
+            try:
+                line = msgspec.json.decode(text, type=_Line)
+                request, reply = canonical(msgspec.json.decode(line.request or b"{}")), bytes(line.reply)
+                if line.kind == "embedding":
+                    request, reply = "", base64.b64decode(line.vector, validate=True)
+                if not reply or (line.kind != "embedding" and key_of(request) != line.key):
+                    raise ValueError("the key is not that of the request, or there is no reply")
+            except ValueError as error:  # msgspec's and base64's own are of this kind
+                raise SetupError(f"{name}:{number}: is no line of a cassette: {error}") from None
+            yield CassetteEntry(line.key, line.kind, line.model, reply, request)
+    except OSError as error:
+        raise SetupError(f"{name}: {error.strerror or error}") from None
 
 
 _ROUNDING = 1e-12  # sums of prices are floats: the last call that the limit allows must not fail by a rounding

@@ -20,8 +20,8 @@ from ctxbench.scenarios.errors import SetupError
 from ctxbench.scenarios.model import Message, Tool, ToolCall
 from ctxbench.strategies.base import ModelError
 
+from .base import Reply, Unusable
 from .cassette import Cassette, CassetteEntry, Charge, Purse, canonical, key_of
-from .settings import Reply, Unusable
 
 T = TypeVar("T")
 R = TypeVar("R")
