@@ -514,10 +514,9 @@ def places(gold: Gold, answer: ParsedAnswer) -> list[GoldSpan]:
         numbers = answer.words.quantities
         values = [(each.start, each.stop) for each in numbers if any(equal(other, each) for other in gold.numbers)]
     if whole or values:
-        # reach[i] is how far the first i whole spans extend. With spans 3 to 8 and 10 to 15 a value at 4 to 6 is within
-        # one (reach 8), and one at 9 to 12 is not.
-        starts, reach = [span[0] for span in whole], list(accumulate((span[1] for span in whole), max, initial=-1))
-        outside = [(start, stop) for start, stop in values if stop > reach[bisect_right(starts, start)]]
+        starts = [span.start for span in whole]  # the spans do not overlap, so the one begun last is the one it is in
+        last = ((bisect_right(starts, start), (start, stop)) for start, stop in values)
+        outside = [value for at, value in last if not at or whole[at - 1].stop < value[1]]
         return sorted([*whole, *(GoldSpan(*span, False) for span in outside)])
     if gold.form in ("list", "yes", "no"):
         return []
