@@ -339,33 +339,32 @@ def _phrase(gold: Gold, answer: ParsedAnswer) -> _Score:
     few = gold.form == "phrase" and len(gold.units) <= _PARTLY and matched.fresh < _MOST
     if matched.within != few and (score >= THRESHOLD if few else len(gold.units) > _FEW and score < THRESHOLD):
         return _Score(BELOW, f"a part of {_quoted(gold)}", unclear=True)
-    if rivalled:
-        return _Score(score, f"another name: a part of {_quoted(gold)} beside what is not of it")
-    if number:
-        return _Score(score, f"the number of {_quoted(gold)} not found")
-    if matched.lacks == "surname":
-        return _Score(score, f"not the surname of {_quoted(gold)}")
-    if not matched.share:
-        return _Score(score, f"nothing of {_quoted(gold)} found")
-    without = f", not {', '.join(unit.word for unit in lost[:4])}" if lost else ""
-    return _Score(score, f"{matched.share:.0%} of {_quoted(gold)} found{without}")
+    missing = ", ".join(unit.word for unit in lost[:4])
+    why = (
+        "another name"
+        if rivalled
+        else "not the number"
+        if number
+        else "not the surname"
+        if matched.lacks == "surname"
+        else ""
+    )
+    found = f"{matched.share:.0%}" if matched.share else "nothing"
+    return _Score(
+        score, f"{why + ': ' if why else ''}{found} of {_quoted(gold)} found{f', not {missing}' if missing else ''}"
+    )
 
 
 def features(gold: Gold, matched: Match, answer: ParsedAnswer) -> dict[str, float]:
     """Return the features of the logistic regression, each from 0 to 1."""
-    return {
-        "share": matched.share,
-        "fresh": matched.fresh,
-        "enough": float(matched.fresh > ENOUGH),
-        "whole": float(matched.whole),
-        "within": float(matched.within),
-        "lost_number": float(matched.lost_number),
-        "name_missed": float(gold.form == "name" and not matched.share),
-        "rival": float(matched.rival),
-        "refused": float(0 <= answer.refused < _EARLY),
-        "denies_too": float(gold.text.denies and answer.denies),
-        "denial_missed": float(gold.text.denies and not answer.denies and not matched.whole),
-    }
+    denies, whole = gold.text.denies, matched.whole
+    missed = gold.form == "name" and not matched.share
+    values = (
+        *(matched.share, matched.fresh, matched.fresh > ENOUGH, whole, matched.within, matched.lost_number, missed),
+        *(matched.rival, 0 <= answer.refused < _EARLY, denies and answer.denies),
+        denies and not answer.denies and not whole,
+    )
+    return dict(zip(WEIGHTS, map(float, values), strict=True))
 
 
 def _quoted(gold: Gold) -> str:
@@ -378,11 +377,9 @@ _FORMS: Mapping[str, Callable[[Gold, ParsedAnswer], _Score]] = {
     "number": _number,
     "code": _code,
     "unknown": _not_known,
-    "yes": _yes_or_no,
-    "no": _yes_or_no,
     "list": _list,
-    "name": _phrase,
-    "phrase": _phrase,
+    **dict.fromkeys(("yes", "no"), _yes_or_no),
+    **dict.fromkeys(("name", "phrase"), _phrase),
 }
 
 THRESHOLD = 0.5  # score from which an answer is correct
@@ -397,19 +394,21 @@ RIVALLED = 0.55
 BELOW = 0.4  # highest score of an answer that lacks the part that matters
 # With nothing found and no other feature the probability is 0.17; with half of the words, none of them the question's,
 # 0.72; with all of them, in other places, 0.89.
-WEIGHTS = {
-    "share": 0.39,
-    "fresh": 1.92,
-    "enough": 1.4,
-    "whole": 1.88,
-    "within": 0.81,
-    "lost_number": -1.39,
-    "name_missed": -1.24,
-    "rival": -0.8,
-    "refused": -0.25,
-    "denies_too": 2.23,
-    "denial_missed": -1.01,
-}
+_NAMES = [
+    "share",
+    "fresh",
+    "enough",
+    "whole",
+    "within",
+    "lost_number",
+    "name_missed",
+    "rival",
+    "refused",
+    "denies_too",
+    "denial_missed",
+]
+_FITTED = (0.39, 1.92, 1.4, 1.88, 0.81, -1.39, -1.24, -0.8, -0.25, 2.23, -1.01)
+WEIGHTS = dict(zip(_NAMES, _FITTED, strict=True))
 """Weights of the logistic regression."""
 BIAS = -1.6
 
