@@ -394,21 +394,10 @@ RIVALLED = 0.55
 BELOW = 0.4  # highest score of an answer that lacks the part that matters
 # With nothing found and no other feature the probability is 0.17; with half of the words, none of them the question's,
 # 0.72; with all of them, in other places, 0.89.
-_NAMES = [
-    "share",
-    "fresh",
-    "enough",
-    "whole",
-    "within",
-    "lost_number",
-    "name_missed",
-    "rival",
-    "refused",
-    "denies_too",
-    "denial_missed",
-]
+_NAMES = ("share", "fresh", "enough", "whole", "within", "lost_number", "name_missed", "rival", "refused")
+_DENIALS = ("denies_too", "denial_missed")
 _FITTED = (0.39, 1.92, 1.4, 1.88, 0.81, -1.39, -1.24, -0.8, -0.25, 2.23, -1.01)
-WEIGHTS = dict(zip(_NAMES, _FITTED, strict=True))
+WEIGHTS = dict(zip(_NAMES + _DENIALS, _FITTED, strict=True))
 """Weights of the logistic regression."""
 BIAS = -1.6
 
