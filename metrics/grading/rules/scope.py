@@ -8,6 +8,7 @@ answer has nothing but words of the question, of the accepted answers, and of gr
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
@@ -91,10 +92,18 @@ class _Cue:
     unless: re.Pattern[str] | None = None
 
 
+def _by_letter(alternatives: list[str]) -> str:
+    """Return the inside of a regular expression for any of some: of a word only those of its first letter are tried."""
+    groups = defaultdict[str, list[str]](list)
+    for text in alternatives:
+        groups[text[0] if text[0].isalpha() else ""].append(text[text[0].isalpha() :])
+    return "|".join(f"{letter}(?:{either(texts)})" for letter, texts in groups.items())
+
+
 def _cue(en: list[str], zh: list[str], gap: int = 0, zh_gap: int = 0, **entry: Any) -> _Cue:
     here, chinese = rf"^(?:{either(en)})", rf"^(?:{either(zh)})"
     if entry["side"] == "before":
-        here = rf"\b(?:{either(en)})(?![a-z])(?P<gap>.{{0,{gap}}})$"
+        here = rf"\b(?:{_by_letter(en)})(?![a-z])(?P<gap>.{{0,{gap}}})$"
         chinese = rf"(?:{either(zh)})(?P<gap>.{{0,{zh_gap}}})$"
     if unless := entry.pop("unless", None):
         entry["unless"] = re.compile(f"(?:{either(unless['en'])}|{either(unless['zh'])}).{{0,24}}$")
@@ -105,7 +114,7 @@ _CUES = tuple(_cue(**entry) for entry in _LISTS["cues"])
 # One look that tells whether any cue can be there, since most places have none.
 _ANY = {
     side: re.compile(
-        edge + f"(?:{either([text for cue in _LISTS['cues'] if cue['side'] == side for text in cue['en']])})"
+        edge + f"(?:{_by_letter([text for cue in _LISTS['cues'] if cue['side'] == side for text in cue['en']])})"
     )
     for side, edge in (("before", r"\b"), ("after", ""))
 }
