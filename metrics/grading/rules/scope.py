@@ -324,13 +324,13 @@ class Scope:
     def adds(self, text: str) -> bool:
         """Return whether a text names something that neither question nor accepted answers do."""
         words = TextWords(text)
-        if any(date not in self._told.dates for date, _, _ in words.dates) or any(
-            not any(equal(other, number) for other in self._told.numbers) for number in words.quantities
-        ):
-            return True
         if any(
             stem not in self._told.stems and stem not in _NOISE and raw.lower() not in STOP and raw not in HAN_STOP
             for stem, raw in zip(words.stems, words.raw, strict=True)
+        ):
+            return True
+        if any(date not in self._told.dates for date, _, _ in words.dates) or any(
+            not any(equal(other, number) for other in self._told.numbers) for number in words.quantities
         ):
             return True
         # A Chinese character alone is hardly ever new: two that stand together may be.
