@@ -157,7 +157,8 @@ def sampled(run: Run, size: int) -> frozenset[tuple[str, int]]:
     order = sorted(
         (str(kind), digest_of(str(name), str(number)), str(name), int(number)) for kind, name, number in rows.values
     )
-    return frozenset(order[at * len(order) // size][2:] for at in range(min(size, len(order))))
+    size = min(size, len(order))
+    return frozenset(order[at * len(order) // size][2:] for at in range(size))
 
 
 class Live:

@@ -68,6 +68,6 @@ def test_what_was_reported_with_it(tmp_path: Path) -> None:
     execute(plan(tmp_path / "t.jsonl", strategies=("none", "summary(threshold=8)")), tmp_path / "run")
     found = breaks(RunRequests(load(tmp_path / "run")))
     assert set(found.strategy) == {"summary(threshold=8)"}
-    assert set(found.cause) == {"inserted", "rewritten"}
+    assert set(found.cause) == {"replaced", "rewritten"}
     assert set(found.deeds) == {"called, summarised"}
     assert (found.kept == 1).all()

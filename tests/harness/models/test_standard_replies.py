@@ -16,7 +16,7 @@ from ctxbench.harness.models import OFFLINE
 from ctxbench.harness.models.local import NAME
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.errors import SetupError
-from tests.harness.command import ctxbench, said
+from tests.harness.command import ctxbench
 
 RIGHT = {
     "none": 3,
@@ -119,4 +119,4 @@ def test_what_is_no_file_of_replies(tmp_path: Path, text: str | None, what: str)
 def test_replies_of_nobody(folder: Path) -> None:
     """A file of replies does not say which model made them."""
     done = ctxbench("lab", "answer", "r", "--replies", "all.jsonl", cwd=folder, code=2)
-    assert "whose replies are these? Name the model with --answerer" in said(done)
+    assert "whose replies are these? Name the model with --answerer" in done.stderr

@@ -136,7 +136,9 @@ def test_a_probe_that_fails_costs_itself(tmp_path: Path, plugin: str) -> None:
 
 
 def test_odd_probes(tmp_path: Path) -> None:
-    """No gold, no evidence, unanswerable, in another language, the same id twice: each is asked, and none is a 0."""
+    """No gold, no evidence, unanswerable, in another language, the same id twice: each is asked, and none is a 0.
+
+    A gold that nobody said can be concluded from its evidence."""
     conversation = asking(
         Probe("same", "What is the code?"),
         Probe("same", "第三轮的代码是什么？", ("K300",), ("m7",)),
@@ -146,7 +148,7 @@ def test_odd_probes(tmp_path: Path) -> None:
     made = run(tmp_path / "run", replace(conversation, id="odd"), "none")
     rows = made.probes("none")
     assert [list(states) for states in rows.evidence_state] == [[], ["verbatim"], [], ["verbatim"]]
-    assert rows.answer.tolist() == [None, True, None, None]
+    assert rows.answer.tolist() == [None, True, None, True]
     assert rows.evidence_place.isna().tolist() == [True, False, True, False]
     assert [each.question.id for each in asked_probes(made, conversation, "none")] == []
     assert [each.question.id for each in asked_probes(made, made.conversation("odd"), "none")] == [
