@@ -75,9 +75,12 @@ def tables(graded: AnswerFigures, notes: Sequence[str], by_kind: bool = True) ->
     kinds = list(dict.fromkeys(kind for of in graded.by_category.values() for kind in of))
     if by_kind and len(kinds) > 1:
         none = Missing("undefined", "no such probe is graded")
-        rows = [(name, *(with_reach(of.get(kind, none)) for kind in kinds)) for name, of in graded.by_category.items()]
-        heads = ("strategy", *(kind or "(none)" for kind in kinds))
-        shown.append(Table("Which kinds of questions are answered?", heads, tuple(rows), (REACH,)))
+        of_kinds = (
+            Column(kind or "(none)", lambda row, kind=kind: row[1].get(kind, none), with_reach) for kind in kinds
+        )
+        columns = (Column("strategy", lambda row: row[0]), *of_kinds)
+        title = "Which kinds of questions are answered?"
+        shown.append(table_of(title, columns, graded.by_category.items(), [REACH]))
     if why := [(of.strategy, integer(times), text) for of in graded.strategies for text, times in of.why]:
         heads = ("strategy", "times", "why")
         shown.append(Table("Why answers or grades are missing", heads, tuple(why), prose=True))

@@ -62,7 +62,7 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
 
     Ids are made unique by a suffix `~2`, `~3` …; a note says so once all are read.
     """
-    seen, renamed = dict[str, int](), list[str]()
+    seen, renamed, grown, whole = dict[str, int](), list[str](), list[str](), set[int]()
 
     def named(conversation: Conversation) -> Conversation:
         if (name := unique_name(conversation.id, seen)) != conversation.id:
@@ -85,6 +85,8 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
                     problems.add(error)
                     continue
                 sound += 1
+                if _continues(conversation, whole):
+                    grown.append(conversation.id)
                 where_from = Place(packed.shown(place.file), place.line, place.field)
                 yield replace(named(conversation), source=conversation.source or str(where_from))
             silent = empty and (errors, ignored) == (len(problems.errors), len(problems.ignored))
@@ -102,7 +104,24 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
         some = ", ".join(renamed[:4]) + " …" * (len(renamed) > 4)
         had, were = ("conversation", "was") if len(renamed) == 1 else ("conversations", "were")
         problems.notes.append(f"{len(renamed)} {had} had the id of an earlier one and {were} given another: {some}")
+    if grown:
+        begin = "conversation begins" if len(grown) == 1 else "conversations begin"
+        problems.notes.append(
+            f"{len(grown):,} {begin} with all of an earlier one ({', '.join(grown[:4])}{' …' * (len(grown) > 4)}): "
+            "requests of one growing chat, logged one by one? Each counts as a conversation: keep the last of each chat"
+        )
     problems.note_unknown()
+
+
+def _continues(conversation: Conversation, whole: set[int]) -> bool:
+    """Return whether a conversation begins with all messages of an earlier one, and add it to the `whole` ones."""
+    key, found = 0, False
+    for message in conversation.messages:
+        found = found or key in whole
+        key = hash((key, message.role, message.text, *(call.arguments for call in message.calls)))
+    if conversation.messages:
+        whole.add(key)
+    return found
 
 
 def find(paths: Iterable[Path], problems: Problems, form: str | None = None) -> list[Batch]:

@@ -20,7 +20,7 @@ from msgspec.structs import asdict, replace
 
 from ctxbench.metrics.models import prices_version, window_of
 from ctxbench.metrics.tokens import check_encoding
-from ctxbench.scenarios.embedded import SCENARIOS, named_scenario
+from ctxbench.scenarios.embedded import SCENARIOS, messages_in, named_scenario
 from ctxbench.scenarios.errors import Place, RecordingError, RunError, SpecError
 from ctxbench.scenarios.media import media_counts
 from ctxbench.scenarios.model import RECORDED, Conversation, MediaKind, placed_compactions
@@ -128,8 +128,8 @@ def _given_names(names: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
 class Watcher(Protocol):
     """An observer of a run: the progress bar."""
 
-    def begin(self, size: int, parts: int) -> None:
-        """Prepare for a run: `size` bytes are to be read (0 = not known), and each shard has so many parts."""
+    def begin(self, size: int, parts: int, messages: int = 0) -> None:
+        """Prepare for a run: bytes to be read, parts of each shard, and all messages; 0 = not known."""
 
     def read(self, conversation: Conversation, consumed: int) -> None:
         """Count a conversation that was read; `consumed` bytes have been read so far."""
@@ -178,7 +178,7 @@ def execute(
         work = Work(str(out), plan.strategies, plan.encoding, models, plan.probes, plan.answers, address)
         shards = _Shards(work, opened, watcher, remote)
         if watcher is not None:
-            watcher.begin(opened.size, len(work.parts))
+            watcher.begin(opened.size, len(work.parts), opened.messages)
         (engine or partial(run_shards, jobs=jobs))(shards.tasks(), shards.done)
         if remote is not None and engine is not None:
             remote.pull()  # what workers of other machines have put there
@@ -443,6 +443,12 @@ class InputFile:
     def size(self) -> int:
         """Bytes in all files."""
         return sum(size_of(path) for batch in self.batches for path in batch.files)
+
+    @property
+    def messages(self) -> int:
+        """Number of all messages, where recorded sets alone are read; else 0, as it is not known."""
+        numbers = [0] * len(self.batches) + [messages_in(name) for name in self.inputs.scenarios()]
+        return sum(numbers) * all(numbers)
 
     def conversations(self) -> Iterator[Conversation]:
         """Yield every conversation: those of the scenarios first, then those of the files."""

@@ -89,8 +89,30 @@ class _PlainFlags:
         return parameters
 
 
+_WANTED = {
+    "float_parsing": "give a number",
+    "int_parsing": "give a whole number",
+    "greater_than_equal": "give {ge:g} or more",
+    "less_than_equal": "give {le:g} or less",
+}
+"""What to give in place of a value, by the fault that typer finds in it."""
+
+
 class PlainCommand(_PlainFlags, TyperCommand):
     """A command of the program, which looks at every text and path on its command line before it does any work."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments. Raises UserError for a value that is no number, or not one that a parameter can have."""
+        try:
+            rest: list[str] = super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            if error.param is None or not hasattr(error.__cause__, "errors"):
+                raise
+            fault = error.__cause__.errors()[0]
+            name = next((name for name in error.param.opts if name.startswith("-")), error.param.metavar)
+            wanted = _WANTED.get(fault["type"], fault["msg"].removeprefix("Value error, ").rstrip("."))
+            raise UserError(f"{name} {fault['input']}: {wanted.format(**fault.get('ctx', {}))}") from None
+        return rest
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command.
