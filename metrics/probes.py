@@ -16,9 +16,10 @@ evidence. A whole text of fewer than `LEAST` words has to be a line of its own, 
 The **answer is in the context** where a model that misses nothing could give it: the ceiling of a strategy, 100 % where
 the whole history is sent. A message has an accepted answer that it says as a whole, by words and values (`values.py`):
 in any case, a day in any order, a number with or without commas and not as a part of a date, path or identifier. Bare
-numbers and single letters stand anywhere by chance: they count in evidence and beside it. An answer that no
-evidence says (yes or no, a count, a sum) cannot be found in a text: there all of the evidence has to be sent word for
-word. Probes without evidence whose answer nobody has said do not count.
+numbers and single letters stand anywhere by chance: they count in evidence and beside it. Where no evidence says an
+answer, as a sum or a count, all of the evidence sent word for word will do as well. Yes or no, and a name that the
+question offers ("Ann or Ben?"), are judged by the evidence alone. Probes without evidence whose answer nobody has said
+do not count.
 """
 
 from __future__ import annotations
@@ -82,7 +83,8 @@ class PlacedProbe:
     stop: int  # messages said before it
     evidence: tuple[Evidence, ...] = ()  # messages it rests on, as far as they precede it
     answers: frozenset[int] = frozenset()  # places of the messages that say an accepted answer
-    spellings: tuple[str, ...] = ()  # ways to write the accepted answers; none: it is judged by its evidence
+    spellings: tuple[str, ...] = ()  # ways to write the accepted answers, of those that can stand in a text
+    by_evidence: bool = False  # whether it can be answered, if at all, from the evidence as a whole
 
 
 def placed(conversation: Conversation) -> list[PlacedProbe]:
@@ -99,7 +101,10 @@ def placed_probes(conversation: Conversation) -> list[PlacedProbe]:
     messages = conversation.messages
     place = {message.id: at for at, message in enumerate(messages)}
     says, evidence_at, result = defaultdict[int, set[int]](set), dict[int, Evidence](), []
-    spelt = [spellings(probe.answers) for probe in conversation.probes]
+    spelt = [
+        tuple(way for way in spellings(probe.answers) if not occurs(way, probe.question.casefold()))
+        for probe in conversation.probes
+    ]
     texts = [said(message).casefold() for message in messages] if any(spelt) else []
     for probe, at in zip(*(found.tolist() for found in places(spelt, texts)), strict=True):
         says[probe].add(at)
@@ -114,9 +119,9 @@ def placed_probes(conversation: Conversation) -> list[PlacedProbe]:
             for at in says[asked.number]
             if at < asked.stop and any(says_whole(way, messages[at]) for way in (ways if at in named else exact))
         }
-        if evidence and not answers & named:
-            answers, ways = set(), ()
-        result.append(replace(asked, evidence=evidence, answers=frozenset(answers), spellings=ways))
+        asked = replace(asked, evidence=evidence, answers=frozenset(answers), spellings=ways)
+        is_open = bool(evidence and asked.probe.answerable and asked.probe.answers) and not answers & named
+        result.append(replace(asked, by_evidence=is_open))
     return result
 
 
@@ -198,14 +203,15 @@ class SentText:
 
     def says(self, probe: PlacedProbe, evidence: Sequence[RetainedEvidence]) -> bool | None:
         """Return whether the answer is in the context; None where nobody has said it. `evidence` is the probe's."""
-        if not probe.spellings and probe.probe.answerable and probe.probe.answers and evidence:
-            return all(item.state == "verbatim" for item in evidence)
+        if probe.by_evidence and all(item.state == "verbatim" for item in evidence):
+            return True
         if not probe.answers:
-            return None
+            return False if probe.by_evidence else None
         if any(map(self.has, probe.answers)):
             return True
-        # Of numbers that stand anywhere, one beside a part of the evidence, or a summary of it, is the answer.
-        is_near = not evidence or any(item.state in ("verbatim", "partial", "summary") for item in evidence)
+        # Of numbers that stand anywhere, one beside a part of the evidence that says it, or a summary, is the answer.
+        is_there = any(item.state in ("verbatim", "partial", "summary") for item in evidence)
+        is_near = not evidence or (is_there and not probe.by_evidence)
         ways = [way for way in probe.spellings if is_near or not stands_by_chance(way)]
         return any(says_whole(way, message) for message in self.written for way in ways)
 

@@ -101,15 +101,25 @@ def read(paths: Iterable[Path], problems: Problems, columns: Columns | None = No
     """
     seen: dict[str, dict[str, int]] = defaultdict(dict)
     corrections: dict[str, tuple[str, str]] = {}
-    files = [(file, file == path) for path, files in files_of(paths, problems) for file in files]
-    if columns is None:
-        files.sort(key=lambda each: not _is_corrections(each[0]))  # they come before the answers that they correct
-    for file, is_named in files:
+    known: list[tuple[ReadRow, Path]] = []
+    for path, file in ((path, file) for path, files in files_of(paths, problems) for file in files):
         with problems.collect():
             read_row = _format_reader(file) if columns is None else _table_reader(file, columns)
-            if read_row is None:
-                _report_unknown(file, problems, is_named)
-                continue
+            if read_row is not None:
+                known.append((read_row, file))
+            elif file != path:
+                problems.ignored.append(str(file))
+            elif not file_head(file).strip():
+                raise RecordingError(Place(str(file)), "the file is empty", "leave it out")
+            else:
+                form = '{"question": "…", "accepted": ["…"], "candidate": "…", "correct": true}'
+                remedy = (
+                    f"known are {', '.join(FORMATS)}; or write JSON Lines of {form}, or name the columns by --columns"
+                )
+                raise RecordingError(Place(str(file)), "no known format of labelled answers fits", remedy)
+    # Corrections come before the answers that they correct.
+    for read_row, file in sorted(known, key=lambda each: each[0] is not _correction):
+        with problems.collect():
             source = LabelFile(file, problems, corrections)
             for source.number, (place, raw) in enumerate(records(file, problems), 1):
                 with problems.collect():
@@ -128,24 +138,6 @@ def _format_reader(path: Path) -> ReadRow | None:
     shapes = ((shape.split(", "), name) for name, (_, *shapes) in FORMATS.items() for shape in shapes)
     fits = [(len(shape), name) for shape, name in shapes if keys.issuperset(shape)]
     return FORMATS[max(fits)[1]][0] if fits else None
-
-
-def _is_corrections(path: Path) -> bool:
-    try:
-        return _format_reader(path) is _correction
-    except RecordingError:  # the error comes when it is read
-        return False
-
-
-def _report_unknown(path: Path, problems: Problems, is_named: bool) -> None:
-    if not is_named:
-        problems.ignored.append(str(path))
-    elif not file_head(path).strip():
-        problems.add(RecordingError(Place(str(path)), "the file is empty", "leave it out"))
-    else:
-        example = '{"question": "…", "accepted": ["…"], "candidate": "…", "correct": true}'
-        remedy = f"known are {', '.join(FORMATS)}; or write JSON Lines of {example}, or name the columns by --columns"
-        problems.add(RecordingError(Place(str(path)), "no known format of labelled answers fits", remedy))
 
 
 def _texts(values: object) -> tuple[str, ...]:

@@ -25,11 +25,14 @@ from .readers import Reader, readers
 from .readers.huggingface import HUB, HuggingFace, from_address, names_files
 from .source import (
     COMPRESSED,
+    CUT_OFF,
+    HEAD,
     MISFIT,
     Problems,
     file_head,
     files_of,
     is_compressed,
+    is_cut_off,
     is_table,
     is_value,
     key_paths,
@@ -143,11 +146,11 @@ def find(paths: Iterable[Path], problems: Problems, form: str | None = None) -> 
                 problems.add(error)
                 continue
             if reader is None:
-                what, remedy = _why_empty(file)
+                why = _why_unread(file)
                 if path in (file, Path(packed.shown(str(file)))):
-                    problems.add(RecordingError(Place(str(file)), what or _misfit(file), remedy if what else _FORMATS))
+                    problems.add(why or RecordingError(Place(str(file)), _misfit(file), _FORMATS))
                 else:
-                    problems.ignored.append(f"{file}: {what}" if what else str(file))
+                    problems.ignored.append(f"{file}: {why.what}" if why else str(file))
             else:
                 groups.setdefault((reader, reader.folder_of(file) if reader.folder else file), []).append(file)
         batches += (Batch(reader, tuple(group)) for (reader, _), group in groups.items())
@@ -241,22 +244,23 @@ def _shown(keys: frozenset[str]) -> str:
     return ", ".join(highest[:6]) + " …" * (len(highest) > 6)
 
 
-def _why_empty(path: Path) -> tuple[str, str]:
-    """Return why a file has nothing to read, and the remedy; two empty texts if it has some content, of any kind."""
+def _why_unread(path: Path) -> RecordingError | None:
+    """Return why a file of no known format has nothing to read; None if it has content, of whatever kind."""
+    head, place = file_head(path), Place(str(path))
     if is_compressed(path):
-        return COMPRESSED, ""
-    if not file_head(path).strip():
-        return "the file is empty", "leave it out"
+        return RecordingError(place, COMPRESSED)
+    if not head.strip():
+        return RecordingError(place, "the file is empty", "leave it out")
     start = record_head(path)
     if start and len(start) <= _SMALL and _BRACKETS.fullmatch(start):
-        return _NO_CONVERSATION[True]
-    start = start or file_head(path, 64)
-    keys = key_paths(start)
+        return RecordingError(place, *_NO_CONVERSATION[True])
+    keys = key_paths(start or head[:64])
     for entry in shipped("lookalikes")["lookalike"]:  # files of known programs without conversations
-        by_start = "starts" in entry and start.startswith(entry["starts"].encode())
+        by_start = "starts" in entry and head.startswith(entry["starts"].encode())
         if by_start or _fit(frozenset(entry.get("keys", ())), keys):
-            return entry["what"], entry["do"]
-    return "", ""
+            return RecordingError(place, entry["what"], entry["do"])
+    cut = keys - {"."} and len(head) < HEAD and is_cut_off(head)
+    return RecordingError(Place(place.file, 1), *CUT_OFF) if cut else None
 
 
 def _explained(error: RecordingError, batch: Batch) -> RecordingError:

@@ -38,6 +38,10 @@ MISFIT = "; is it of this format?"
 """End of the remedy for a record that lacks what its format has."""
 COMPRESSED = "compressed: unpack it first"
 """Message and remedy for a compressed file that is not unpacked."""
+CUT_OFF = ("the JSON ends in the middle", "the file was cut off: copy it again, or remove this record")
+"""Message and remedy for JSON without its end."""
+HEAD = 1 << 22
+"""Bytes that are enough to recognise logs which begin with long messages."""
 
 _HIGH, _LOW = rb"\\u[dD][89abAB][0-9a-fA-F]{2}", rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 # Half of a pair of escapes: a high one without a low one behind it (which may be cut off at the end of the data), or a
@@ -162,7 +166,7 @@ def _malformed(raw: bytes, message: str) -> tuple[str, str]:
     if "trailing" in message:
         return "more than one JSON value stands here", "put each record on a line of its own"
     if "truncated" in message:
-        return "the JSON ends in the middle", "the file was cut off: copy it again, or remove this record"
+        return CUT_OFF
     if _NUMBER.search(raw):
         return "NaN and Infinity are not JSON", "write null"
     return f"not JSON: {message.removeprefix('JSON is malformed: ')}", "repair this record, or leave it out"
@@ -375,6 +379,15 @@ def is_value(text: bytes) -> bool:
     return True
 
 
+def is_cut_off(text: bytes) -> bool:
+    """Return whether a text is the start of a JSON value, without its end."""
+    try:
+        msgspec.json.decode(text, type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError) as error:
+        return "truncated" in str(error)
+    return False
+
+
 def elements(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
     """Yield the elements of a file that is one JSON array. The elements before a damaged place are still read."""
     name = str(path)
@@ -550,13 +563,13 @@ def _scanned(data: bytes, most: int) -> set[str]:
     return paths
 
 
-def file_head(path: Path, size: int = 1 << 22) -> bytes:
-    """Return the first bytes of a file. The default is enough to recognise logs that begin with long messages."""
+def file_head(path: Path, size: int = HEAD) -> bytes:
+    """Return the first bytes of a file."""
     with _opened(path) as file:
         return file.read(size).removeprefix(_BOM)
 
 
-def record_head(path: Path, size: int = 1 << 22) -> bytes:
+def record_head(path: Path, size: int = HEAD) -> bytes:
     """Return the start of a file as JSON: of a table its first rows, of any other file its first bytes."""
     if not is_table(path.suffix, file_head(path, 8)):
         return file_head(path, size)

@@ -18,12 +18,19 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from ctxbench import load
+from ctxbench.harness.answers.store import answered
 from ctxbench.harness.bill import MODELS
 from ctxbench.harness.claims.registry import read
+from ctxbench.harness.folder.run import Run
+from ctxbench.harness.models.local import NAME
 from ctxbench.reports.claims import tables as claim_tables
 from ctxbench.reports.render import markdown
 from ctxbench.scenarios.embedded import scenario
@@ -54,7 +61,7 @@ class Printed:
         stored = read(run.reader)
         assert stored is not None  # `lab claims` has just written them
         self.claims = stored.findings
-        text = "".join(parts).replace(str(folder), "runs/standard") + "report: runs/standard/report/report.html"
+        text = "".join(parts).replace(str(folder), "runs/standard")
         self.bench = [line.rstrip() for line in text.strip().splitlines()]
 
 
@@ -73,9 +80,9 @@ def main(folder: Path) -> None:
     subprocess.run([sys.executable, "-m", "tests.judging", "--write"], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
     printed("report", folder, "--figures")
     shutil.copyfile(folder / "report" / "figures" / "frontier.svg", ROOT / "docs" / "images" / "frontier.svg")
-    report, answers = measured.report, measured.report["answers"][0]
-    bounds = {name: answers["strategies"][name]["correct"] for name in ("last_turn", "evidence_only")}
-    print({key: report[key] for key in ("conversations", "messages", "calls", "tokens")}, answers["probes"], bounds)
+    report = measured.report
+    bounds = {name: measured.answers["offline"][name]["correct"] for name in ("none", "last_turn", "evidence_only")}
+    print({key: report[key] for key in ("conversations", "messages", "calls", "tokens")}, bounds)
 
 
 def sha256(text: str) -> str:
@@ -107,9 +114,9 @@ def ctxbench(*command: object) -> Any:
 
 
 def printed(*command: object) -> str:
-    """Return what a command prints on a terminal of 100 columns."""
+    """Return what a command prints on a terminal of 120 columns."""
     words = [str(Path(sys.executable).with_name("ctxbench")), *map(str, command)]
-    environment = {**os.environ, "COLUMNS": "100"}
+    environment = {**os.environ, "COLUMNS": "120"}
     return subprocess.run(words, check=True, capture_output=True, text=True, env=environment).stdout
 
 
@@ -123,29 +130,98 @@ def verdict(measured: Printed) -> Iterator[str]:
     yield from ("```text", *cut(measured.bench), "```")
 
 
-HEADLINES = ("Use ", "Try ", "Keep ", "No recommendation")
-"""How the first line of a verdict begins."""
-
-
 def cut(lines: Sequence[str]) -> Sequence[str]:
-    """Return what follows the last empty line before a headline, as far as the first rows of the last table."""
-    empty = [at for at, line in enumerate(lines) if not line]
-    first, last = next(at for at in reversed(empty) if "".join(lines[at + 1 : at + 2]).startswith(HEADLINES)), empty[-1]
-    head = next(at for at in range(last, len(lines)) if lines[at].startswith("strategy"))
-    return lines[first + 1 : head + 1 + ROWS]
+    """Return the lines as far as the first rows of the first table."""
+    head = next(at for at, line in enumerate(lines) if line.startswith("strategy"))
+    return lines[: head + 1 + ROWS]
 
 
-def quality(measured: Printed) -> Iterator[str]:
-    """Yield the answers of the small model, by each grader whose agreement with people is known."""
-    first, *others = measured.quality
-    graders = [each for each in (first, *others) if each["answerer"] == first["answerer"]]
-    names = [each["grader"].partition("(")[0] for each in graders]
-    yield from head("strategy", *(f"right by {name} (95 %)" for name in names), "abstained", "tokens in")
-    for name in first["strategies"]:
-        of_graders = [each["strategies"][name] for each in graders]
-        shares = [f"{percent(of['correct'])} ({span(of['correct_interval'])})" for of in of_graders]
-        answers = first["strategies"][name]
-        yield row(f"`{name}`", *shares, percent(answers["abstained"]), f"{answers['input_tokens']:,}")
+def questions(run: Run) -> pd.DataFrame:
+    """Return a row for each strategy and answerable question: what was right, found and recalled of it.
+
+    `right` and `reader` are those of the recorded model and of the extractive baseline, NaN where nothing is graded.
+    """
+    keys = ["conversation", "number", "strategy"]
+    by = {of.answerer: of.rows.astype(dict.fromkeys(keys[::2], str)) for of in answered(run).whole}
+    rows = by[NAME][by[NAME].answerable][[*keys, "correct", "input_tokens"]]
+    rows = rows.rename(columns={"correct": "right", "input_tokens": "tokens"})
+    rows = rows.merge(by["offline"][[*keys, "correct"]].rename(columns={"correct": "reader"}), on=keys)
+    probes = run.arrow("probes", [*keys, "answer", "evidence_state"]).to_pandas()
+    probes["recalled"] = [
+        np.mean(np.array(states) == "verbatim") if states is not None and len(states) else np.nan
+        for states in probes.evidence_state
+    ]
+    probes = probes.rename(columns={"answer": "found"}).astype(dict.fromkeys(keys[::2], str))
+    rows = rows.merge(probes[[*keys, "found", "recalled"]], on=keys)
+    return rows.astype(dict.fromkeys(("right", "reader", "found"), float))
+
+
+def measures(measured: Printed) -> Iterator[str]:
+    """Yield how far three measures go with the right answers of the recorded model, over the strategies."""
+    rows, bounds = measured.questions, ["last_turn", "evidence_only"]
+    keys = ["conversation", "number"]
+    # Of strategies whose prompts have changed since the model was asked too few are answered.
+    answered = rows.right.notna().groupby(rows.strategy).mean()
+    rows = rows[rows.strategy.isin(answered.index[answered >= 0.9 * answered["none"]])]
+    fits = rows.groupby("strategy").right.transform(lambda right: right.notna().all())
+    every = rows.groupby(keys).right.transform(lambda right: right.notna().all())
+    parts = []
+    for some in (rows[fits], rows[every]):
+        by_strategy = some.groupby("strategy")[["right", "found", "recalled", "reader"]].mean()
+        parts += [by_strategy, by_strategy.drop(bounds, errors="ignore")]
+    sizes = [len(part) for part in parts]
+    yield from head(
+        "Pearson with right answers",
+        f"strategies that always fit, {sizes[0]} ({sizes[1]} without bounds)",
+        f"the {int(every.sum() / sizes[2])} questions answered from all {sizes[2]} ({sizes[3]} without bounds)",
+    )
+    names = {"found": "answer in context", "recalled": "context recall", "reader": "extractive baseline"}
+    for key, name in names.items():
+        fit, less, all_of, fewer = (part.right.corr(part[key]) for part in parts)
+        yield row(name, f"{fit:.3f} ({less:.3f})", f"{all_of:.3f} ({fewer:.3f})")
+
+
+def lengths(measured: Printed) -> Iterator[str]:
+    """Yield right answers by the length of the context, and how often the shorter of two that have the answer wins."""
+    rows = measured.questions.dropna(subset=["right", "found"])
+    rows = rows.drop_duplicates(["conversation", "number", "tokens", "right", "found"])
+    ends = [0, 500, 2000, 4000, 8000, 16000, 33000]
+    yield from head("tokens of the prompt", "right, answer found", "contexts", "right, not found", "contexts")
+    for least, most in pairwise(ends):
+        here = rows[rows.tokens.between(least, most, "right")]
+        cells = [(here.right[here.found == found].mean(), int((here.found == found).sum())) for found in (1, 0)]
+        shares = [cell for share, count in cells for cell in (percent(share) if count else "–", f"{count:,}")]
+        yield row(f"{least + 1:,} to {most:,}", *shares)
+    some = rows[rows.found == 1]
+    both = some.merge(some, on=["conversation", "number"]).query("tokens_x < tokens_y and right_x != right_y")
+    for least, most in ((1, 2), (2, 4), (4, 1000)):
+        here = both[(both.tokens_y / both.tokens_x).between(least, most, "right")]
+        ratio = f"{least} to {most} times" if most < 1000 else f"more than {least} times"
+        yield row(
+            f"of two contexts with the answer, one {ratio} as long: the shorter is right",
+            percent(here.right_x.mean()),
+            f"{len(here):,}",
+            "",
+            "",
+        )
+
+
+def right_answers(measured: Printed) -> Iterator[str]:
+    """Yield for each strategy the two bounds, and the right answers of the recorded model."""
+    yield from head("strategy", "found", "reader, of whole", "right (95 %)", "pairs", "right under `none`", "abstained")
+    for name, of in measured.answers[NAME].items():
+        reader, ends = measured.answers["offline"][name], of["correct_interval"]
+        found = percent(measured.summary.loc[name].answer_in_context) if name in measured.summary.index else "–"
+        right = f"{percent(of['correct'])} ({span(ends)})" if "low" in ends else percent(of["correct"])
+        yield row(
+            f"`{name}`",
+            found,
+            percent(reader["of_whole"]),
+            right,
+            of["paired"],
+            percent(of["base"]),
+            percent(of["abstained"]),
+        )
 
 
 def span(ends: Mapping[str, float], decimals: int = 0) -> str:
@@ -159,15 +235,6 @@ def context_recall(measured: Printed) -> Iterator[str]:
     yield from head("", "context recall", "in part", "summary", "answer in context", "evidence density")
     for name in FEW:
         yield row(f"`{name}`", *(percent(measured.summary.loc[name][metric]) for metric in metrics))
-
-
-def answers_right(measured: Printed) -> Iterator[str]:
-    """Yield the answers of some strategies."""
-    yield from head("", "right", "95 %", "normalised gain", "abstained")
-    for name in FEW:
-        answers = measured.report["answers"][0]["strategies"][name]
-        shares = (percent(answers[key]) for key in ("normalised_gain", "abstained"))
-        yield row(f"`{name}`", percent(answers["correct"]), span(answers["correct_interval"], 1), *shares)
 
 
 def cost_saved(measured: Printed) -> Iterator[str]:
@@ -204,9 +271,10 @@ def ladder(measured: Printed) -> Iterator[str]:
 TABLES: dict[str, Callable[[Printed], Iterator[str]]] = {
     "bench": bench,
     "verdict": verdict,
-    "quality": quality,
+    "right-answers": right_answers,
+    "measures": measures,
+    "lengths": lengths,
     "context-recall": context_recall,
-    "answers": answers_right,
     "cost-saved": cost_saved,
     "claims": claims,
     "ladder": ladder,

@@ -257,7 +257,6 @@ class ConversationRequests:
     """The requests of one conversation under one strategy, as the context log has them."""
 
     conversation: str
-    """Id of the conversation."""
     strategy: str
     recording: Recording
     day: str | None

@@ -47,17 +47,10 @@ class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Return what was measured beside what is claimed of it."""
         bounds = (self.least, self.most)
         least, most = (bound.get(measured.setting) if isinstance(bound, dict) else bound for bound in bounds)
-        return ClaimRow(
-            setting=measured.setting,
-            figure=self.text,
-            unit=self.unit,
-            found=measured.found,
-            claimed=None if least is most is None else Claimed(least, most, self.upper, self.above),
-            bound=measured.bound,
-            of=measured.of,
-            decides=self.decides if isinstance(self.decides, bool) else measured.setting in self.decides,
-            timed=self.timed,
-        )
+        claimed = None if least is most is None else Claimed(least, most, self.upper, self.above)
+        decides = self.decides if isinstance(self.decides, bool) else measured.setting in self.decides
+        named = measured._asdict() | {"figure": self.text, "unit": self.unit}
+        return ClaimRow(**named, claimed=claimed, decides=decides, timed=self.timed)
 
 
 class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -120,11 +120,8 @@ def measure_row(row: Row, inputs: ClaimInputs) -> list[Measured]:
     units = inputs.units(names, row.on)
     if row.against and not row.model:
         other = measure(row, row.against, inputs).sums
-        return [
-            Measured(
-                row.figure, setting, other if isinstance(other, Missing) else _paired(other, sums, form, units), of
-            )
-        ]
+        paired = other if isinstance(other, Missing) else _paired(other, sums, form, units)
+        return [Measured(row.figure, setting, paired, of)]
     found = of_sums(sums, form, units)
     if row.metric and not row.per and isinstance(found, Interval) and found.mean == fixed(row.metric, row.strategy):
         found = exact(found.mean)

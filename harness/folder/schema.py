@@ -75,13 +75,11 @@ class ManifestPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     form: str | None
     """The format that every file was read as; None = each as its own."""
     strategies: tuple[str, ...]
-    """The strategies as text."""
     encoding: str
     window: str
     """Context window that overflows are counted against: a model, or a number of tokens; empty = those of the recorded
     models (`run.windows`)."""
     probes: bool
-    """Whether the run asked the probes."""
     summariser: str
     embedder: str
 

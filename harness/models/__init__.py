@@ -22,7 +22,8 @@ from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.errors import UserError
 from ctxbench.strategies.base import ModelError, Prompt
 
-from .settings import Embedded, ModelAccess, Reply, Settings, Unusable, model_spec
+from .base import Embedded, Reply, Unusable
+from .settings import ModelAccess, Settings, model_spec
 
 if TYPE_CHECKING:
     from .cassette import Cassette, Purse
@@ -150,4 +151,3 @@ def _explained() -> Iterator[None]:
 
 
 OFFLINE = Models(Settings())
-"""Needs nothing."""

@@ -103,14 +103,7 @@ class Cassette:
     damaged, locked for a minute, of another version, no cassette, or cannot be written.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        read_only: bool = False,
-        optional: bool = False,
-        busy: float = 60.0,
-    ) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False, optional: bool = False, busy: float = 60.0) -> None:
         """Open a file; an `optional` one may be missing. Another process is waited for `busy` seconds."""
         self.path, self.read_only = path, read_only
         self._lock, self._busy = RLock(), busy
@@ -165,10 +158,6 @@ class Cassette:
         statement = "SELECT key, reply FROM replies WHERE key IN (SELECT value FROM json_each(?))"
         with self._lock, self._explained():
             return dict(self._open.execute(statement, (msgspec.json.encode(keys).decode(),)))
-
-    def lacks(self, model: str) -> str:
-        """Return the message for a request that has no reply here, and that may not be made."""
-        return f"{model}: {self.path.name} has no reply to this request: record it once without --replay"
 
     def put(self, entry: CassetteEntry) -> bytes:
         """Write a reply, and return the stored one: another process may have been first."""
@@ -298,7 +287,7 @@ def entries(lines: Iterable[bytes], name: str) -> Iterator[CassetteEntry]:
     """Yield the replies of lines that `write_lines` made.
 
     Raises SetupError with the number of a line that is none, or whose key is not that of its request, and where they
-    cannot be read.
+    cannot be read: whoever puts them into a cassette would take that for an error of the cassette.
     """
     try:
         for number, text in enumerate(lines, 1):
@@ -309,12 +298,11 @@ def entries(lines: Iterable[bytes], name: str) -> Iterator[CassetteEntry]:
                 request, reply = canonical(msgspec.json.decode(line.request or b"{}")), bytes(line.reply)
                 if line.kind == "embedding":
                     request, reply = "", base64.b64decode(line.vector, validate=True)
-                entry = CassetteEntry(line.key, line.kind, line.model, reply, request)
                 if not reply or (line.kind != "embedding" and key_of(request) != line.key):
                     raise ValueError("the key is not that of the request, or there is no reply")
             except ValueError as error:  # msgspec's and base64's own are of this kind
                 raise SetupError(f"{name}:{number}: is no line of a cassette: {error}") from None
-            yield entry
+            yield CassetteEntry(line.key, line.kind, line.model, reply, request)
     except OSError as error:
         raise SetupError(f"{name}: {error.strerror or error}") from None
 

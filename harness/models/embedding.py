@@ -27,9 +27,9 @@ from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.strategies.base import ModelError, Prompt
 from ctxbench.strategies.events import Called
 
+from .base import Embedded, Reply
 from .cassette import Cassette, CassetteEntry, Charge, Purse, canonical, key_of
 from .provider import Provider
-from .settings import Embedded, Reply
 
 Vectors = NDArray[np.float32]
 

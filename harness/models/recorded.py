@@ -20,8 +20,8 @@ from ctxbench.scenarios.errors import SetupError
 from ctxbench.scenarios.model import Message, Tool, ToolCall
 from ctxbench.strategies.base import ModelError
 
+from .base import Reply, Unusable
 from .cassette import Cassette, CassetteEntry, Charge, Purse, canonical, key_of
-from .settings import Reply, Unusable
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -36,7 +36,6 @@ class ModelRequest(msgspec.Struct, frozen=True):
     temperature: float
     max_tokens: int
     tools: tuple[Tool, ...] = ()
-    """Tools that it may call."""
     silent: bool = False
     """It is sent the tools, as what was said before needs them, and may call none."""
     schema: Mapping[str, Any] | None = None
@@ -176,7 +175,8 @@ class Recorded:
         if (recorded := self._cassette.get(key)) is not None:
             return recorded
         if self._model is None:
-            raise ModelError(self._cassette.lacks(self.name))
+            what = f"{self._cassette.path.name} has no reply to this request: record it once without --replay"
+            raise ModelError(f"{self.name}: {what}")
         if self._full:
             raise ModelError(self._full)
 

@@ -11,25 +11,21 @@ from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, NamedTuple
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import msgspec
-import numpy as np
 from msgspec.structs import force_setattr
-from numpy.typing import NDArray
 
 from ctxbench.metrics.models import find_model, model_names
 from ctxbench.metrics.prices import BUNDLED
 from ctxbench.scenarios.errors import MissingExtra, SetupError, SpecError
 from ctxbench.scenarios.files import cache_folder
-from ctxbench.scenarios.model import ToolCall
 from ctxbench.scenarios.secrets import without_secrets
 from ctxbench.scenarios.spec import NonNegativeFloat, build, nearest, single
 from ctxbench.strategies.archive import Archive
-from ctxbench.strategies.base import ModelError, Strategy
+from ctxbench.strategies.base import Strategy
 from ctxbench.strategies.chain import Chain, spec
-from ctxbench.strategies.events import Called
 from ctxbench.strategies.facts import Facts
 
 
@@ -82,34 +78,6 @@ def model_spec(text: str, usual: ModelAccess) -> tuple[str, ModelAccess]:
     one = single(f"{name.strip()!r}({parameters}", "model")
     own = build(one, {one.name: ModelAccess}, "model")
     return one.name, replace(usual, **{key: getattr(own, key) for key in one.parameters})
-
-
-class Reply(NamedTuple):
-    """A model's reply, and its usage."""
-
-    text: str
-    model: str
-    input_tokens: int
-    output_tokens: int
-    cost: float | None
-    """US dollars; None = the price is not known."""
-    calls: tuple[ToolCall, ...] = ()
-    """The tools that it calls instead of an answer, or beside one."""
-
-
-class Embedded(NamedTuple):
-    """Unit vectors, shape (texts, dimensions), and the provider's bill for them, if there is one."""
-
-    vectors: NDArray[np.float32]
-    called: Called | None = None
-
-
-class Unusable(ModelError):
-    """A model replied, and is charged for, but its reply cannot be used: empty, cut, or a refusal."""
-
-    def __init__(self, why: str, reply: Reply) -> None:
-        super().__init__(why)
-        self.reply = reply
 
 
 _NONE: Mapping[str, str] = MappingProxyType({})

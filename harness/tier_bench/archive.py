@@ -58,15 +58,12 @@ class Corpus(NamedTuple):
 
 
 class Lossy(NamedTuple):
-    """Extractive summaries of the blocks, stored beside them."""
+    """Extractive summaries of the blocks: tokens and bytes of the texts, and of the summaries, compressed."""
 
     tokens: int
-    """Tokens of the texts."""
     summary_tokens: int
     original: int
-    """Bytes of the texts."""
     stored: int
-    """Bytes of the summaries, compressed."""
     values_kept: Value
     """Share of the numbers, dates, names, identifiers and paths of each block that its summary has."""
 
@@ -85,20 +82,18 @@ class Coded(NamedTuple):
 
 
 class Speed(NamedTuple):
-    """Speed on this machine at this moment, in bytes of the blocks' contents a second of the wall clock."""
+    """Speed on this machine at this moment, in bytes of the blocks' contents a second of the wall clock.
+
+    They are written to the disk; read, checked and decompressed; the same frames decompressed in memory; and parsed
+    into messages. Each read of one message, and opening the archive, is in seconds.
+    """
 
     write: float
-    """Until they are on disk."""
     decompress: float
-    """Read from the disk, checked, decompressed."""
     bare: float
-    """The same frames in memory, only decompressed."""
     messages: float
-    """Parsed into messages."""
     gets: list[float]
-    """Seconds for each of many reads of one message."""
     open: float
-    """Seconds to open the archive."""
 
 
 class ArchiveMeasurement(NamedTuple):
@@ -123,7 +118,6 @@ class ArchiveBench:
     recordings: str | tuple[str, ...] = "standard"
     format: str = ""
     level: Annotated[int, msgspec.Meta(ge=1, le=22)] = 19
-    """Compression level of zstd."""
     dictionary: Literal["none", "trained", "raw"] = "raw"
     """raw: the text of earlier blocks; trained: the parts of it that zstd picks."""
 

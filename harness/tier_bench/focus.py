@@ -40,7 +40,7 @@ class FocusRow(NamedTuple):
     calls: int = 0
     tokens: int = 0
     share: Value = _NO_BOUND
-    """Share of the tokens of the whole history."""
+    """Of the tokens of the whole history."""
     over: int = 0
     """Requests over the limit."""
     over_budget: int = 0
@@ -71,7 +71,6 @@ class FocusBench:
     recordings: str | tuple[str, ...] = "standard"
     format: str = ""
     limit: Annotated[int, msgspec.Meta(ge=1, le=10**12)] = 8192
-    """Token limit of a request."""
     truncations: tuple[TruncationMode, ...] = get_args(TruncationMode)
     beside: tuple[str, ...] | None = None
     """Strategies to compare with; None = window, summary and retrieval under the same limit."""

@@ -55,18 +55,15 @@ class IndexRecall:
 
 
 class OverviewMeasurement(NamedTuple):
-    """A few figures of each tier."""
+    """A few figures of each tier. Of `tiered` they are its spec (`strategy`), metrics and events."""
 
     working: WorkingMeasurement
     """Our policy first, then its peers."""
     archive: ArchiveSizes
     rag: IndexRecall
     strategy: str
-    """The spec of `tiered`."""
     figures: dict[str, Value]
-    """Metrics of `tiered`."""
     events: pd.DataFrame
-    """Events of `tiered`."""
 
 
 @dataclass(frozen=True, slots=True)

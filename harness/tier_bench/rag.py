@@ -52,7 +52,6 @@ class SearchOutcome(NamedTuple):
     unit: str
     """The independent unit of the conversation."""
     category: str
-    """Of the probe."""
     recalls: Sequence[float]
     """Evidence recall at k, and at twice that."""
     seconds: float
@@ -77,9 +76,8 @@ class RagRow(NamedTuple):
     name: str
     retrievers: tuple[Retriever, ...]
     recall: Interval | Missing
-    """Evidence recall at k."""
+    """Of the evidence, at k."""
     recall_at_twice: Interval | Missing
-    """Evidence recall at 2 k."""
     categories: dict[str, Interval | Missing]
     """Recall at k, by the probes' category."""
     milliseconds: Latency | Missing

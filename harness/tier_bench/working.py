@@ -43,18 +43,15 @@ class Load(NamedTuple):
 
 
 class PolicyRow(NamedTuple):
-    """The figures of one policy on a load."""
+    """The figures of one policy on a load. Evictions, and tokens loaded on misses or as predicted, are per sample."""
 
     policy: str
     preload: bool
     hit_rate: Interval | Missing
     token_hit_rate: Interval | Missing
     evictions: float
-    """Per sample."""
     loaded: float
-    """Tokens loaded on misses, per sample."""
     preloaded: float
-    """Tokens loaded because they were predicted, per sample."""
 
 
 class Bounds(NamedTuple):
@@ -71,15 +68,13 @@ class Bounds(NamedTuple):
 
 
 class WorkingMeasurement(NamedTuple):
-    """Cache policies and bounds on one load, in a cache of one size."""
+    """Cache policies and bounds on one load, in one size of cache. Look-ups and tokens are means of the samples."""
 
     load: str
     of: str
     samples: int
     look_ups: float
-    """Mean of a sample."""
     tokens: float
-    """Mean tokens of all items of a sample."""
     capacity: int
     all_fits: bool
     """Whether the cache holds all items of every sample."""
@@ -95,9 +90,7 @@ class Working:
     """A generated trace, or recordings: a file, a folder or a scenario."""
     policies: tuple[str, ...] = tuple(dict.fromkeys(("lru_k", POLICY, *policies.POLICIES)))
     capacity: PositiveInt = WORKING_TOKENS
-    """Tokens of the cache."""
     seeds: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 5
-    """Samples of a generated trace."""
     preload: bool = False
     """Whether to show each policy with predictive preload as well."""
     seconds: bool = False

@@ -171,7 +171,6 @@ class Trial(NamedTuple):
     point: Point | None = None
     """Cost and quality; None = it is to be tried, or failed."""
     failed: str = ""
-    """Why it failed."""
 
 
 def check() -> None:
@@ -283,8 +282,8 @@ class Tuned:
     quality: str
     why_quality: str
     train: int
-    held_out: int
     """Number of conversations."""
+    held_out: int
     trials: int
     exhaustive: bool
     """Whether every setting was tried."""

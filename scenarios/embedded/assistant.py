@@ -115,7 +115,12 @@ class Questions:
             return [*(self._simple("first", *fact) for fact in changed), *self._gaps(facts)]
         if category == "unanswerable":
             return list(self._unknown(facts))
-        return [self._simple("current", *fact) for fact in facts if _category(*fact) == category]
+        if category == "preference":
+            asked = (fact for fact in facts if fact[0].kind == "taste")
+        else:
+            is_update = category == "updated_fact"
+            asked = (fact for fact in facts if fact[0].kind != "taste" and (len(fact[2]) > 1) == is_update)
+        return [self._simple("current", *fact) for fact in asked]
 
     def _has(self, form: str, subject: Subject, aspect: str) -> bool:
         return f"{form}.{subject.kind}.{aspect}" in self._write.forms
@@ -169,11 +174,6 @@ class Questions:
         subjects = dict.fromkeys(subject for subject, *_ in facts if f"unknown.{subject.kind}" in self._write.forms)
         for subject in [*subjects][-_RECENT:]:
             yield LifeQuestion(self._write(f"unknown.{subject.kind}", it=subject.label))
-
-
-def _category(subject: Subject, _: str, values: list[FactValue]) -> str:
-    """Return the category of the question for the newest value of a fact."""
-    return "preference" if subject.kind == "taste" else "updated_fact" if len(values) > 1 else "single_hop"
 
 
 class Exam:

@@ -119,7 +119,10 @@ class Fields:
 
     def text(self, paths: str) -> str:
         """Return the first text that is not empty."""
-        return next(filter(None, map(text_of, map(self.at, paths.split("|")))), "")
+        for path in paths.split("|"):
+            if isinstance(value := self.at(path), str) and value:
+                return value
+        return ""
 
     def typed(self, paths: str, kind: type[T]) -> T | None:
         """Return the first value that is not null. Raises RecordingError if it is not of the type."""

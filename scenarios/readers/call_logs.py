@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -156,15 +157,10 @@ class TerminalBench(Reader):
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         if files:
             trial = self.folder_of(files[0])
-            yield from conversations(
-                _requests(sorted(files, key=_number), _trial_call, problems), trial.name, str(trial)
-            )
-
-
-def _number(path: Path) -> int:
-    """Return the number of a record's episode; 0 outside of any."""
-    episode = _EPISODE.fullmatch(path.parent.name)
-    return int(episode[1]) if episode else 0
+            episodes = ((_EPISODE.fullmatch(path.parent.name), path) for path in files)
+            ordered = sorted(((int(name[1]) if name else 0, path) for name, path in episodes), key=itemgetter(0))
+            logged = _requests([path for _, path in ordered], _trial_call, problems)
+            yield from conversations(logged, trial.name, str(trial))
 
 
 def _trial_call(record: Fields, responses: Responses) -> LoggedRequest | None:

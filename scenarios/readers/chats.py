@@ -24,7 +24,6 @@ from .messages import (
     History,
     chat_message,
     chat_messages,
-    chat_tools,
     in_order,
     iso_time,
     joined,
@@ -116,7 +115,7 @@ def _chat(raw: bytes, place: Place, problems: Problems) -> Conversation:
     chat = decode(raw, _Chat, place)
     messages = asked_of(chat.model, chat_messages(chat.messages, place.at("messages"), problems))
     names = (str(name) for name in (chat.id, chat.conversation_id, chat.thread_id) if name is not None)
-    return Conversation(next(names, _UNNAMED), messages, tools=chat_tools(chat.tools))
+    return Conversation(next(names, _UNNAMED), messages, tools=tuple(tool(each.function) for each in chat.tools or ()))
 
 
 _ROLES: dict[str, Role] = {
@@ -398,28 +397,24 @@ def _gpt_messages(export: Fields, problems: Problems) -> tuple[Message, ...]:
         call = Call(model=said.text("metadata.model_slug") or export.text("default_model_slug"), provider="openai")
         message = Message(name, role, text, time=time, thinking=thinking, media=media, call=call)
         if history.messages and history.messages[-1].role == "assistant":
-            message = _merged(history.messages.pop(), message)
+            first = history.messages.pop()  # both are one answer; its time is when it was complete
+            message = replace(
+                message,
+                id=first.id,
+                text=joined((first.text, text)),
+                calls=first.calls,
+                time=first.time if time is None else time,
+                thinking=joined((first.thinking, thinking)),
+                media=first.media + media,
+            )
         if called:
             last_call = f"{message.id}c{len(message.calls)}"
             arguments = text if text.lstrip().startswith("{") else msgspec.json.encode({"input": text}).decode()
-            # The text of this message is the call's arguments, and `_merged` has put it behind what was said before.
+            # The text of this message is the call's arguments, and stands behind what was said before.
             without = message.text.removesuffix(text).rstrip("\n")
             message = replace(message, text=without, calls=(*message.calls, ToolCall(last_call, called, arguments)))
         history.add(message, said.place)
     return history.in_order()
-
-
-def _merged(first: Message, second: Message) -> Message:
-    """Return two messages of the assistant as one; the time is when the answer was complete."""
-    return replace(
-        second,
-        id=first.id,
-        text=joined((first.text, second.text)),
-        calls=first.calls,
-        time=first.time if second.time is None else second.time,
-        thinking=joined((first.thinking, second.thinking)),
-        media=first.media + second.media,
-    )
 
 
 def _content(content: dict[str, Any], place: Place, problems: Problems) -> tuple[str, str, tuple[Media, ...]]:

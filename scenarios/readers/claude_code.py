@@ -176,9 +176,13 @@ class _Tree:
         on_branches: set[int] = set()
         # From the group that ends last: its branch may lead through the lines of sessions that it continues.
         for group in sorted(members, key=lambda group: members[group][-1], reverse=True):
-            if members[group][-1] not in on_branches:  # else it is continued by another group
-                branches[group] = self._branch(members[group][-1])
-                on_branches |= branches[group]
+            if (at := members[group][-1]) in on_branches:  # it is continued by another group
+                continue
+            branch = {at}
+            while (above := self._parent(at)) is not None:
+                branch.add(at := above)
+            branches[group] = branch
+            on_branches |= branch
         main = next((group for group in reversed(self.groups) if not group[1]), None)
         for group in sorted(branches, key=lambda group: (group != main, members[group][0])):
             session, agent = group
@@ -214,14 +218,6 @@ class _Tree:
             other = self.lines[parent]
             return parent if (other.is_sidechain, other.agent) == (line.is_sidechain, line.agent) else None
         return self.before[at]
-
-    def _branch(self, end: int) -> set[int]:
-        branch: set[int] = set()
-        at: int | None = end
-        while at is not None:
-            branch.add(at)
-            at = self._parent(at)
-        return branch
 
 
 def _conversation(name: str, branch: Sequence[_Line], meta: dict[str, Scalar], problems: Problems) -> Conversation:

@@ -96,17 +96,6 @@ class HttpRecordings(Reader):
                 yield place, replace(conversation, messages=in_order(conversation.messages))
 
 
-def _provider(url: str) -> str:
-    host = urlsplit(url).hostname or ""
-    return _PROVIDERS.get(host) or next((name for name, hosts in _CLOUDS.items() if hosts.match(host)), "")
-
-
-def _model(url: str) -> str:
-    """Return the model that the address of a request to Gemini, Vertex or Bedrock names."""
-    # `…/models/NAME:generateContent`, `…/model/NAME/converse`, where NAME may end in `:0`
-    return unquote(re.sub(r".*/models?/|/[\w-]+$|:\w+$", "", urlsplit(url).path))
-
-
 def logged_request(
     asked: Fields,
     answered: Fields,
@@ -134,7 +123,7 @@ def logged_request(
             raise RecordingError(answered.below("choices"), "no answer", "leave the failed call out")
         Fields(answered.at("choices.0.message"), answered.below("choices.0.message")).needed("role", str)
     names = name, answer_name
-    said = exchange(asked.record, response, above, problems, format_name, None, tools, names, answered_above, responses)
+    said = exchange(asked.record, response, above, problems, format_name, None, tools, names, answered_above)
     answer = said.answer
     if answer is None and response is not None:
         answer = Message(f"m{len(said.messages)}", "assistant")
@@ -199,7 +188,10 @@ class HttpExchanges:
                 yield self._request(exchange, form, asked, answered)
 
     def _request(self, exchange: Exchange, form: str, asked: Fields, answered: Fields) -> LoggedRequest:
-        provider, named = _provider(exchange.url), _model(exchange.url)
+        host = urlsplit(exchange.url).hostname or ""
+        provider = _PROVIDERS.get(host) or next((name for name, hosts in _CLOUDS.items() if hosts.match(host)), "")
+        # `…/models/NAME:generateContent`, `…/model/NAME/converse`, where NAME may end in `:0`
+        named = unquote(re.sub(r".*/models?/|/[\w-]+$|:\w+$", "", urlsplit(exchange.url).path))
         if form == "messages" and provider not in _CLOUDS:
             provider = "anthropic"
         started = exchange.started or answered.typed("created|created_at", float)

@@ -146,11 +146,6 @@ def tool_call(fields: Fields, name: str, function: str, arguments: str) -> ToolC
     return ToolCall(fields.needed(name, str, blank=True), fields.needed(function, str), made)
 
 
-def chat_tools(tools: Iterable[ChatTool] | None) -> tuple[Tool, ...]:
-    """Return tool schemas in our form."""
-    return tuple(tool(schema.function) for schema in tools or ())
-
-
 def tool(function: dict[str, Any]) -> Tool:
     """Return a tool from `{name, description, parameters | input_schema}`."""
     schema = function.get("parameters") or function.get("input_schema") or {}

@@ -150,7 +150,10 @@ def _conversation(session: Fields, recorded: Iterable[_Recorded], place: Place, 
             parts = list(_parts(one.parts, problems))
             if role == "user":
                 if not any(part.at("type") == "compaction" for part in parts):  # else it asks for the summary behind it
-                    history.add(_user(info, parts), info.place)
+                    shared = (part for part in parts if part.at("type") == "file")
+                    files = ({"type": "file", "mime": part.text("mime"), "url": part.text("url")} for part in shared)
+                    media, time = tuple(filter(None, map(media_of, files))), _seconds(info, "time.created")
+                    history.add(Message("", "user", _text(parts), time=time, media=media), info.place)
             elif role != "assistant":
                 raise RecordingError(info.place.below("role"), f"unknown role {role!r}", "use user, assistant")
             elif info.at("summary") is True:
@@ -179,13 +182,6 @@ def _parts(recorded: Iterable[Fields], problems: Problems) -> Iterator[Fields]:
             elif part.at("ignored") is not True:
                 part.typed("text", str)  # a bad text costs the part, not its message
                 yield part
-
-
-def _user(info: Fields, parts: Sequence[Fields]) -> Message:
-    shared = (part for part in parts if part.at("type") == "file")
-    files = (media_of({"type": "file", "mime": part.text("mime"), "url": part.text("url")}) for part in shared)
-    media = tuple(filter(None, files))
-    return Message("", "user", _text(parts), time=_seconds(info, "time.created"), media=media)
 
 
 def _compaction(info: Fields, parts: Sequence[Fields], history: History, problems: Problems) -> Iterator[Compaction]:

@@ -37,9 +37,9 @@ from .spans import Kind, TraceSpan, counted, sound, span_records, traces
 _PROTOBUF = (".pb", ".binpb", ".otlp")
 _LENGTH = 4
 """Bytes of the length before each message in the collector's protobuf files."""
-_SPAN_IDS = ("spanContext.spanId", "context.span_id", "context.spanId", "span_id", "spanId")
-_TRACE_IDS = ("spanContext.traceId", "context.trace_id", "context.traceId", "trace_id", "traceId")
-_PARENT_IDS = ("parentSpanContext.spanId", "parentSpanId", "parent_id", "parent_span_id")
+_SPAN_IDS = "spanContext.spanId|context.span_id|context.spanId|span_id|spanId"
+_TRACE_IDS = "spanContext.traceId|context.trace_id|context.traceId|trace_id|traceId"
+_PARENT_IDS = "parentSpanContext.spanId|parentSpanId|parent_id|parent_span_id"
 _ERRORS = (2, "STATUS_CODE_ERROR", "ERROR")
 
 
@@ -48,7 +48,7 @@ class _KeyValue(msgspec.Struct):
     value: Any = None
 
 
-_Event = tuple[str, "Attributes"]
+_Event = tuple[str, Fields]
 """Name and attributes of an event of a span."""
 
 
@@ -57,7 +57,7 @@ class _Recorded(NamedTuple):
 
     span: TraceSpan
     name: str
-    attributes: Attributes
+    attributes: Fields
     events: list[_Event]
     failed: bool
 
@@ -108,21 +108,23 @@ class Otel(Reader):
         yield from traces(files, _spans, problems, "otel")
 
 
+_Reading = tuple[Callable[[Fields], _Recorded], Fields]
+"""A function that reads a span, and the span."""
+
+
 def _spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:
     recorded = _protobuf(path, problems) if path.suffix.lower() in _PROTOBUF else _json(path, problems)
-    for place, make in recorded:
-        yield from sound(partial(_model_call, make, problems), place, problems)
+    for read, fields in recorded:
+        yield from sound(partial(_model_call, read, fields, problems), fields.place, problems)
 
 
-def _json(path: Path, problems: Problems) -> Iterator[tuple[Place, Callable[[], _Recorded]]]:
-    """Yield the place of every span of a JSON file, and a function that reads it."""
+def _json(path: Path, problems: Problems) -> Iterator[_Reading]:
     for place, raw in span_records(path, problems):
         with problems.collect():
-            for read, fields in _unpacked(Fields(decode(raw, OBJECT, place), place)):
-                yield fields.place, partial(read, fields)
+            yield from _unpacked(Fields(decode(raw, OBJECT, place), place))
 
 
-def _unpacked(record: Fields) -> Iterator[tuple[Callable[[Fields], _Recorded], Fields]]:
+def _unpacked(record: Fields) -> Iterator[_Reading]:
     """Yield the spans of a record, each with the function that reads it."""
     if record.at("data") is not None:
         for trace in record.each("data"):
@@ -158,9 +160,9 @@ def _otlp(span: Fields) -> _Recorded:
     )
 
 
-def _typed(fields: Fields) -> Attributes:
+def _typed(fields: Fields) -> Fields:
     listed = fields.typed("attributes", list[_KeyValue]) or ()
-    return Attributes({attribute.key: _value(attribute.value) for attribute in listed})
+    return tree_of({attribute.key: _value(attribute.value) for attribute in listed}, fields.place)
 
 
 def _value(typed: Any) -> Any:
@@ -187,44 +189,45 @@ def _jaeger(span: Fields) -> _Recorded:
     start_time = None if start is None else start / 1e6
     end = None if start_time is None else start_time + duration / 1e6
     own, trace = span.needed("spanID", str), span.typed("traceID", str) or ""
-    attributes = Attributes({tag.key: tag.value for tag in span.typed("tags", list[_KeyValue]) or ()})
+    tags = {tag.key: tag.value for tag in span.typed("tags", list[_KeyValue]) or ()}
     logs = (log.typed("fields", list[_KeyValue]) or () for log in span.each("logs"))
     events = [{field.key: field.value for field in log} for log in logs]
     parent = references[0].text("spanID") if references else ""
     return _Recorded(
         TraceSpan(span.place, own, trace, parent, end=end, call=Call(started=start_time)),
         span.text("operationName"),
-        attributes,
-        [(str(event.get("event") or ""), Attributes(event)) for event in events],
-        attributes.get("otel.status_code") == "ERROR" or attributes.get("error") is True,
+        tree_of(tags, span.place),
+        [(str(event.get("event") or ""), tree_of(event, span.place)) for event in events],
+        tags.get("otel.status_code") == "ERROR" or tags.get("error") is True,
     )
 
 
 def _object(span: Fields) -> _Recorded:
     """Return a span as SDKs print it, and as Phoenix and Logfire write it."""
-    place, fields = span.place, Attributes(convert(span.record, OBJECT, span.place))
-    own = fields.text(*_SPAN_IDS)
+    place, fields = span.place, tree_of(convert(span.record, OBJECT, span.place), span.place)
+    own = fields.text(_SPAN_IDS)
     if not own:
-        raise RecordingError(place, f"no span id ({', '.join(_SPAN_IDS)})", "correct it, or leave this span out")
-    attributes = fields.below("attributes")
-    if isinstance(text := fields.get("attributes"), str):
-        attributes = Attributes(as_object(text))
-    if fields.get("kind") == "pending_span":  # Logfire's, before the span itself
-        attributes = Attributes({})
-    events = decoded(fields.get("events", "otel_events"))
+        what = f"no span id ({_SPAN_IDS.replace('|', ', ')})"
+        raise RecordingError(place, what, "correct it, or leave this span out")
+    # Logfire writes a pending span before the span itself.
+    attributes = {} if fields.at("kind") == "pending_span" else as_object(fields.at("attributes"))
+    events = decoded(fields.get("events|otel_events"))
     named = [event for event in events if isinstance(event, dict)] if isinstance(events, list) else []
-    start = _moment(fields.get("startTime", "start_time", "start_timestamp"), place.below("startTime"))
-    end = _moment(fields.get("endTime", "end_time", "end_timestamp"), place.below("endTime"))
-    trace, parent = fields.text(*_TRACE_IDS), fields.text(*_PARENT_IDS)
+    start = _moment(fields.get("startTime|start_time|start_timestamp"), place.below("startTime"))
+    end = _moment(fields.get("endTime|end_time|end_timestamp"), place.below("endTime"))
+    trace, parent = fields.text(_TRACE_IDS), fields.text(_PARENT_IDS)
     return _Recorded(
         TraceSpan(place, own, trace, parent, end=end, call=Call(started=start)),
-        fields.text("name", "span_name"),
-        attributes,
+        fields.text("name|span_name"),
+        tree_of(attributes, place),
         [
-            (str(event.get("name") or event.get("event_name") or ""), Attributes(event).below("attributes"))
+            (str(event.get("name") or event.get("event_name") or ""), tree_of(event.get("attributes"), place))
             for event in named
         ],
-        fields.get("status.code", "status.status_code", "status_code", "otel_status_code") in _ERRORS,
+        any(
+            fields.at(path) in _ERRORS
+            for path in ("status.code", "status.status_code", "status_code", "otel_status_code")
+        ),
     )
 
 
@@ -240,7 +243,7 @@ def _moment(time: Any, place: Place) -> float | None:
     return seconds_of(time, place)
 
 
-def _protobuf(path: Path, problems: Problems) -> Iterator[tuple[Place, Callable[[], _Recorded]]]:
+def _protobuf(path: Path, problems: Problems) -> Iterator[_Reading]:
     """Yield the spans of OTLP in protobuf: one message, or several with their lengths before them."""
     try:
         traces = import_module("opentelemetry.proto.trace.v1.trace_pb2").TracesData
@@ -262,7 +265,7 @@ def _protobuf(path: Path, problems: Problems) -> Iterator[tuple[Place, Callable[
             # Ids are bytes there, which its JSON has in base64; OTLP's own JSON has them in hex.
             for name in ("traceId", "spanId", "parentSpanId"):
                 span.record[name] = b64decode(span.record.get(name, "")).hex()
-            yield span.place, partial(read, span)
+            yield read, span
 
 
 def _framed(data: bytes) -> Iterator[bytes]:
@@ -291,82 +294,52 @@ _VERCEL: dict[str, Kind] = {
     "ai.streamObject": "agent",
 }
 _THREADS = (
-    *("gen_ai.conversation.id", "session.id", "langfuse.session.id", "gcp.vertex.agent.session_id"),
-    *("traceloop.association.properties.session_id", "traceloop.association.properties.thread_id"),
-    *("langsmith.metadata.thread_id", "langsmith.metadata.session_id", "ai.telemetry.metadata.sessionId"),
+    "gen_ai.conversation.id|session.id|langfuse.session.id|gcp.vertex.agent.session_id|"
+    "traceloop.association.properties.session_id|traceloop.association.properties.thread_id|"
+    "langsmith.metadata.thread_id|langsmith.metadata.session_id|ai.telemetry.metadata.sessionId"
 )
-_AGENTS = ("gen_ai.agent.name", "agent.name", "agent_name", "ai.telemetry.functionId")
-_MODELS = ("gen_ai.response.model", "llm.model_name", "ai.response.model", "gen_ai.request.model", "ai.model.id")
-_REQUESTED = ("gen_ai.request.model", "ai.model.id")
-_PROVIDERS = ("gen_ai.provider.name", "gen_ai.system", "llm.provider", "llm.system", "ai.model.provider")
+_AGENTS = "gen_ai.agent.name|agent.name|agent_name|ai.telemetry.functionId"
+_MODELS = "gen_ai.response.model|llm.model_name|ai.response.model|gen_ai.request.model|ai.model.id"
+_REQUESTED = "gen_ai.request.model|ai.model.id"
+_PROVIDERS = "gen_ai.provider.name|gen_ai.system|llm.provider|llm.system|ai.model.provider"
 _INPUT = (
-    *("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.usage.prompt_tokens", "llm.token_count.prompt"),
-    *("ai.usage.inputTokens", "ai.usage.promptTokens"),
+    "gen_ai.usage.input_tokens|gen_ai.usage.prompt_tokens|llm.usage.prompt_tokens|llm.token_count.prompt|"
+    "ai.usage.inputTokens|ai.usage.promptTokens"
 )
 _OUTPUT = (
-    *("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.usage.completion_tokens"),
-    *("llm.token_count.completion", "ai.usage.outputTokens", "ai.usage.completionTokens"),
+    "gen_ai.usage.output_tokens|gen_ai.usage.completion_tokens|llm.usage.completion_tokens|"
+    "llm.token_count.completion|ai.usage.outputTokens|ai.usage.completionTokens"
 )
 _READ = (
-    *("gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens"),
-    *("gen_ai.usage.details.cache_read_tokens", "gen_ai.usage.details.cached_tokens"),
-    *("llm.token_count.prompt_details.cache_read", "ai.usage.cachedInputTokens"),
-    "ai.usage.inputTokenDetails.cacheReadTokens",
+    "gen_ai.usage.cache_read.input_tokens|gen_ai.usage.cache_read_input_tokens|"
+    "gen_ai.usage.details.cache_read_tokens|gen_ai.usage.details.cached_tokens|"
+    "llm.token_count.prompt_details.cache_read|ai.usage.cachedInputTokens|ai.usage.inputTokenDetails.cacheReadTokens"
 )
 _WRITTEN = (
-    *("gen_ai.usage.cache_creation.input_tokens", "gen_ai.usage.cache_creation_input_tokens"),
-    "gen_ai.usage.cache_write.input_tokens",
-    *("gen_ai.usage.details.cache_write_tokens", "llm.token_count.prompt_details.cache_write"),
-    "ai.usage.inputTokenDetails.cacheWriteTokens",
+    "gen_ai.usage.cache_creation.input_tokens|gen_ai.usage.cache_creation_input_tokens|"
+    "gen_ai.usage.cache_write.input_tokens|gen_ai.usage.details.cache_write_tokens|"
+    "llm.token_count.prompt_details.cache_write|ai.usage.inputTokenDetails.cacheWriteTokens"
 )
 _REASONING = (
-    *("gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens", "gen_ai.usage.details.reasoning_tokens"),
-    *("llm.token_count.completion_details.reasoning", "llm.usage.reasoning_tokens"),
-    *("ai.usage.reasoningTokens", "ai.usage.outputTokenDetails.reasoningTokens"),
+    "gen_ai.usage.reasoning.output_tokens|gen_ai.usage.reasoning_tokens|gen_ai.usage.details.reasoning_tokens|"
+    "llm.token_count.completion_details.reasoning|llm.usage.reasoning_tokens|ai.usage.reasoningTokens|"
+    "ai.usage.outputTokenDetails.reasoningTokens"
 )
-_PROMPTS = (
-    *("gen_ai.input.messages", "gen_ai.prompt.0.role", "gen_ai.prompt.0.content", "gen_ai.prompt"),
-    "request_data.messages",
-)
-_TIERS = ("openai.response.service_tier", "gen_ai.openai.response.service_tier")
-_WRITTEN_1H = ("ctxbench.usage.cache_write_1h_input_tokens",)
+_PROMPTS = "gen_ai.input.messages|gen_ai.prompt.0.role|gen_ai.prompt.0.content|gen_ai.prompt|request_data.messages"
+_TIERS = "openai.response.service_tier|gen_ai.openai.response.service_tier"
+_WRITTEN_1H = "ctxbench.usage.cache_write_1h_input_tokens"
 """No convention has a name for it: this is what `ctxbench convert` writes."""
-_TOTAL = ("gen_ai.usage.total_tokens", "llm.usage.total_tokens", "llm.token_count.total", "ai.usage.totalTokens")
-_COST = ("gen_ai.usage.cost", "llm.cost.total", "operation.cost")
-_EFFORT = ("gen_ai.request.reasoning_effort", "llm.request.reasoning_effort")
-_TOOLS = ("gen_ai.tool.definitions", "ai.prompt.tools", "gen_ai.request.tools", "tools", "llm.request.functions")
+_TOTAL = "gen_ai.usage.total_tokens|llm.usage.total_tokens|llm.token_count.total|ai.usage.totalTokens"
+_COST = "gen_ai.usage.cost|llm.cost.total|operation.cost"
+_EFFORT = "gen_ai.request.reasoning_effort|llm.request.reasoning_effort"
+_TOOLS = "gen_ai.tool.definitions|ai.prompt.tools|gen_ai.request.tools|tools|llm.request.functions"
 # Nested attributes are read down to this level; what is below stays one value.
 _DEEPEST = 12
 
 
-class Attributes:
-    """Attributes by their full names, `a.b.c`, however they were nested."""
-
-    def __init__(self, recorded: Mapping[str, Any]) -> None:
-        self._flat = dict(_flat(recorded, "", 0))
-
-    def get(self, *names: str) -> Any:
-        """Return the first of these attributes that has a value; None if none has."""
-        return next((self._flat[name] for name in names if self._flat.get(name) not in (None, "")), None)
-
-    def text(self, *names: str) -> str:
-        """Return the first of these attributes that is a text; empty if none is."""
-        return next((value for name in names if isinstance(value := self._flat.get(name), str) and value), "")
-
-    def below(self, name: str) -> Attributes:
-        """Return the attributes below a name."""
-        start = f"{name}."
-        return Attributes(
-            {key.removeprefix(start): value for key, value in self._flat.items() if key.startswith(start)}
-        )
-
-    def tree(self, name: str) -> Any:
-        """Return all that stands below a name as objects and lists (`name.0.role`), or its own value."""
-        if (own := self.get(name)) is not None:
-            return own
-        start = f"{name}."
-        below = ((key.removeprefix(start), value) for key, value in self._flat.items() if key.startswith(start))
-        return _tree(below) or None
+def tree_of(recorded: Any, place: Place) -> Fields:
+    """Return attributes by their full names, `a.b.c`, however they were nested."""
+    return Fields(_tree(_flat(recorded if isinstance(recorded, dict) else {}, "", 0)), place)
 
 
 def _flat(recorded: Mapping[str, Any], before: str, depth: int) -> Iterator[tuple[str, Any]]:
@@ -410,49 +383,50 @@ def _listed(tree: Any) -> Any:
     return inner
 
 
-def _model_call(make: Callable[[], _Recorded], problems: Problems) -> TraceSpan:
+def _model_call(read: Callable[[Fields], _Recorded], fields: Fields, problems: Problems) -> TraceSpan:
     """Return a span, which has ids, place and times, with what its attributes and events say.
 
     Raises RecordingError for a prompt or answer that cannot be read.
     """
-    span, name, attributes, events, failed = make()
-    kind = span_kind(attributes)
-    agent = agent_name(attributes)
+    span, name, attributes, events, failed = read(fields)
+    kind, agent = span_kind(attributes), agent_name(attributes)
     if kind == "agent":
         agent = agent or attributes.text("traceloop.entity.name") or name
-    span = replace(span, kind=kind, agent=agent, thread=attributes.text(*_THREADS))
+    span = replace(span, kind=kind, agent=agent, thread=attributes.text(_THREADS))
     if kind != "llm":
         return span
     said = _exchange(attributes, events, span.place, problems)
-    reported = counted(*(attributes.get(*names) for names in (_INPUT, _OUTPUT, _READ, _WRITTEN, _TOTAL, _REASONING)))
-    if isinstance(told := attributes.tree("response_data.usage"), dict):
+    kinds = (_INPUT, _OUTPUT, _READ, _WRITTEN, _TOTAL, _REASONING)
+    counts = (attributes.at(attributes.first(paths)) for paths in kinds)
+    reported = counted(*(None if count == "" else count for count in counts))
+    if isinstance(told := attributes.at("response_data.usage"), dict):
         reported = told  # Logfire's: the provider's own block, with what was read from caches
-    if (hour := attributes.get(*_WRITTEN_1H)) is not None:
+    if (hour := attributes.at(_WRITTEN_1H)) is not None:
         reported = {**(reported or {}), "ephemeral_1h_input_tokens": hour}
     where = span.place.below("attributes")
-    reason = decoded(attributes.get("gen_ai.response.finish_reasons", "ai.response.finishReason"))
+    reason = decoded(attributes.get("gen_ai.response.finish_reasons|ai.response.finishReason"))
     reason = reason[0] if isinstance(reason, list) and reason else reason
-    effort = attributes.text(*_EFFORT)
-    model, started = attributes.text(*_MODELS), span.call.started
-    wait = attributes.get("ai.response.msToFirstChunk")
-    metadata = as_object(attributes.get("ai.response.providerMetadata"))  # what each provider told the AI SDK
+    effort = attributes.text(_EFFORT)
+    model, started = attributes.text(_MODELS), span.call.started
+    wait = attributes.at("ai.response.msToFirstChunk")
+    metadata = as_object(attributes.at("ai.response.providerMetadata"))  # what each provider told the AI SDK
     call = Call(
         model=model,
-        provider=attributes.text(*_PROVIDERS),
-        usage=usage(reported, where, problems, dollars(attributes.get(*_COST), where, problems)),
+        provider=attributes.text(_PROVIDERS),
+        usage=usage(reported, where, problems, dollars(attributes.at(attributes.first(_COST)), where, problems)),
         started=started,
         effort=effort if effort.isalpha() else "",
         stop="error" if failed and said.answer is None else said.stop or (reason if isinstance(reason, str) else ""),
-        tier=attributes.text(*_TIERS) or tier(*metadata.values()),
-        requested=other_than(model, attributes.text(*_REQUESTED) or model),
+        tier=attributes.text(_TIERS) or tier(*metadata.values()),
+        requested=other_than(model, attributes.text(_REQUESTED) or model),
         first_token=started + wait / 1000 if started is not None and isinstance(wait, (int, float)) else None,
-        error=attributes.text("exception.message", "error.message") if failed else "",
+        error=attributes.text("exception.message|error.message") if failed else "",
     )
-    response = attributes.text("gen_ai.response.id", "ai.response.id")
+    response = attributes.text("gen_ai.response.id|ai.response.id")
     return replace(span, exchange=said, call=call, response=response)
 
 
-def span_kind(attributes: Attributes) -> Kind:
+def span_kind(attributes: Fields) -> Kind:
     """Return what a span is. Whoever names a kind of its own is believed; else a prompt makes a model call."""
     for name in ("openinference.span.kind", "langsmith.span.kind"):
         if named := attributes.text(name):
@@ -469,85 +443,66 @@ def span_kind(attributes: Attributes) -> Kind:
         return "llm"
     if attributes.text("agent_name"):
         return "agent"
-    return "llm" if attributes.get(*_PROMPTS) is not None else "other"
+    return "llm" if attributes.get(_PROMPTS) else "other"
 
 
-def _exchange(attributes: Attributes, events: Sequence[_Event], place: Place, problems: Problems) -> LoggedCall:
+def _exchange(attributes: Fields, events: Sequence[_Event], place: Place, problems: Problems) -> LoggedCall:
     """Return prompt and answer, from wherever the tracer put them."""
     details = [attributes, *(event for name, event in events if name == "gen_ai.client.inference.operation.details")]
+    prompts, answers, system = (
+        next(filter(None, (one.at(f"gen_ai.{name}") for one in details)), None)
+        for name in ("input.messages", "output.messages", "system_instructions")
+    )
     logged = [*_logged(events), *_recorded_events(attributes)]
-    prompt = _first(
-        *(lambda d=d: d.get("gen_ai.input.messages") for d in details),
-        lambda: _with_blocks(attributes.tree("gen_ai.prompt")),
-        lambda: _nested(attributes.tree("llm.input_messages")),
-        lambda: attributes.get("ai.prompt.messages"),
-        lambda: attributes.get("gcp.vertex.agent.llm_request"),
-        lambda: [message for kind, message in logged if kind != "choice"],
-        lambda: attributes.tree("request_data"),
-        lambda: attributes.get("input.value", "ai.prompt"),
+    prompt = (
+        prompts
+        or _with_blocks(attributes.at("gen_ai.prompt"))
+        or _nested(attributes.at("llm.input_messages"))
+        or attributes.get("ai.prompt.messages|gcp.vertex.agent.llm_request")
+        or [message for kind, message in logged if kind != "choice"]
+        or attributes.get("request_data|input.value|ai.prompt")
     )
-    answer = _first(
-        *(lambda d=d: d.get("gen_ai.output.messages") for d in details),
-        lambda: _with_blocks(attributes.tree("gen_ai.completion")),
-        lambda: _nested(attributes.tree("llm.output_messages")),
-        lambda: _vercel_answer(attributes),
-        lambda: attributes.get("gcp.vertex.agent.llm_response"),
-        lambda: [message for kind, message in logged if kind == "choice"],
-        lambda: _logfire_answer(attributes),
-        lambda: attributes.get("output.value"),
+    answer = (
+        answers
+        or _with_blocks(attributes.at("gen_ai.completion"))
+        or _nested(attributes.at("llm.output_messages"))
+        or _vercel_answer(attributes)
+        or attributes.get("gcp.vertex.agent.llm_response")
+        or [message for kind, message in logged if kind == "choice"]
+        # Of a call that Logfire traced; that of a streamed one is its text alone.
+        or attributes.get("response_data.message|response_data.combined_chunk_content|output.value")
     )
-    system = next((s for d in details if (s := d.get("gen_ai.system_instructions")) is not None), None)
     return exchange(prompt, answer, place, problems, "otel", decoded(system), offered_tools(attributes))
 
 
-def offered_tools(attributes: Attributes) -> Any:
-    """Return the logged schemas of the tools that a call offered; None if there are none."""
-    return _first(
-        *(lambda name=name: attributes.tree(name) for name in _TOOLS),
-        lambda: _nested(attributes.tree("llm.tools")),
-        lambda: _pydantic_ai_tools(attributes),
-    )
+def offered_tools(attributes: Fields) -> Any:
+    """Return the logged schemas of the tools that a call offered; None or an empty list if there are none."""
+    # Pydantic AI's request has functions, and tools by which the model gives its output.
+    lists = (attributes.at(f"model_request_parameters.{name}") for name in ("function_tools", "output_tools"))
+    of_pydantic_ai = [tool for tools in lists if isinstance(tools, list) for tool in tools]
+    return attributes.get(_TOOLS) or _nested(attributes.at("llm.tools")) or of_pydantic_ai
 
 
-def _pydantic_ai_tools(attributes: Attributes) -> list[Any]:
-    """Return the tools of pydantic-ai's request: functions, and those by which the model gives its output."""
-    parameters = as_object(attributes.get("model_request_parameters"))
-    lists = (
-        attributes.tree(f"model_request_parameters.{name}") or parameters.get(name)
-        for name in ("function_tools", "output_tools")
-    )
-    return [tool for tools in lists if isinstance(tools, list) for tool in tools]
-
-
-def agent_name(attributes: Attributes) -> str:
+def agent_name(attributes: Fields) -> str:
     """Return the name of the agent that a span is or belongs to; empty if none is recorded."""
-    return attributes.text(*_AGENTS)
-
-
-def _first(*sources: Callable[[], Any]) -> Any:
-    """Return the first value that is not empty."""
-    return next((value for source in sources if (value := source())), None)
+    return attributes.text(_AGENTS)
 
 
 def _with_blocks(messages: Any) -> Any:
     """Return OpenLLMetry's messages with contents that are lists of blocks, not their JSON."""
     if not isinstance(messages, list):
         return messages
-    return [
-        {**message, "content": _blocks(message.get("content"))} if isinstance(message, dict) else message
-        for message in messages
-    ]
+    read = list[Any]()
+    for message in messages:
+        held = decoded(message.get("content")) if isinstance(message, dict) else None
+        is_blocks = isinstance(held, list) and all(isinstance(b, dict) and {"type", "text"} & b.keys() for b in held)
+        read.append({**message, "content": held} if is_blocks else message)
+    return read
 
 
-def _blocks(content: Any) -> Any:
-    held = decoded(content)
-    is_blocks = isinstance(held, list) and all(isinstance(b, dict) and {"type", "text"} & b.keys() for b in held)
-    return held if is_blocks else content
-
-
-def _vercel_answer(attributes: Attributes) -> Any:
+def _vercel_answer(attributes: Fields) -> Any:
     """Return the answer of a call of the AI SDK, which stands in attributes of its own."""
-    text = attributes.get("ai.response.text", "ai.response.object")
+    text = attributes.get("ai.response.text|ai.response.object")
     reasoning, calls = attributes.get("ai.response.reasoning"), decoded(attributes.get("ai.response.toolCalls"))
     parts: list[Any] = [{"type": "reasoning", "text": reasoning}] if reasoning else []
     parts += [{"type": "text", "text": as_text(text)}] if text is not None else []
@@ -556,29 +511,23 @@ def _vercel_answer(attributes: Attributes) -> Any:
     return {"role": "assistant", "content": parts} if parts else None
 
 
-def _logfire_answer(attributes: Attributes) -> Any:
-    """Return the answer of a call that Logfire traced; that of a streamed one is its text alone."""
-    told = attributes.tree("response_data")
-    return told.get("message") or told.get("combined_chunk_content") if isinstance(told, dict) else None
-
-
 def _logged(events: Sequence[_Event]) -> Iterator[tuple[str, Any]]:
     """Yield the messages that are events of the span: what they are, and the message."""
     for name, event in events:
         if name in ("gen_ai.content.prompt", "gen_ai.content.completion"):
             kind = "choice" if name.endswith("completion") else "user"
-            whole = decoded(event.tree("gen_ai.completion" if kind == "choice" else "gen_ai.prompt"))
+            whole = decoded(event.at("gen_ai.completion" if kind == "choice" else "gen_ai.prompt"))
             yield from ((kind, message) for message in (whole if isinstance(whole, list) else [whole]) if message)
         elif name.startswith("gen_ai."):
-            body = decoded(event.get("gen_ai.event.content"))
-            fields = body if isinstance(body, dict) else {key: event.tree(key) for key in _EVENT_FIELDS}
+            body = decoded(event.at("gen_ai.event.content"))
+            fields = body if isinstance(body, dict) else {key: event.at(key) for key in _EVENT_FIELDS}
             yield from _event(name, fields)
 
 
 _EVENT_FIELDS = ("role", "content", "tool_calls", "id", "name", "message", "finish_reason")
 
 
-def _recorded_events(attributes: Attributes) -> Iterator[tuple[str, Any]]:
+def _recorded_events(attributes: Fields) -> Iterator[tuple[str, Any]]:
     """Yield the messages of Pydantic AI's attribute `events`."""
     recorded = decoded(attributes.get("events"))
     for event in recorded if isinstance(recorded, list) else []:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import Any, NamedTuple, NoReturn
 
 import msgspec
@@ -28,7 +27,7 @@ from ..model import Call, Compaction, Mark, Media, Message, Role, Tool, ToolCall
 from ..source import Problems, as_text
 from . import as_object, decoded
 from .messages import COMPACTIONS, ENCRYPTED, IS_ENCRYPTED, OUTPUTS, TOOL_CALLS, joined, tool
-from .requests import Responses, mark
+from .requests import mark
 
 _ROLES = {
     **ROLES,
@@ -89,22 +88,16 @@ def exchange(
     tools: Any = None,
     names: tuple[str, str] = ("prompt", "answer"),
     answered: Place | None = None,
-    responses: Responses | None = None,
 ) -> LoggedCall:
     """Return a logged prompt and answer as messages. Either may be None, or JSON text.
 
     Tools stand in the prompt, or are given. A response that repeats the instructions and the tools of its request gives
     them to a prompt without any. `place` is that of the span, `answered` that of an answer elsewhere; errors name the
-    fields below it by `names`. Of the calls of one log, whose `responses` are given, most begin with messages of the
-    one before them: these are not read again. Raises RecordingError for what is no message.
+    fields below it by `names`. Raises RecordingError for what is no message.
     """
     prompt, answer = decoded(prompt), decoded(answer)
     repeated = answer if isinstance(answer, dict) else {}
     logged = _Messages(place, problems, format_name)
-    if responses is not None:
-        if responses.latest is not None:
-            responses.latest.earlier = None
-        logged.earlier, responses.latest = responses.latest, logged
     if not system and not _begins_with_system(prompt):
         system = repeated.get("instructions")
     if system:
@@ -228,8 +221,6 @@ class _Messages:
 
     trusts = False
     """Whether a result of a tool is one although no message before it has the call."""
-    earlier: _Messages | None = None
-    """Another prompt, which this one may repeat."""
 
     def __init__(self, place: Place, problems: Problems, format_name: str, before: Iterable[Message] = ()) -> None:
         self.tools: list[Tool] = []
@@ -243,10 +234,6 @@ class _Messages:
         self._open_calls = [call.id for message in before for call in message.calls]
         self._turn: _Turn | None = None
         self._ttl = _BREAKPOINT_TTL
-        self._was_noted = False
-        # The list that was read, and the number of messages and marks before each of its parts, and behind the last.
-        self._listed: list[Any] = []
-        self._states: list[tuple[int, int] | None] = []
 
     def take(self) -> list[Message]:
         """Return all messages that were read."""
@@ -273,50 +260,16 @@ class _Messages:
                 logged = logged[0]
             if any(_is_message(part) for part in logged):
                 self._close()
-                first = self._repeat(logged)
-                for number, part in enumerate(logged[first:], first):
+                for number, part in enumerate(logged):
                     if not isinstance(part, (dict, str)):
                         self._wrong(f"{at}[{number}]", f"expected object, got {type(part).__name__}")
-                    self._pause()
                     self._message(part, f"{at}[{number}]", role)
-                self._pause()
             else:
                 self._message({"content": logged}, at, role)
         elif isinstance(logged, dict) and "role" not in logged:
             self._request(logged, at, role)
         elif logged is not None:
             self._message(logged, at, role)
-
-    def _pause(self) -> None:
-        """Note how much was read before the next part of a list; nothing where an answer of items may go on with it."""
-        is_open = self._turn is not None and self._turn.is_item
-        if not is_open:
-            self._close()
-        self._states.append(None if is_open else (len(self._messages), len(self.marks)))
-
-    def _repeat(self, logged: list[Any]) -> int:
-        """Take over what the earlier prompt made of the parts that both begin with, and return their number."""
-        earlier, self._listed, self._states = self.earlier, logged, []
-        if earlier is None or earlier._was_noted or earlier.compactions or not earlier._states:
-            return 0
-        own, marks = earlier._states[0] or (0, 0)
-        before = earlier._messages[:own], earlier.marks[:marks], earlier._ttl
-        if before != (self._messages, self.marks, self._ttl):
-            return 0
-        same = takewhile(lambda pair: pair[0] == pair[1], zip(earlier._listed, logged, strict=False))
-        self._states = earlier._states[: sum(1 for _ in same) + 1]
-        while (state := self._states.pop()) is None:
-            pass
-        self._messages, self.marks = earlier._messages[: state[0]], earlier.marks[: state[1]]
-        for message in self._messages[own:]:
-            self._settle(message)
-        return len(self._states)
-
-    def _settle(self, message: Message) -> None:
-        """Note which calls are open behind a message."""
-        if message.answers in self._open_calls:
-            self._open_calls.remove(message.answers)
-        self._open_calls += [call.id for call in message.calls]
 
     def read_tools(self, logged: Any) -> None:
         """Read tool schemas, in any of the forms that providers take."""
@@ -437,7 +390,7 @@ class _Messages:
         inner = f"{at}.{key}".removeprefix(".")
         if role == "tool" and isinstance(content, dict) and content.get("type") == "function":
             self.read_tools(content)  # Langfuse logs LangChain's tools as messages
-            self._turn, self._was_noted = None, True
+            self._turn = None
             return
         if role == "tool" and not (isinstance(content, list) and any(map(_holds_result, content))):
             assert self._turn is not None
@@ -582,7 +535,9 @@ class _Messages:
         text, calls = joined(turn.texts), tuple(turn.calls)
         thinking, media = joined(turn.thinking), tuple(turn.media)
         self._messages.append(Message(at, role, text, calls, answers, turn.name, None, thinking, turn.hides, media))
-        self._settle(self._messages[-1])
+        if answers in self._open_calls:
+            self._open_calls.remove(answers)
+        self._open_calls += [call.id for call in calls]
 
     def _control(self, part: dict[str, Any], otherwise: Any = None) -> Any:
         """Return what sets a breakpoint: of Anthropic and OpenAI on the part itself, of Bedrock a part of its own."""
@@ -600,7 +555,6 @@ class _Messages:
         raise RecordingError(self._place.below(at.removeprefix(".")), what, remedy)
 
     def _unknown(self, what: str, at: str) -> None:
-        self._was_noted = self._was_noted or at != "tools"
         self._problems.unknown(f"{self._format}: {what}", self._place.below(at.removeprefix(".")))
 
 
@@ -614,9 +568,8 @@ def _is_message(logged: Any) -> bool:
 
 
 def _holds_result(part: Any) -> bool:
-    if not isinstance(part, dict):
-        return False
-    return _kind(part) in _RESULTS or any(_AROUND[key] == "tool_result" for key in part.keys() & _AROUND.keys())
+    held = part if isinstance(part, dict) else {}
+    return _kind(held) in _RESULTS or any(_AROUND.get(key) == "tool_result" for key in held)
 
 
 def _kind(logged: dict[str, Any]) -> str:

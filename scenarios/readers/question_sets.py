@@ -360,9 +360,8 @@ def _daily_conversation(trajectory: Fields, name: str, kind: str) -> Conversatio
         told = [f"消息地点 {where}"] * bool(where) + [f"消息时间 {when}"] * bool(when)
         text += f" ({', '.join(told)})" if told else ""
         messages.append(Message(f"m{at}", "user", text, time=_seconds(when, said.below("time")) if when else None))
-    questions = list(trajectory.each("question_list"))
-    if not questions and trajectory.at("QA") is not None:
-        questions = [Fields(trajectory.at("QA"), trajectory.below("QA"))]
+    alone = [Fields(trajectory.at("QA"), trajectory.below("QA"))] if trajectory.at("QA") is not None else []
+    questions = list(trajectory.each("question_list")) or alone
     probes = (_daily_probe(question, at, kind) for at, question in enumerate(questions))
     tid, told_probes = trajectory.needed("tid", int), tuple(filter(None, probes))
     return Conversation(f"{name}/{tid}", in_order(messages), probes=told_probes, language="zh")
@@ -473,7 +472,12 @@ def _locomo_conversation(
     """
     messages, meta = _messages(sample)
     ids = {message.id: at for at, message in enumerate(messages)}
-    facts, facts_dropped = _facts(sample.typed("observation", _Observations) or {}, ids)
+    facts, facts_dropped = list[Fact](), 0
+    observed = (sample.typed("observation", _Observations) or {}).values()
+    for text, told in (one for speakers in observed for pairs in (speakers or {}).values() for one in pairs):
+        names, _, _ = _evidence([told] if isinstance(told, str) else told, ids)
+        facts += [Fact(text, max(names, key=ids.__getitem__))] if names else []
+        facts_dropped += not names
     questions = {f"{prefix}{at}": one for at, one in enumerate(sample.typed("qa", list[_LocomoQuestion]) or [])}
     corrected = {name: correction for name, correction in corrections.items() if name.startswith(prefix)}
     for name, correction in corrected.items():
@@ -485,7 +489,7 @@ def _locomo_conversation(
         if question.category not in CATEGORIES:
             what = f"unknown category {question.category}"
             raise RecordingError(sample.below(f"qa[{at}].category"), what, "use 1 to 5")
-        cited, answer, answerable = question.evidence or (), question.answer, question.category != 5
+        cited, answer, answerable = question.evidence or [], question.answer, question.category != 5
         if name in corrected:
             cited, answer = corrected[name].correct_evidence, corrected[name].correct_answer
         evidence, mends, drops = _evidence(cited, ids)
@@ -498,7 +502,7 @@ def _locomo_conversation(
         id=sample.needed("sample_id", str, blank=True),
         messages=messages,
         probes=tuple(probes),
-        facts=facts,
+        facts=tuple(sorted(facts, key=lambda fact: ids[fact.source])),
         licence="CC BY-NC 4.0",
         language="en",
         meta=meta | {"corrections_applied": len(corrected)},
@@ -537,19 +541,6 @@ def _messages(sample: Fields) -> tuple[tuple[Message, ...], dict[str, Scalar]]:
             )
     meta: dict[str, Scalar] = {"speaker_a": user, "speaker_b": assistant, "sessions": len(sessions)}
     return tuple(messages), meta | {"session_times_dropped": dropped}
-
-
-def _facts(observed: _Observations, ids: Mapping[str, int]) -> tuple[tuple[Fact, ...], int]:
-    """Return the observations of messages that exist, in the order of those messages, and the number of the others."""
-    facts, dropped = [], 0
-    several = (pairs for speakers in observed.values() for pairs in (speakers or {}).values())
-    for text, cited in (pair for pairs in several for pair in pairs):
-        names, _, _ = _evidence([cited] if isinstance(cited, str) else cited, ids)
-        if names:
-            facts.append(Fact(text, max(names, key=ids.__getitem__)))
-        else:
-            dropped += 1
-    return tuple(sorted(facts, key=lambda fact: ids[fact.source])), dropped
 
 
 def _evidence(cited: Iterable[str], ids: Container[str]) -> tuple[tuple[str, ...], int, int]:
@@ -692,17 +683,10 @@ def _probes(chat: Path, seen: Mapping[str, int], problems: Problems) -> tuple[tu
 
 def _ids(cited: object, place: Place) -> Iterator[str]:
     """Yield the message ids of a list, or of lists nested in lists and objects."""
-    pending = [cited]
-    while pending:
-        match pending.pop():
-            case dict() as named:
-                pending += reversed(named.values())
-            case list() as several:
-                pending += reversed(several)
-            case None:
-                pass
-            case int() | str() as name if not isinstance(name, bool):
-                yield str(name)
-            case other:
-                remedy = "give a list of message ids, or lists under names"
-                raise RecordingError(place, f"{other!r} is no message id", remedy)
+    if isinstance(cited, dict | list):
+        for inner in cited.values() if isinstance(cited, dict) else cited:
+            yield from _ids(inner, place)
+    elif isinstance(cited, int | str) and not isinstance(cited, bool):
+        yield str(cited)
+    elif cited is not None:
+        raise RecordingError(place, f"{cited!r} is no message id", "give a list of message ids, or lists under names")

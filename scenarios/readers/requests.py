@@ -30,7 +30,7 @@ left out. Nothing is corrected.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,7 +46,6 @@ from ..model import (
     Mark,
     Message,
     Tool,
-    ToolCall,
     Usage,
     usage_faults,
 )
@@ -156,11 +155,6 @@ class Series:
             return False
         return all(_same(old, new) for old, new in zip(before, now, strict=False))
 
-    def was_answered_by(self, said: Set[tuple[str, tuple[ToolCall, ...]]]) -> bool:
-        """Return whether the latest request's answer is among the texts and calls of some messages."""
-        answer = self.latest.answer
-        return bool(said) and answer is not None and (answer.text, answer.calls) in said
-
     def edit(self, request: LoggedRequest) -> _Edit | None:
         """Return what was left out if the request is a compacted form of the latest one, and its answer follows."""
         before, now, answer = self.latest.messages, request.messages, self.latest.answer
@@ -174,7 +168,7 @@ class Series:
             if now[at].role != "assistant" or (now[at].text, now[at].calls) != (answer.text, answer.calls):
                 continue
             kept = 0
-            while kept < min(at, len(before)) - common and _same_text(before[-1 - kept], now[at - 1 - kept]):
+            while kept < min(at, len(before)) - common and _said(before[-1 - kept]) == _said(now[at - 1 - kept]):
                 kept += 1
             written, left_out = at - kept - common, len(before) - common - kept
             # A short answer such as "Done." may be of any conversation: then a message kept before it has to tell.
@@ -269,7 +263,9 @@ def series(requests: Iterable[LoggedRequest], most: int = OPEN) -> Iterator[Seri
             said = {(message.text, message.calls) for message in request.messages if message.role == "assistant"}
             for at in reversed(range(len(running))):
                 # First by a set: a log of many single calls would compare each with all before it, word by word.
-                if running[at].was_answered_by(said) and (edit := running[at].edit(request)) is not None:
+                answer = running[at].latest.answer
+                was_answer = answer is not None and (answer.text, answer.calls) in said
+                if was_answer and (edit := running[at].edit(request)) is not None:
                     current = running.pop(at)
                     break
             else:
@@ -316,9 +312,8 @@ def _same(old: Message, new: Message) -> bool:
     return old == new or replace(old, thinking="", call=None) == replace(new, thinking="", call=None)
 
 
-def _same_text(old: Message, new: Message) -> bool:
-    """Return whether two messages say the same, wherever they stand."""
-    return (old.role, old.text, old.calls, old.answers) == (new.role, new.text, new.calls, new.answers)
+def _said(message: Message) -> tuple[Any, ...]:
+    return message.role, message.text, message.calls, message.answers
 
 
 @dataclass(slots=True)
@@ -326,8 +321,6 @@ class Responses:
     """Ids of the responses of one log or session, to count each call once."""
 
     problems: Problems
-    latest: Any = None
-    """Messages read of the prompt of the latest call (`prompts.exchange`)."""
     _places: dict[str, Place] = field(default_factory=dict)
 
     def new(self, name: str | None, place: Place) -> bool:

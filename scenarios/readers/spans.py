@@ -32,6 +32,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -91,7 +92,11 @@ def _conversations(tree: _Tree, values: _Values, problems: Problems, format_name
     calls: dict[Place, _ModelCall] = {}
     threads: dict[str, list[_ModelCall]] = {}
     by_scope: dict[tuple[str, str], list[TraceSpan]] = {}
-    ordered = _by_start(tree.calls())
+    # In the order of their start; one without a time stays behind the one before it.
+    calls_made, starts = list(tree.calls()), list[float]()
+    for call in calls_made:
+        starts.append(call.span.call.started if call.span.call.started is not None else (starts or [0.0])[-1])
+    ordered = [calls_made[at] for at in sorted(range(len(starts)), key=starts.__getitem__)]
     # Tracers estimate the usage of failed attempts from the prompt: usage does not tell that one was billed.
     answered = {(tree.thread(call.span), call.prompt): at for at, call in enumerate(ordered) if not call.failed}
     for at, call in enumerate(ordered):
@@ -105,7 +110,7 @@ def _conversations(tree: _Tree, values: _Values, problems: Problems, format_name
         elif responses.new(span.response, span.place):
             calls[span.place] = call
             threads.setdefault(tree.thread(span), []).append(call)
-            by_scope.setdefault(tree.scope(span), []).append(span)
+            by_scope.setdefault(tree.scopes(span)[0], []).append(span)
     names: dict[Place, str] = {}
     chats: list[tuple[str, Place, Place, int]] = []
     for thread, members in threads.items():
@@ -123,8 +128,8 @@ def _conversations(tree: _Tree, values: _Values, problems: Problems, format_name
     for agent_name, first, place, stored in sorted(chats, key=lambda chat: order[chat[1]]):
         conversation = values.get(stored, Conversation)
         meta: dict[str, Scalar] = {"agent": agent_name} if agent_name else {}
-        scopes = tree.outer_scopes(calls[first].span)
-        callers = next((by_scope[scope] for scope in scopes if scope in by_scope), [])
+        around = tree.scopes(calls[first].span)[1:]
+        callers = next((by_scope[scope] for scope in around if scope in by_scope), [])
         if callers:
             started = [caller for caller in callers if order[caller.place] < order[first]]
             parent = names[(started or callers)[-1 if started else 0].place]
@@ -276,13 +281,6 @@ class _Values:
         self._file.seek(start)
         return msgspec.json.decode(self._file.read(end - start), type=kind)
 
-    def put_all(self, values: Iterable[Any]) -> int:
-        """Put each value behind the one before it, and return the number of the last."""
-        number = 0
-        for value in values:
-            number = self.put(value, number)
-        return number
-
     def chain(self, number: int) -> list[int]:
         """Return the numbers of all values up to this one."""
         numbers = []
@@ -290,15 +288,6 @@ class _Values:
             numbers.append(number)
             number = self._before[number]
         return numbers[::-1]
-
-
-def _by_start(calls: Iterable[_ModelCall]) -> list[_ModelCall]:
-    """Return calls in the order of their start; one without a time stays behind the one before it."""
-    timed, latest = [], 0.0
-    for call in calls:
-        latest = latest if call.span.call.started is None else call.span.call.started
-        timed.append((latest, call))
-    return [call for _, call in sorted(timed, key=lambda pair: pair[0])]
 
 
 def _request(call: _ModelCall, values: _Values, read: dict[int, Message]) -> LoggedRequest:
@@ -327,7 +316,9 @@ class _Tree:
             key, said, span = _key(logged), logged.exchange, replace(logged, exchange=_NOTHING_LOGGED)
             call = None
             if span.kind == "llm":
-                prompt = values.put_all(said.messages)
+                prompt = 0
+                for message in said.messages:  # each behind the one before it
+                    prompt = values.put(message, prompt)
                 answer = values.put(said.answer, prompt) if said.answer is not None else 0
                 tools = values.put(said.tools) if said.tools else 0
                 call = _ModelCall(span, prompt, answer, tools, said.stop, said.marks)
@@ -371,28 +362,14 @@ class _Tree:
         agents = (each.agent for each in self._ancestors(span) if each.kind == "agent")
         return span.agent or next(agents, "")
 
-    def scope(self, span: TraceSpan) -> tuple[str, str]:
-        """Return the key of the innermost agent or tool around a span; outside of all, that of its trace."""
-        scope = self._scope(span)
-        return (span.trace, "") if scope is None else _key(scope)
-
-    def outer_scopes(self, span: TraceSpan) -> Iterator[tuple[str, str]]:
-        """Yield the scopes around that of a call, the innermost first."""
-        scope = self._scope(span)
-        while scope is not None:
-            yield self.scope(scope)
-            scope = self._scope(scope)
-
-    def _scope(self, span: TraceSpan) -> TraceSpan | None:
-        return next((each for each in self._ancestors(span) if each.kind in ("agent", "tool")), None)
+    def scopes(self, span: TraceSpan) -> list[tuple[str, str]]:
+        """Return the keys of the agents and tools around a span, the innermost first, and that of its trace."""
+        return [*(_key(each) for each in self._ancestors(span) if each.kind in ("agent", "tool")), (span.trace, "")]
 
     def _wrappers(self, span: TraceSpan) -> Iterator[TraceSpan]:
         """Yield the model calls around a call, up to the next agent or tool."""
-        for ancestor in self._ancestors(span):
-            if ancestor.kind in ("agent", "tool"):
-                return
-            if ancestor.kind == "llm":
-                yield ancestor
+        inner = takewhile(lambda each: each.kind not in ("agent", "tool"), self._ancestors(span))
+        return (each for each in inner if each.kind == "llm")
 
     def _ancestors(self, span: TraceSpan) -> Iterator[TraceSpan]:
         # Spans of a damaged trace may be each other's parents.

@@ -20,7 +20,7 @@ from ..model import Call
 from ..source import Problems, as_text, convert, decode
 from . import OBJECT, Fields, Reader, Recordings, anywhere, as_object, decoded, text_of
 from .messages import iso_seconds
-from .otel import Attributes, agent_name, offered_tools, seconds_of, span_kind
+from .otel import agent_name, offered_tools, seconds_of, span_kind, tree_of
 from .prompts import exchange
 from .requests import dollars, effort, other_than, tier, usage
 from .spans import Kind, TraceSpan, counted, number, paged_records, sound, span_records, traces
@@ -556,6 +556,7 @@ class Langfuse(Tracer):
         return bool(fields.at("level") == "ERROR")
 
     def span(self, fields: Fields, problems: Problems) -> TraceSpan:
+        fields.record["attributes"] = tree_of(fields.at("metadata.attributes"), fields.place).record
         error = fields.text("statusMessage|status_message") if self.failed(fields) else ""
         span = super().span(fields, problems)
         return _with(span, error=error) if span.kind == "llm" else span
@@ -564,9 +565,8 @@ class Langfuse(Tracer):
         details = decoded(fields.get("usageDetails|usage_details|usage"))
         return _langfuse_counts(details) if isinstance(details, dict) else details, "usageDetails"
 
-    def _attributes(self, fields: Fields) -> Attributes:
-        held = fields.at("metadata.attributes")
-        return Attributes(held if isinstance(held, dict) else {})
+    def _attributes(self, fields: Fields) -> Fields:
+        return Fields(fields.at("attributes"), fields.place)
 
 
 _READ = ("input_cache_read", "input_cached_tokens", "cache_read_input_tokens", "prompt_details.cache_read")

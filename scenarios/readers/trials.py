@@ -25,7 +25,6 @@ from .messages import (
     History,
     chat_message,
     chat_messages,
-    chat_tools,
     forward,
     in_order,
     iso_time,
@@ -119,7 +118,11 @@ class _Side(NamedTuple):
 
 def _simulation(run: Fields, results: Fields, file: str, problems: Problems) -> Iterator[Conversation]:
     """Yield the agent's conversation, and the user's if usage is recorded for any of its messages."""
-    task, recorded = str(run.needed("task_id", str | int)), list(_flat(run))  # type: ignore[arg-type]
+    task = str(run.needed("task_id", str | int))  # type: ignore[arg-type]
+    run.needed("messages", LIST)
+    recorded = list[Fields]()
+    for message in run.each("messages"):  # several results may be recorded as one message
+        recorded += [message] if message.at("tool_messages") is None else message.each("tool_messages")
     trial, name = run.typed("trial", int), run.text("id")
     policy = run.text("policy") or results.text("info.environment_info.policy")
     model, system = results.text("info.agent_info.llm"), _system("policy", policy)
@@ -160,16 +163,6 @@ def _system(name: str, text: str) -> tuple[Message, ...]:
 
 _USAGE = "raw_data.usage|usage"
 """Usage of a message, the fullest first."""
-
-
-def _flat(run: Fields) -> Iterator[Fields]:
-    """Yield the messages; several results recorded as one message come one by one."""
-    run.needed("messages", LIST)
-    for message in run.each("messages"):
-        if message.at("tool_messages") is None:
-            yield message
-        else:
-            yield from message.each("tool_messages")
 
 
 def _tau2_message(message: Fields, name: str, time: float | None, side: _Side, problems: Problems) -> Message:
@@ -260,8 +253,11 @@ class SweAgent(Reader):
 
     def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
         trajectory = Fields(decode(raw, OBJECT, place), place)
-        name, model = Path(place.file).stem, _swe_model(trajectory, problems)
-        histories: dict[str, History] = {}
+        name, model, histories = Path(place.file).stem, "", dict[str, History]()
+        with problems.collect():
+            if isinstance(config := trajectory.at("replay_config"), str):
+                decode(config.encode(), OBJECT, place.at("replay_config"))
+            model = trajectory.typed("replay_config.agent.model.name", str) or ""
         trajectory.needed("history", LIST)
         for at, recorded in enumerate(trajectory.each("history")):
             where = recorded.place
@@ -286,16 +282,6 @@ class SweAgent(Reader):
                 yield place, Conversation(name, history.in_order(), meta=meta)
             elif history.messages:
                 yield place, Conversation(f"{name}/{agent or 'main'}", history.in_order(), meta={"parent": name})
-
-
-def _swe_model(trajectory: Fields, problems: Problems) -> str:
-    """Return the name of the model in the configuration of the run; empty if there is none."""
-    with problems.collect():
-        config = trajectory.at("replay_config")
-        if isinstance(config, str):
-            decode(config.encode(), OBJECT, trajectory.place.at("replay_config"))
-        return trajectory.typed("replay_config.agent.model.name", str) or ""
-    return ""
 
 
 class Atif(Reader):
@@ -347,7 +333,8 @@ def _trajectory(trajectory: Fields, name: str, meta: dict[str, Scalar], problems
         about: dict[str, Scalar] = {"agent": trajectory.text("agent.name"), **meta}
         about |= {"parent": parent} if (parent := trajectory.text("agent.extra.parent_session_id")) else {}
         about |= {"continued_in": after} if (after := trajectory.text("continued_trajectory_ref")) else {}
-        tools = chat_tools(trajectory.typed("agent.tool_definitions", list[ChatTool]))
+        offered = trajectory.typed("agent.tool_definitions", list[ChatTool]) or ()
+        tools = tuple(tool(schema.function) for schema in offered)
         whole = Conversation(name, history.in_order(), tools=tools, compactions=tuple(compactions), meta=about)
         yield trajectory.place, whole
     for at, started in enumerate(trajectory.each("subagent_trajectories")):
@@ -452,12 +439,10 @@ class Inspect(Reader):
 def _listed(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
     """Yield the log in JSON, and its samples one by one."""
     data, place = whole_file(path, problems), Place(str(path), 1)
-    yield place.at("eval"), data
     samples = decode(data, dict[str, msgspec.Raw], place).get("samples", msgspec.Raw(b"null"))
-    listed: list[msgspec.Raw] = (
-        [] if bytes(samples) == b"null" else decode(samples, list[msgspec.Raw], place.at("samples"))
-    )
-    for at, raw in enumerate(listed):
+    yield place.at("eval"), data
+    is_listed = bytes(samples) != b"null"
+    for at, raw in enumerate(decode(samples, list[msgspec.Raw], place.at("samples")) if is_listed else ()):
         yield place.at(f"samples[{at}]"), bytes(raw)
 
 

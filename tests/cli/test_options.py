@@ -17,15 +17,15 @@ from ctxbench.harness.bill import MODELS
 SAME = {
     "--all": "print everything; each command says in place of what",
     "--as": "a form to write; each command says of what",
-    "--answerer": "who answers; `quality` has a small model of its own by default",
     "--grader": "who grades; `calibrate` compares several",
     "--model": "the model billed; `tune` has one, and `tokens`",
     "--no-text": "leave recorded text out; each command says of what",
     "--out": "a folder to make; each command says what will be in it",
+    "--sample": "how many are taken; each command says of what",
     "--seed": "what chance goes by; each command says what is drawn",
     "--strategy": "a strategy: to run, to compare, or one of the run's",
 }
-SHORT = {"-a": "--answerer", "-g": "--grader", "-m": "--model", "-o": "--out", "-s": "--strategy"}
+SHORT = {"-g": "--grader", "-m": "--model", "-o": "--out", "-s": "--strategy"}
 
 
 def commands(group: Any = None, path: str = "ctxbench") -> Iterator[tuple[str, Any]]:

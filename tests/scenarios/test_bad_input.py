@@ -264,10 +264,11 @@ def test_a_string_that_nothing_closes(tmp_path: Path) -> None:
         ('{"resourceMetrics": [{}]}', "looks like OpenTelemetry metrics", "export spans"),
         ('[{"traceId": "t", "startTime": "now", "type": "SPAN"}]', "observations of Langfuse", "with input and output"),
         ("SQLite format 3\0 and more", "is an SQLite database", "export its messages"),
+        ('{"trajectory": [], "history": [{"role": "us', "the JSON ends in the middle", "copy it again"),
     ],
 )
-def test_a_known_program_without_conversations_is_named(content: str, what: str, remedy: str, tmp_path: Path) -> None:
-    """A file of a known program says what it looks like and what to export instead, alone or in a folder."""
+def test_a_file_that_is_not_read_says_why(content: str, what: str, remedy: str, tmp_path: Path) -> None:
+    """A file of a known program says what to export instead, and one that was cut off says so, alone or in a folder."""
     path = tmp_path / "some.json"
     path.write_text(content)
     problems = Problems()

@@ -54,7 +54,6 @@ from typer.models import ParameterInfo
 
 from ctxbench.scenarios.errors import RunError
 
-from . import completion
 from .streams import say
 
 if TYPE_CHECKING:
@@ -69,6 +68,58 @@ MOST_OF_ANYTHING = 10**9
 
 Sample = Annotated[int, Meta(ge=0, le=MOST_OF_ANYTHING)]
 
+Choice = tuple[str, str]
+"""A word that a shell may complete what was typed of it to, and a line about it."""
+_MOST_MODELS = 50
+
+
+def complete_strategies(incomplete: str) -> list[Choice]:
+    """Return strategies and recipes; of a chain the stages that are written stay."""
+    from inspect import getdoc
+
+    from ctxbench.strategies.chain import NAMED, lists, strategies
+
+    done, bar, begun = incomplete.rpartition("|")
+    about = {name: (getdoc(kind) or "").partition("\n\n")[0] for name, kind in strategies().items()}
+    about |= {name: recipe.about for name, recipe in NAMED.items()}
+    about |= {f"@{name}": f"{len(entries)} strategies" for name, entries in lists().items()}
+    before = f"{done.rstrip()} {bar} " if bar else ""
+    return [(before + name, " ".join(text.split())) for name, text in about.items() if name.startswith(begun.lstrip())]
+
+
+def complete_inputs(incomplete: str) -> list[Choice]:
+    """Return scenarios by name, and files and folders."""
+    from ctxbench.scenarios.embedded import SCENARIOS
+
+    named = [(name, about) for name, about in SCENARIOS.items() if name.startswith(incomplete)]
+    return [*named, *((path, "") for path in _paths(incomplete))]
+
+
+def complete_runs(incomplete: str) -> list[Choice]:
+    """Return the run folders in `runs/`, and other files and folders."""
+    made = sorted(str(path.parent) for path in Path("runs").glob("*/manifest.json"))
+    found = [path for path in made if path.startswith(incomplete)]
+    return [(path, "a run") for path in found] or [(path, "") for path in _paths(incomplete)]
+
+
+def complete_models(incomplete: str) -> list[Choice]:
+    """Return models with a price, a few at most."""
+    from ctxbench.metrics.models import model_names
+
+    return [(name, "") for name in sorted(model_names()) if name.startswith(incomplete)][:_MOST_MODELS]
+
+
+def _paths(incomplete: str) -> Iterator[str]:
+    """Yield the paths that begin so; folders end in a slash."""
+    folder, _, begun = incomplete.rpartition("/")
+    place = Path(f"{folder}/" if folder or incomplete.startswith("/") else ".")
+    if not place.is_dir():
+        return
+    for path in sorted(place.iterdir()):
+        if path.name.startswith(begun) and not (path.name.startswith(".") and not begun):
+            yield f"{folder}/" * bool(folder or incomplete.startswith("/")) + path.name + "/" * path.is_dir()
+
+
 _PANELS = {
     "Reading recordings": ("form", "encoding"),
     "Questions and answers": ("probes", "answerer", "grader", "sample"),
@@ -76,10 +127,10 @@ _PANELS = {
 }
 """Headings of rare options in the help; what most users need stands above them."""
 _COMPLETIONS = {
-    "RUN": completion.runs,
-    "SPEC": completion.strategies,
-    **dict.fromkeys(("PATH", "PATH|SCENARIO", "PATH|SCENARIO..."), completion.inputs),
-    **dict.fromkeys(("MODEL", "MODEL|TOKENS", "MODEL|tokens"), completion.models),
+    "RUN": complete_runs,
+    "SPEC": complete_strategies,
+    **dict.fromkeys(("PATH", "PATH|SCENARIO", "PATH|SCENARIO..."), complete_inputs),
+    **dict.fromkeys(("MODEL", "MODEL|TOKENS", "MODEL|tokens"), complete_models),
 }
 """Functions that complete a word in a shell, by the name of the value."""
 _ENTRY = re.compile(r"(\w+)(?: \((.+?)\))?: (.+?)(?: \[default: (.+)\])?", re.DOTALL)

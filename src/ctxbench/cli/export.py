@@ -68,7 +68,7 @@ def dataset(run: Path = Path("runs"), *, out: Path | None = None) -> None:
     Args:
         out (-o FOLDER): The folder of the data set. [default: RUN/dataset]
     """
-    from ctxbench.harness.export.dataset import write_dataset
+    from ctxbench.harness.export.convert import write_dataset
     from ctxbench.harness.folder.run import load
     from ctxbench.reports.render import count
 
@@ -177,7 +177,7 @@ def convert(
     """
     from ctxbench.harness.engine.plan import RunInputs
     from ctxbench.harness.export.convert import convert as write
-    from ctxbench.harness.export.dataset import write_dataset
+    from ctxbench.harness.export.convert import write_dataset
     from ctxbench.reports.render import count
     from ctxbench.scenarios.source import Problems
 

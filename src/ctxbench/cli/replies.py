@@ -7,8 +7,7 @@ the last line if some are missing, and 2 for that too with `--strict`. What was 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -143,8 +142,11 @@ def export(*, to: Path, cassette: Path | None = None) -> None:
             sys.stdout.buffer.writelines(write_lines(opened))
             sys.stdout.buffer.flush()
             return
-        with _named(to), placed(to) as draft, draft.open("wb") as file:
-            file.writelines(write_lines(opened))
+        try:
+            with placed(to) as draft, draft.open("wb") as file:
+                file.writelines(write_lines(opened))
+        except OSError as error:
+            raise SetupError(f"{to}: {error.strerror or error}") from None
     say(f"written: {to}")
 
 
@@ -157,7 +159,7 @@ def import_(file: Path, *, cassette: Path | None = None) -> None:
     from ctxbench.harness.models.cassette import Cassette, entries
     from ctxbench.scenarios.files import lines_of
 
-    with _named(file), Cassette(_path(cassette)) as into:
+    with Cassette(_path(cassette)) as into:
         new = into.put_many(entries(lines_of(file), str(file)))
     say(f"{new:,} new replies in {_path(cassette)}")
 
@@ -166,11 +168,3 @@ def _path(file: Path | None) -> Path:
     from ctxbench.harness.models import Settings
 
     return Settings(cassette=str(file or "")).path()
-
-
-@contextmanager
-def _named(file: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise SetupError(f"{file}: {error.strerror or error}") from None

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from ctxbench.scenarios.errors import RunError, Stopped, UserError
 
-from .answering import answered_by, check_answering
+from .answer import answered_by, check_answering
 from .arguments import MOST_OF_ANYTHING, Jobs, Loss, ModelOptions, Seed
 from .configuration import found_agents
 from .export import logged

@@ -143,3 +143,13 @@ def test_any_damage_of_an_archive(data: st.DataObject) -> None:
         for conversation in read(find([path], problems), problems):
             check(conversation, Place(str(path)))
         assert all(error.place.file == str(path) for error in problems.errors)
+
+
+def test_a_log_that_was_cut_off_is_one_problem(tmp_path: Path) -> None:
+    """Its header and its samples stand in one value."""
+    load(tmp_path / "log.json", sample(model(1, DONE, SYSTEM, ASKED)))
+    (path := tmp_path / "log.json").write_bytes(path.read_bytes()[:-20])
+    problems = Problems()
+    assert list(read(find([path], problems), problems)) == []
+    [error] = problems.errors
+    assert (error.place.line, error.what) == (1, "the JSON ends in the middle")
