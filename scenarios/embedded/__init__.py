@@ -105,7 +105,7 @@ def scenario(
 
 
 class _Outline(msgspec.Struct):
-    """What a recorded conversation is counted by, without the work of reading it."""
+    """The part of a recorded conversation that it is counted by, without the work of reading it."""
 
     id: str
     messages: list[msgspec.Raw]

@@ -95,7 +95,7 @@ _WANTED = {
     "greater_than_equal": "give {ge:g} or more",
     "less_than_equal": "give {le:g} or less",
 }
-"""What to give in place of a value, by the fault that typer finds in it."""
+"""Values to give instead, by the fault that typer finds in one."""
 
 
 class PlainCommand(_PlainFlags, TyperCommand):
