@@ -71,17 +71,18 @@ def tables(graded: AnswerFigures, notes: Sequence[str], by_kind: bool = True) ->
     ]
     kinds = list(dict.fromkeys(kind for of in graded.by_category.values() for kind in of))
     if by_kind and len(kinds) > 1:
-        none = Missing("undefined", "no such probe is graded")
-        of_kinds = (
-            Column(kind or "(none)", lambda row, kind=kind: row[1].get(kind, none), with_reach) for kind in kinds
-        )
-        columns = (Column("strategy", lambda row: row[0]), *of_kinds)
+        columns = [Column("strategy", lambda row: row[0])]
+        columns += [Column(kind or "(none)", partial(_of_kind, kind), with_reach) for kind in kinds]
         title = "Which kinds of questions are answered?"
         shown.append(table_of(title, columns, graded.by_category.items(), [REACH]))
     if why := [(of.strategy, integer(times), text) for of in graded.strategies for text, times in of.why]:
         heads = ("strategy", "times", "why")
         shown.append(Table("Why answers or grades are missing", heads, tuple(why), prose=True))
     return [*shown, Table("Who answered, and who graded?", (), (), tuple(notes))] if by_kind else shown
+
+
+def _of_kind(kind: str, row: tuple[str, Mapping[str, Interval | Missing]]) -> Interval | Missing:
+    return row[1].get(kind, Missing("undefined", "no such probe is graded"))
 
 
 def _notes(graded: AnswerFigures) -> Iterator[str]:

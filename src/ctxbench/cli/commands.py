@@ -106,9 +106,10 @@ class PlainCommand(_PlainFlags, TyperCommand):
         try:
             rest: list[str] = super().parse_args(ctx, args)
         except typer.BadParameter as error:
-            if error.param is None or not hasattr(error.__cause__, "errors"):
+            cause = error.__cause__
+            if error.param is None or cause is None or not hasattr(cause, "errors"):
                 raise
-            fault = error.__cause__.errors()[0]
+            fault = cause.errors()[0]
             name = next((name for name in error.param.opts if name.startswith("-")), error.param.metavar)
             wanted = _WANTED.get(fault["type"], fault["msg"].removeprefix("Value error, ").rstrip("."))
             raise UserError(f"{name} {fault['input']}: {wanted.format(**fault.get('ctx', {}))}") from None
