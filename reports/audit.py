@@ -200,6 +200,11 @@ class Audit:
         """The strategy to use instead; None where none is sure to be better."""
         return None if self.undecided or self.places.shipped == RECORDED else self.places.shipped
 
+    @property
+    def compacted_nothing(self) -> bool:
+        """Whether no session that can be replayed as it was sent was compacted."""
+        return not self.own.sessions and (RECORDED in self.places.points or not self.left_out)
+
 
 _WHY = {
     "dropped": "whose result had been dropped",
@@ -228,7 +233,7 @@ def _title(audit: Audit) -> str:
     better, places, own = audit.better, audit.against_whole, audit.own
     if not audit.is_comparable:
         found = "Your agent's own compaction cannot be measured"
-        if RECORDED in places.points and not own.sessions:
+        if audit.compacted_nothing:
             some = f" in the {count(int(audit.calls.size), 'session')} that can be replayed as they were sent"
             found = "Your agent compacted nothing" + some * bool(audit.left_out)
         return f"{found}: {better} would cost less than sending everything" if better else found
@@ -290,12 +295,12 @@ _NAMED = 3
 def _of_others(audit: Audit) -> Iterator[tuple[str, str]]:
     """Yield the strategy that would have been better, or comes nearest, with how sure that is."""
     places, better = audit.places, audit.better
-    name = better or places.nearest
-    if RECORDED in places.points and not audit.own.sessions:
+    name = places.nearest if better is None and places.base in places.points else better
+    if audit.compacted_nothing:
         yield "why", about("audit_none", folder=shlex.quote(audit.results.run.name))
     elif places.units < FEWEST and not audit.undecided:
         yield "why", too_few(places)
-    if name is None or places.base not in places.points:
+    if name is None:
         return
     change = f"{dollars(places.points[name].cost)}, {_in_words(places.cost_change(name))}"
     gain = f"{places.quality.name} {points_of(places.gain(name, places.base))}"

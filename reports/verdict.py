@@ -374,7 +374,7 @@ class _Sums(NamedTuple):
     got: pd.DataFrame
     wanted: pd.DataFrame
     base: pd.DataFrame | None = None
-    """What the whole history gets of what each strategy wants, where not all have the same questions."""
+    """Got by the whole history of what each strategy wants, where not all have the same questions."""
 
     def compared(self, name: str, other: str) -> tuple[pd.Series[float], pd.Series[float]]:
         """Return what another strategy gets and wants of what a strategy is compared over."""

@@ -51,12 +51,13 @@ class Printed:
         self.summary = run.summary(*MODELS)
         self.plan = run.manifest.plan
         self.report: dict[str, Any] = ctxbench("report", folder)
-        self.quality: dict[str, Any] = json.loads(printed("lab", "quality", "--json"))
+        self.answers = {of["answerer"]: of["strategies"] for of in reversed(self.report["answers"])}
+        self.questions = questions(run.reader)
         parts = [
-            printed("lab", "quality", "--brief"),
+            printed("report", folder, "--print-only"),
+            f"report: {folder}/report/report.html\n",
             printed("lab", "claims", folder, "--effort", "quick", "--brief"),
             printed("lab", "tiers", *["all(index='hnsw')"] * (find_spec("hnswlib") is not None)),
-            printed("report", folder, "--print-only"),
         ]
         stored = read(run.reader)
         assert stored is not None  # `lab claims` has just written them

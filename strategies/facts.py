@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -28,6 +29,8 @@ from .parts.units import Dialogue
 FORM = dict.fromkeys(LANGUAGES, "<memory>\n{lines}\n</memory>")
 # Tokens that a line takes at least: its dash, three words, its end.
 _LEAST_LINE = 5
+# A message is among the recent ones for several calls.
+terms_of_recent = lru_cache(64)(terms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,23 +78,32 @@ class Facts:
 
     def start(self, services: StrategyContext) -> View:
         language = ConversationLanguage(self.language)
-        answers, note = FinalAnswers(services, self.turns), NoteMessage(services, "facts", FORM, language)
+        dialogue, note = Dialogue(services), NoteMessage(services, "facts", FORM, language)
         extractor, store = FactExtractor(services, self, language), FactStore()
+        answers: list[int] = []  # places in the dialogue of user messages and final answers
         lines: list[str] = []
         ranked: list[tuple[int, float]] = []
         recalled: Recalled | None = None  # the event of these facts, which is the same at each call of the turn
 
         def view(context: Context) -> Context:
-            nonlocal lines, ranked, recalled
-            history, before = context.messages, len(answers.places)
+            nonlocal answers, lines, ranked, recalled
+            history, before = context.messages, len(answers)
             language.read(history)
-            same = answers.read(history)
+            read, messages = dialogue.read(history), dialogue.messages
+            same = bisect_left(answers, read)
+            del answers[same:]
+            answers += [
+                at
+                for at, message in enumerate(messages[read:], read)
+                if message.role == "user" or (message.role == "assistant" and not message.calls)
+            ]
             if same < before:
                 store.forget()
                 same = 0
-            if same < len(answers.places) or before > len(answers.places):
-                store.take(extractor.facts([answers.dialogue[at] for at in answers.places[same:]]))
-                ranked, recalled = self._best(store, answers.recent_terms()), None
+            if same < len(answers) or before > len(answers):
+                store.take(extractor.facts([messages[at] for at in answers[same:]]))
+                recent = recent_terms((messages[at] for at in reversed(answers)), self.turns)
+                ranked, recalled = self._best(store, recent), None
                 lines = [store.lines[number] for number, _ in ranked]
             message, shown = note.of(lines, self.max_tokens, history)
             if message is None:
@@ -101,7 +113,9 @@ class Facts:
                 sources = tuple(store.facts[number].source for number in numbers)
                 recalled = Recalled(sources, scores)
             services.record(recalled)
-            at = answers.first if self.place == "start" else answers.newest
+            # After the leading system messages, or before the newest turn; without a user's message there is one turn.
+            newest = dialogue.units.before(dialogue.users[-1]) if dialogue.users else 0
+            at = dialogue.place(0 if self.place == "start" else newest)
             return context.sending(history[:at] + Messages.of((message,)) + history[at:])
 
         return view
@@ -119,55 +133,15 @@ class Facts:
         return list(zip(places, scores[places].round(4).tolist(), strict=True))
 
 
-class FinalAnswers:
-    """User messages and final answers of a growing history: no tool results, no message that calls tools."""
-
-    def __init__(self, services: StrategyContext, turns: int) -> None:
-        self._dialogue, self._turns = Dialogue(services), turns
-        self._terms: dict[str, tuple[Message, tuple[str, ...]]] = {}
-        self.places: list[int] = []
-        """Places of these messages in `dialogue`."""
-
-    def read(self, history: Messages) -> int:
-        """Bring the places up to date. Returns how many leading ones are as they were."""
-        read = self._dialogue.read(history)
-        same = bisect_left(self.places, read)
-        del self.places[same:]
-        for at, message in enumerate(self.dialogue[read:], read):
-            if message.role == "user" or (message.role == "assistant" and not message.calls):
-                self.places.append(at)
-        return same
-
-    @property
-    def dialogue(self) -> Messages:
-        """All messages but system messages."""
-        return self._dialogue.messages
-
-    @property
-    def first(self) -> int:
-        """Place in the history where the leading system messages end."""
-        return self._dialogue.place(0)
-
-    @property
-    def newest(self) -> int:
-        """Place in the history where the newest turn begins; that of the first dialogue message without a user's."""
-        users = self._dialogue.users
-        return self._dialogue.place(self._dialogue.units.before(users[-1] if users else 0))
-
-    def recent_terms(self) -> list[str]:
-        """Return the terms of the last turns, in order."""
-        recent: list[Message] = []
-        turns = 0
-        for at in reversed(self.places):
-            recent.append(self.dialogue[at])
-            turns += self.dialogue[at].role == "user"
-            if turns == self._turns:
-                break
-        known, self._terms = self._terms, {}
-        for message in reversed(recent):
-            before = known.get(message.id)
-            self._terms[message.id] = before if before and before[0] == message else (message, terms(message.text))
-        return [term for _, message_terms in self._terms.values() for term in message_terms]
+def recent_terms(answers: Iterable[Message], turns: int) -> list[str]:
+    """Return the terms of the last turns, in order, from user messages and final answers, newest first."""
+    recent: list[Message] = []
+    for message in answers:
+        recent.append(message)
+        turns -= message.role == "user"
+        if not turns:
+            break
+    return [term for message in reversed(recent) for term in terms_of_recent(message.text)]
 
 
 class FactExtractor:

@@ -24,6 +24,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field, fields, make_dataclass
+from functools import partial
 from typing import Any, TypeVar, get_type_hints
 
 import msgspec
@@ -149,9 +150,19 @@ def _strategy_class(
     except Exception:  # names that only a type checker knows
         hints = {}
     named = [item for item in takes[1:] if item.kind in (item.POSITIONAL_OR_KEYWORD, item.KEYWORD_ONLY)]
+    parameters: list[tuple[str, Any, Any]] = []
+    for item in named:
+        hint, default = hints.get(item.name, Any), item.default
+        try:
+            msgspec.inspect.type_info(hint)
+        except TypeError:  # values that are written as text cannot be checked against it
+            hint = Any
+        # A factory, since dataclasses reject a list or a dict as a default.
+        own = field() if default is item.empty else field(default_factory=partial(lambda value: value, default))
+        parameters.append((item.name, hint, own))
     kind = make_dataclass(
         getattr(function, "__name__", "Plain"),
-        [(item.name, _hint(hints.get(item.name, Any)), _field(item.default)) for item in named],
+        parameters,
         namespace={"start": start, **namespace},
         frozen=True,
         slots=True,
@@ -161,81 +172,45 @@ def _strategy_class(
     return kind
 
 
-def _hint(hint: Any) -> Any:
-    """Return the hint if values that are written as text can be checked against it, else Any."""
-    try:
-        msgspec.inspect.type_info(hint)
-    except TypeError:
-        return Any
-    return hint
-
-
-def _field(default: Any) -> Any:
-    # A factory, since dataclasses reject a list or a dict as a default.
-    return field() if default is inspect.Parameter.empty else field(default_factory=lambda: default)
-
-
 def _matched(answer: Any, history: Messages, name: str) -> Messages:
     """Return the messages of a function's answer, as messages of the history where they match. Raises StepError."""
     if isinstance(answer, (str, Mapping)) or not isinstance(answer, Iterable):
         raise StepError(f"{name} returned {type(answer).__name__}, not a list of messages")
     answered = [_message(row, at, name) for at, row in enumerate(answer)]
-    matcher = _MessageMatcher(history)
+    by_id = {message.id: at for at, message in enumerate(history)}
+    by_content: dict[object, list[int]] = {}
+    taken: set[str] = set()
     sent: list[Messages] = []
     # From the newest on: most functions cut the start away, so of equal messages the later ones are meant.
     for message in reversed(answered):
-        at = matcher.place(message)
-        if at is None:
-            sent.append(Messages.of((matcher.new_message(message, name),)))
-        elif message.text == history[at].text:
+        at = by_id.get(message.id)
+        if not message.id:  # it stands for the newest message of this content that is not taken
+            for place, known in enumerate(history) if not by_content else ():
+                by_content.setdefault((known.text, _shape(known)), []).append(place)
+            places = by_content.get((message.text, _shape(message)), [])
+            # What is taken stays taken at this step, so each place is dropped once.
+            while places and history[places[-1]].id in taken:
+                places.pop()
+            at = places[-1] if places else None
+        elif at is not None and _shape(history[at]) != _shape(message):
+            at = None  # with an id it is another message, whatever it says
+        if at is None or history[at].id in taken:
+            # A new message has a unique id, which is the same for the same content at every step.
+            content = msgspec.json.encode(msgspec.structs.replace(message, id=""))
+            first = unique = f"{name}:{hashlib.sha256(content).hexdigest()[:12]}"
+            number = 1
+            while unique in taken or unique in by_id:
+                number += 1
+                unique = f"{first}~{number}"
+            taken.add(unique)
+            sent.append(Messages.of((msgspec.structs.replace(message, id=unique),)))
+            continue
+        taken.add(history[at].id)
+        if message.text == history[at].text:
             sent.append(history[at : at + 1])
         else:
             sent.append(Messages.of((msgspec.structs.replace(history[at], text=message.text),)))
     return joined(span for messages in reversed(sent) for span in messages.spans)
-
-
-class _MessageMatcher:
-    """Finds the message of the history that a returned message stands for. Each matches at most once."""
-
-    def __init__(self, history: Messages) -> None:
-        self._history = history
-        self._by_id = {message.id: at for at, message in enumerate(history)}
-        self._by_content: dict[object, list[int]] = {}
-        self._taken: set[str] = set()
-
-    def place(self, message: Message) -> int | None:
-        """Return the place of the message that this is, or stands for; None if it is a new one."""
-        at = self._by_id.get(message.id)
-        if at is None or _shape(self._history[at]) != _shape(message):
-            # With an id it is another message, whatever it says; only one without any may stand for an equal one.
-            at = self._same_content(message) if not message.id else None
-        if at is None or self._history[at].id in self._taken:
-            return None
-        self._taken.add(self._history[at].id)
-        return at
-
-    def new_message(self, message: Message, name: str) -> Message:
-        """Return the message under a unique id, which is the same for the same content at every step."""
-        content = msgspec.json.encode(msgspec.structs.replace(message, id=""))
-        first = unique = f"{name}:{hashlib.sha256(content).hexdigest()[:12]}"
-        number = 1
-        while unique in self._taken or unique in self._by_id:
-            number += 1
-            unique = f"{first}~{number}"
-        self._taken.add(unique)
-        return msgspec.structs.replace(message, id=unique)
-
-    def _same_content(self, message: Message) -> int | None:
-        """Return the place of the newest message with this content that is not taken."""
-        if not self._by_content:
-            for at, known in enumerate(self._history):
-                self._by_content.setdefault((known.text, _shape(known)), []).append(at)
-        places = self._by_content.get((message.text, _shape(message)), [])
-        # What is taken stays taken at this step, so each place is
-        # dropped once: no search goes over the same places again.
-        while places and self._history[places[-1]].id in self._taken:
-            places.pop()
-        return places[-1] if places else None
 
 
 def _shape(message: Message) -> object:

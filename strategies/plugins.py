@@ -123,13 +123,9 @@ def _module(path: str, source: bytes, digest: str) -> ModuleType:
         raise
     except (Exception, SystemExit) as error:
         del sys.modules[module.__name__]
-        raise SpecError(f"{path}{_line(error, path)}: fails: {type(error).__name__}: {error}") from None
+        # The last line of the file that was running, or the line of a syntax error.
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
+        lines += [error.lineno] if isinstance(error, SyntaxError) and error.filename == path else []
+        where = f"{path}:{lines[-1]}" if lines else path
+        raise SpecError(f"{where}: fails: {type(error).__name__}: {error}") from None
     return module
-
-
-def _line(error: BaseException, path: str) -> str:
-    """Return `:12`, the last line of the file that was running, or the line of a syntax error."""
-    if isinstance(error, SyntaxError) and error.filename == path:
-        return f":{error.lineno}"
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
-    return f":{lines[-1]}" if lines else ""

@@ -36,73 +36,64 @@ class RecordedAgent:
     fails: ClassVar[str] = "the summary left out what the agent needs later, or the recording does not have its text"
 
     def start(self, services: StrategyContext) -> View:
-        return _RecordedView(services)
-
-
-class _RecordedView:
-    """The view of one conversation: what its compactions so far have left of it."""
-
-    def __init__(self, services: StrategyContext) -> None:
-        self._services = services
         # How many compactions were seen, the place of the first message kept by the last one, and what precedes it.
-        self._seen, self._first, self._start = 0, 0, Messages()
+        seen, first, start = 0, 0, Messages()
         # Placeholders of the results that were cleared in some call, by their ids.
-        self._placeholders: dict[str, Message] = {}
+        placeholders: dict[str, Message] = {}
 
-    def __call__(self, context: Context) -> Context:
-        history = context.messages
-        for compaction in self._services.compactions()[self._seen :]:
-            self._compact(compaction, history)
-        sent = self._start + history[self._first :] if self._seen else history
-        sent = self._without_results(self._services.whole(sent) if self._seen else sent)
-        return context if sent is history else context.sending(sent)
+        def compact(compaction: Compaction, history: Messages) -> None:
+            """Take a compaction into account, and report it. Raises Unsupported where the recording lacks its text."""
+            nonlocal seen, first, start
+            if compaction.hidden:
+                raise Unsupported(f"the summary of a compaction is not in the recording: {compaction.hidden}")
+            place = {message.id: at for at, message in enumerate(history)}
+            if compaction.after not in place or compaction.first_kept not in (None, *place):
+                raise StrategyTypeError("`recorded` replays the whole recording: it must be the first stage of a chain")
+            # What the summary was made of: the earlier summary, and what
+            # came after it up to the first message that is kept.
+            kept = first_kept(compaction, place)
+            before = start + history[first:kept]
+            replaced = tuple(message.id for message in history[first:kept] if message.role != "system")
+            start = Messages.of(compacted_start(compaction, history[:kept]))
+            seen, first = seen + 1, kept
+            if not compaction.summary:
+                services.record(Dropped(replaced))
+                return
+            call = compaction.call
+            model, used = ("", None) if call is None else (call.model, call.usage)
+            if used is None or used.input is None or used.output is None:
+                tokens = services.total(before), services.text_tokens(compaction.summary)
+                services.record(Called("summariser", model, *tokens, basis="estimated"))
+            else:
+                usage = used.input, used.output, used.cost
+                read = used.cache_read or 0
+                services.record(Called("summariser", model, *usage, basis="recorded", cache_read=read))
+            services.record(Summarised(replaced, compaction.summary, by=RECORDED))
 
-    def _compact(self, compaction: Compaction, history: Messages) -> None:
-        """Take a compaction into account, and report it. Raises Unsupported where the recording lacks its summary."""
-        if compaction.hidden:
-            raise Unsupported(f"the summary of a compaction is not in the recording: {compaction.hidden}")
-        services, place = self._services, {message.id: at for at, message in enumerate(history)}
-        if compaction.after not in place or compaction.first_kept not in (None, *place):
-            raise StrategyTypeError("`recorded` replays the whole recording: it must be the first stage of a chain")
-        first = first_kept(compaction, place)
-        # What the summary was made of: the earlier summary, and what
-        # came after it up to the first message that is kept.
-        before = self._start + history[self._first : first]
-        replaced = tuple(message.id for message in history[self._first : first] if message.role != "system")
-        self._start = Messages.of(compacted_start(compaction, history[:first]))
-        self._seen, self._first = self._seen + 1, first
-        if not compaction.summary:
-            services.record(Dropped(replaced))
-            return
-        services.record(self._charge(compaction, before))
-        services.record(Summarised(replaced, compaction.summary, by=RECORDED))
+        def without_results(messages: Messages) -> Messages:
+            """Return the messages with placeholders for the tool results that the provider cleared in this call."""
+            edits = [edit for edit in services.edits() if edit.kind.startswith(_CLEARS_RESULTS)]
+            if not edits:
+                return messages
+            if any(edit.tool_uses is None for edit in edits):
+                raise Unsupported("the provider cleared tool results, and the recording does not say how many")
+            count = sum(edit.tool_uses or 0 for edit in edits)
+            # Each edit says how many uses it cleared in this call, not how
+            # many more than before: the oldest `count` are all of them.
+            results = [message for message in messages if message.role == "tool"][:count]
+            if new := [message for message in results if message.id not in placeholders]:
+                cleared = [replace(message, text=CLEARED, media=()) for message in new]
+                saved = sum(map(services.tokens, new)) - sum(map(services.tokens, cleared))
+                placeholders.update((message.id, message) for message in cleared)
+                services.record(Cleared(tuple(message.id for message in new), saved))
+            sent = {message.id: placeholders[message.id] for message in results}
+            return Messages.of(tuple(sent.get(message.id, message) for message in messages))
 
-    def _charge(self, compaction: Compaction, before: Messages) -> Called:
-        """Return the model call that wrote a summary of the messages `before`, as recorded or as an estimate."""
-        call, services = compaction.call, self._services
-        model, used = ("", None) if call is None else (call.model, call.usage)
-        if used is None or used.input is None or used.output is None:
-            tokens = services.total(before), services.text_tokens(compaction.summary)
-            return Called("summariser", model, *tokens, basis="estimated")
-        read = used.cache_read or 0
-        return Called("summariser", model, used.input, used.output, used.cost, basis="recorded", cache_read=read)
+        def view(context: Context) -> Context:
+            history = context.messages
+            for compaction in services.compactions()[seen:]:
+                compact(compaction, history)
+            sent = without_results(services.whole(start + history[first:]) if seen else history)
+            return context if sent is history else context.sending(sent)
 
-    def _without_results(self, messages: Messages) -> Messages:
-        """Return the messages with placeholders for the tool results that the provider cleared in this call."""
-        edits = [edit for edit in self._services.edits() if edit.kind.startswith(_CLEARS_RESULTS)]
-        if not edits:
-            return messages
-        if any(edit.tool_uses is None for edit in edits):
-            raise Unsupported("the provider cleared tool results, and the recording does not say how many")
-        count = sum(edit.tool_uses or 0 for edit in edits)
-        # Each edit says how many uses it cleared in this call, not how
-        # many more than before: the oldest `count` are all of them.
-        results = [message for message in messages if message.role == "tool"][:count]
-        new = [message for message in results if message.id not in self._placeholders]
-        if new:
-            placeholders = [replace(message, text=CLEARED, media=()) for message in new]
-            saved = sum(map(self._services.tokens, new)) - sum(map(self._services.tokens, placeholders))
-            self._placeholders.update((message.id, message) for message in placeholders)
-            self._services.record(Cleared(tuple(message.id for message in new), saved))
-        cleared = {message.id: self._placeholders[message.id] for message in results}
-        return Messages.of(tuple(cleared.get(message.id, message) for message in messages))
+        return view

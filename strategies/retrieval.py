@@ -75,13 +75,6 @@ class Retrieval(RecallSettings):
         lines: list[str] = []
         last: str | None = None
 
-        def similarity(query: str) -> tuple[Scores, bool]:
-            try:
-                return by_vectors.scores(past.memories, query), True
-            except ModelError as error:
-                services.record(Failed("embedding", str(error), "ranked by words in common"))
-                return by_words.scores(past.memories, query), False
-
         def view(context: Context) -> Context:
             nonlocal recalled, lines, last
             known = len(past.memories)
@@ -92,8 +85,12 @@ class Retrieval(RecallSettings):
             if query != last or not known == past.changed == len(past.memories):
                 recalled, lines, last = [], [], query
                 if past.memories and query:
-                    scores, embedded = similarity(query)
-                    recalled, last = self._best(past.memories, scores), query if embedded else None
+                    try:
+                        scores = by_vectors.scores(past.memories, query)
+                    except ModelError as error:
+                        services.record(Failed("embedding", str(error), "ranked by words in common"))
+                        scores, last = by_words.scores(past.memories, query), None
+                    recalled = self._best(past.memories, scores)
             language.read(context.messages)
             if not lines:
                 lines = [f"- {memory.quote(language.decided)}" for memory, _ in recalled]

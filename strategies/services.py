@@ -55,7 +55,11 @@ class ChatServices:
             messages = [{"role": "user", "content": messages}]
         systems = [content_text(message.get("content")) for message in messages if message.get("role") in _INSTRUCTING]
         others = [message for message in messages if message.get("role") not in _INSTRUCTING]
-        texts = [_with_calls(message) for message in others]
+        texts = list[str]()
+        for message in others:  # its text and, a line each, its tool calls
+            calls = [call["function"] for call in message.get("tool_calls") or ()]
+            lines = [content_text(message.get("content")), *(f"{call['name']}({call['arguments']})" for call in calls)]
+            texts.append("\n".join(filter(None, lines)))
         if len(others) > 1:
             texts = [f"{message.get('role')}: {text}" for message, text in zip(others, texts, strict=True)]
         instruction = "\n\n".join(systems)
@@ -128,13 +132,6 @@ class ChatServices:
             },
         }
         return httpx.Response(200, json=completion)
-
-
-def _with_calls(message: Mapping[str, Any]) -> str:
-    """Return the text of a message and, a line each, its tool calls."""
-    calls = [call["function"] for call in message.get("tool_calls") or ()]
-    texts = [content_text(message.get("content")), *(f"{call['name']}({call['arguments']})" for call in calls)]
-    return "\n".join(text for text in texts if text)
 
 
 def _error(message: str) -> dict[str, Any]:

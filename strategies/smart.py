@@ -19,8 +19,8 @@ from ctxbench.scenarios.spec import (
 )
 from ctxbench.scenarios.view import Messages, shared_prefix
 
-from .base import Context, ModelError, StrategyContext, View, texts
-from .events import Failed, OverBudget, Summarised
+from .base import Context, StrategyContext, View, texts
+from .events import OverBudget, Summarised
 from .parts.language import ConversationLanguage, LanguageSetting
 from .parts.summarize import Summariser
 from .parts.units import Dialogue, OrphanedResults, room_beside_systems, without
@@ -307,10 +307,8 @@ class _Compression:
     def _summarise(self, history: Messages, pieces: list[Piece]) -> bool:
         """Merge the pieces into the summary. False if the model failed."""
         messages = [message for piece in pieces for message in piece.messages]
-        try:
-            text = self._summariser.write(self._services, self._summary, messages)
-        except ModelError as error:
-            self._services.record(Failed("summary", str(error), "what it would have replaced is kept, while it fits"))
+        text = self._summariser.write(self._services, self._summary, messages)
+        if text is None:
             return False
         names = [message.id for message in messages]
         before = [] if self._summary is None else [self._summary.id]

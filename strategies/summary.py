@@ -21,10 +21,10 @@ from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.spec import NonNegativeFloat, PositiveInt, Share, ShareWithoutEnds
 from ctxbench.scenarios.view import Messages
 
-from .base import Context, LongTermMemory, ModelError, StoredSummary, StrategyContext, View
-from .events import Failed, OverBudget, Summarised
+from .base import Context, LongTermMemory, StoredSummary, StrategyContext, View
+from .events import OverBudget, Summarised
 from .parts.language import ConversationLanguage, LanguageSetting
-from .parts.summarize import Summariser
+from .parts.summarize import KEPT, Summariser
 from .parts.units import (
     Dialogue,
     NewestMessages,
@@ -145,11 +145,9 @@ class RollingSummary:
 
     def _absorb(self, level: int, messages: Sequence[Message], names: tuple[str, ...]) -> bool:
         """Merge messages into the summary of a level. False if that failed, which is recorded."""
-        try:
-            text = self._summariser.write(self._services, self._levels[level], messages)
-        except ModelError as error:
-            instead = "the level below goes on" if level else "what it would have replaced is kept, while it fits"
-            self._services.record(Failed("summary", str(error), instead))
+        instead = "the level below goes on" if level else KEPT
+        text = self._summariser.write(self._services, self._levels[level], messages, instead)
+        if text is None:
             return False
         self._services.record(Summarised(names, text, level + 1, self._summariser.name))
         if self._memory is not None:

@@ -15,6 +15,7 @@ import msgspec
 from ctxbench.metrics.grading import Grade, GradedItem, Grader, Kind
 from ctxbench.metrics.grading.rules import RulesGrader
 from ctxbench.metrics.grounding import said
+from ctxbench.metrics.quiz import MADE
 from ctxbench.metrics.reading import VERSION, ExtractiveReader
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing
@@ -101,12 +102,14 @@ class Answerer(Protocol):
 class RunProbes:
     """The probes of a run with their contexts. `models` serve a strategy that has to be started again for its tools.
 
-    Of `sample` questions, as many of each kind as there are of it, the others have no context.
+    Of `sample` questions, as many of each kind as there are of it, the others have no context. With `recorded` no
+    question of a conversation whose questions were made is asked.
     """
 
-    def __init__(self, run: Run, models: Models, sample: int = 0) -> None:
+    def __init__(self, run: Run, models: Models, sample: int = 0, recorded: bool = False) -> None:
         self._run, self._models, self._plan, self.size = run, models, run.manifest.plan, sample
         self._sample = sampled(run, sample) if sample else None
+        self._recorded = recorded
 
     def asks(self, conversation: str, number: int) -> bool:
         """Return whether a question is asked."""
@@ -117,6 +120,8 @@ class RunProbes:
 
         Missing says why a probe has no context.
         """
+        if self._recorded and all(probe.category.startswith(MADE) for probe in conversation.probes):
+            return
         for strategy in dict.fromkeys((*self._plan.strategies, FLOOR, CEILING)):
             by_number: dict[int, Question | Missing] = {}
             for probe in asked_probes(self._run, conversation, strategy):
@@ -188,15 +193,17 @@ def answer(
     probes: RunProbes,
     *,
     again: bool = False,
+    ask: bool = True,
     done: Callable[[int], None] = lambda _: None,
 ) -> Answered:
     """Answer all probes of a run, and grade the answers.
 
-    `again` makes anew whatever is there. `done` is called with the number of conversations done since the last call.
+    `again` makes anew whatever is there; without `ask` no answer that failed is asked for again. `done` is called with
+    the number of conversations done since the last call.
     Raises RunError for a run in which no probe was asked.
     """
     for shard in shards(run.folder):
-        Part(run, shard, answerer, grader, again, probes.size).make(probes, done)
+        Part(run, shard, answerer, grader, again, probes.size).make(probes, done, ask)
     answers = answered_by(run, answerer.name, grader.name)
     if answers is None:
         raise RunError(f"{run.folder}: no probe was asked in this run: its recordings have no questions")
@@ -223,10 +230,10 @@ class Part:
         self.known_grades = {key: row for key, row in _known(self._graded).items() if key in self.known_answers}
         """The probes whose answers are not graded again."""
 
-    def make(self, probes: RunProbes, done: Callable[[int], None] = lambda _: None) -> None:
-        """Answer and grade what is not known."""
+    def make(self, probes: RunProbes, done: Callable[[int], None] = lambda _: None, ask: bool = True) -> None:
+        """Answer and grade what is not known; without `ask` only grade, where there are answers."""
         answers = self._stored
-        if not answers or len(self.known_answers) < len(answers):
+        if not answers or (ask and len(self.known_answers) < len(answers)):
             answers = []
             for conversation in self.conversations():
                 answers += self._answer(conversation, probes)

@@ -39,6 +39,7 @@ from ..folder.schema import FORMAT, USUAL_MODEL, LeftOutRecording, Manifest, Man
 from ..models import Settings
 from ..models.cassette import spent_on_run
 from ..models.settings import named
+from ..quiz import SOURCES, with_probes
 from .shard import OWN, Done, PartTask, Work
 from .workers import Engine, run_shards
 
@@ -366,15 +367,20 @@ class RunInputs:
 
     names: tuple[str, ...]
     form: str | None = None
+    probes: str = "recorded"
+    """Where probes come from: `quiz.SOURCES`, or a file of questions."""
 
     def __post_init__(self) -> None:
-        """Raise RunError for a name with a secret in it, before it is stored anywhere, SpecError for a scenario's."""
+        """Raise RunError for a secret in a name, before it is stored, or for no probes, SpecError for a scenario's."""
         for name in self.names:
             if has_secret(name):
                 what = "the names of recordings are stored, so no password, token or signature may be in one"
                 remedy = "give it to fsspec by the environment or its settings, or copy the file here first"
                 raise RunError(f"{without_secrets(name)}: {what}: {remedy}")
         self.of_scenarios()
+        if self.probes not in SOURCES and not os.path.isfile(self.probes):
+            remedy = f"name one that `ctxbench probe` wrote, or give {', '.join(SOURCES)}"
+            raise RunError(f"--probes {self.probes}: there is no such file: {remedy}")
 
     def open(self, problems: Problems) -> InputFile:
         """Find the files, and report at once those that are not there."""
@@ -452,7 +458,8 @@ class InputFile:
 
     def conversations(self) -> Iterator[Conversation]:
         """Yield every conversation: those of the scenarios first, then those of the files."""
-        return read(self.batches, self.problems, chain.from_iterable(self.inputs.of_scenarios()))
+        recorded = read(self.batches, self.problems, chain.from_iterable(self.inputs.of_scenarios()))
+        return with_probes(recorded, self.inputs.probes, self.problems)
 
 
 def default_strategies(inputs: RunInputs) -> tuple[tuple[str, ...], int]:

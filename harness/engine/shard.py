@@ -156,7 +156,7 @@ class _OpenShard:
         if own.is_whole():
             if pq.read_table(own.path("conversations"), columns=["digest"])["digest"].to_pylist() != self._digests:
                 raise RunError(
-                    f"{work.folder}: the recordings are not what they were when this run began (shard {own.name}): "
+                    f"{work.folder}: the recordings or their questions are not what they were (shard {own.name}): "
                     "run with --overwrite, or name another --out"
                 )
             return None
@@ -203,7 +203,7 @@ class _OpenShard:
             # A replay of 20 calls is long enough for a strategy to act, and short enough to be made twice.
             long = [at for at, size in sizes.items() if size >= 20]
             at = min(long, key=sizes.__getitem__) if long else max(sizes, key=sizes.__getitem__)
-            first, again = logs[at], _replayed(self._indexes[at], strategy, self.models, self._work.probes)
+            first, again = logs[at], _replayed(self._indexes[at], strategy, self.models, probes=False)
             repeats[at] = isinstance(first, ContextLog) and not isinstance(again, str) and first.sends_as(again[0])
         return repeats
 

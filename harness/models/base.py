@@ -1,4 +1,4 @@
-"""What models return: a reply or vectors, and the error for a reply that cannot be used."""
+"""Replies and vectors that models return, and the error for a reply that cannot be used."""
 
 from __future__ import annotations
 

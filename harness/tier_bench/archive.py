@@ -24,7 +24,7 @@ from ctxbench.metrics.value import Missing, Value
 from ctxbench.metrics.values import values
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveTier, BlockTable, Coding, Dictionary, blocks
-from ctxbench.strategies.tiers.archive.quantisation import Quantised, exact
+from ctxbench.strategies.tiers.archive.quantisation import LEAST, Quantised, exact
 
 from ..models.embedding import Lexical
 from .bench import BenchSetup, fastest
@@ -223,9 +223,9 @@ def coded(conversations: Sequence[Conversation], counter: TokenCounter) -> Coded
     embedder = Lexical()
     vectors = embedder.embed(texts, False, counter).vectors
     queries = embedder.embed(questions, True, counter).vectors
-    quantised = Quantised(vectors)
-    if quantised.exact:
+    if len(vectors) < LEAST:
         return Missing("undefined", f"{len(texts)} texts are too few to learn centroids from")
+    quantised = Quantised(vectors)
     nearest = exact(vectors, queries, NEAREST).tolist()
     recall = {}
     for rerank in RERANKED:

@@ -58,34 +58,29 @@ def from_contents(contents: Iterable[Any]) -> list[ChatDict]:
     """Return `Content`s as message dicts: a message for each function response, and one for all other parts."""
     messages: list[ChatDict] = []
     for content in contents:
-        parts = [part for part in content.parts or () if not part.thought]
-        responses = [part for part in parts if part.function_response]
-        messages += map(_tool_dict, responses)
-        if len(responses) < len(parts):
-            messages.append(_chat_dict(content.role, [part for part in parts if not part.function_response]))
+        others, calls = list[Any](), list[ChatDict]()
+        for part in content.parts or ():
+            if part.thought:
+                continue
+            metadata = part.part_metadata or {}
+            if response := part.function_response:
+                # A function that returns text has it under `result`.
+                text = (response.response or {}).get("result")
+                text = text if isinstance(text, str) else msgspec.json.encode(response.response).decode()
+                # The kit takes away ids that it may have given itself.
+                call_id = response.id or metadata.get("tool_call_id")
+                messages.append(chat_dict("tool", text, tool_call_id=call_id, **_named(part)))
+                continue
+            others.append(part)
+            if call := part.function_call:
+                recorded = metadata.get("call")
+                call_id = call.id or (recorded or {}).get("id", "")
+                calls.append(chat_call(call.name, call_id, call.args or {}, [recorded] if recorded else ()))
+        if others:
+            role = "assistant" if content.role == "model" else content.role
+            text = content_text([part.text for part in others if part.text])
+            messages.append(chat_dict(role, text, tool_calls=calls, **_named(others[0])))
     return messages
-
-
-def _tool_dict(part: Any) -> ChatDict:
-    """Return a function's response as a message. A function that returns text has it under `result`."""
-    response = part.function_response
-    text = (response.response or {}).get("result")
-    if not isinstance(text, str):
-        text = msgspec.json.encode(response.response).decode()
-    # The kit takes away ids that it may have given itself.
-    call_id = response.id or (part.part_metadata or {}).get("tool_call_id")
-    return chat_dict("tool", text, tool_call_id=call_id, **_named(part))
-
-
-def _chat_dict(role: str, parts: list[Any]) -> ChatDict:
-    calls = []
-    for part in parts:
-        if call := part.function_call:
-            recorded = (part.part_metadata or {}).get("call")
-            call_id = call.id or (recorded or {}).get("id", "")
-            calls.append(chat_call(call.name, call_id, call.args or {}, [recorded] if recorded else ()))
-    text = content_text([part.text for part in parts if part.text])
-    return chat_dict("assistant" if role == "model" else role, text, tool_calls=calls, **_named(parts[0]))
 
 
 def _named(part: Any) -> dict[str, Any]:

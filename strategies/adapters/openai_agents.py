@@ -117,14 +117,12 @@ def _compact_client(services: ChatServices) -> Any:
 
     async def compact(model: str, input: list[dict[str, Any]]) -> Any:
         instruction = texts("summary_prompt")["en"].replace("{limit}", str(_MAX_TOKENS))
-        text = services.context.complete(Prompt(instruction, tuple(map(_line, input)), _MAX_TOKENS))
+        lines = list[str]()
+        for item in input:
+            call = (item.get(key) for key in ("name", "arguments", "content", "output", "encrypted_content"))
+            lines.append(f"{item.get('role', item.get('type'))}: {' '.join(text for text in call if text)}")
+        text = services.context.complete(Prompt(instruction, tuple(lines), _MAX_TOKENS))
         users = [item for item in input if item.get("role") == "user"]
         return SimpleNamespace(output=[*users, {"type": "compaction", "encrypted_content": text}])
 
     return SimpleNamespace(responses=SimpleNamespace(compact=compact))
-
-
-def _line(item: dict[str, Any]) -> str:
-    """Return an item as a line of a transcript."""
-    call = (item.get(key) for key in ("name", "arguments", "content", "output", "encrypted_content"))
-    return f"{item.get('role', item.get('type'))}: {' '.join(text for text in call if text)}"

@@ -29,7 +29,15 @@ def to_pydantic_ai(messages: Iterable[ChatDict]) -> list[Any]:
         if message["role"] != "assistant":
             if not parts:
                 history.append(core.ModelRequest(parts=parts))
-            parts.append(_request_part(core, message, tools, metadata))
+            match message["role"]:
+                case "system":
+                    parts.append(core.SystemPromptPart(message["content"], metadata=metadata))
+                case "user":
+                    content = core.TextContent(message["content"], metadata=metadata)
+                    parts.append(core.UserPromptPart([content]))
+                case _:
+                    call_id, text = message["tool_call_id"], message["content"]
+                    parts.append(core.ToolReturnPart(tools.get(call_id, ""), text, call_id, metadata=metadata))
             continue
         calls = message.get("tool_calls", ())
         tools |= {call["id"]: call["function"]["name"] for call in calls}
@@ -42,17 +50,6 @@ def to_pydantic_ai(messages: Iterable[ChatDict]) -> list[Any]:
         history.append(core.ModelResponse(parts=said, metadata=metadata))
         parts = []
     return history
-
-
-def _request_part(core: Any, message: ChatDict, tools: dict[str, str], metadata: dict[str, Any]) -> Any:
-    content = message["content"]
-    match message["role"]:
-        case "system":
-            return core.SystemPromptPart(content, metadata=metadata)
-        case "user":
-            return core.UserPromptPart([core.TextContent(content, metadata=metadata)])
-    call_id = message["tool_call_id"]
-    return core.ToolReturnPart(tools.get(call_id, ""), content, call_id, metadata=metadata)
 
 
 def from_pydantic_ai(history: Iterable[Any]) -> list[ChatDict]:

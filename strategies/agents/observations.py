@@ -72,14 +72,12 @@ class LastObservations:
 
     def start(self, services: StrategyContext) -> View:  # noqa: ARG002
         form = wording("swe_agent")["omitted"]
-
-        def shorten(message: Message) -> Message:
-            return replace(message, text=form.replace("{lines}", str(len(message.text.splitlines()))))
-
-        def due(numbers: list[int], _: int) -> int:
-            return len(numbers) // self.polling * self.polling - self.n
-
-        return _shortening(("user", "tool"), 1, due, shorten)
+        return _shortening(
+            ("user", "tool"),
+            1,
+            lambda numbers, _: len(numbers) // self.polling * self.polling - self.n,
+            lambda message: replace(message, text=form.replace("{lines}", str(len(message.text.splitlines())))),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,6 @@ from ..parts.units import SplicedHistory
 from .record import (
     TOOL,
     Card,
-    NotArchived,
     Visibility,
     archive_text,
     arguments_of,
@@ -349,15 +348,15 @@ class ArchiveSession:
         self._services.record(Archived(message.id, card.uuid, card.length))
         return True
 
-    def load(self, uuid: str) -> str:
+    def load(self, uuid: str) -> str | None:
         """Return an archived result, whole or (with `load_tokens`) the passages nearest to the question.
 
-        Raises NotArchived, also for results that may not be seen, and StoreError.
+        None if there is none that this conversation may see. Raises StoreError.
         """
         visibility = None if uuid in self.cards else self._visibility()
         row = self._store.load(uuid, visibility) if uuid in self.cards or visibility is not None else None
         if row is None:
-            raise NotArchived(uuid)
+            return None
         card, text = row
         budget, count = self._settings.load_tokens, self._services.text_tokens
         if budget is None or count(text) <= budget:
@@ -375,12 +374,12 @@ class ArchiveSession:
             return archive_text("unreadable", language)
         try:
             text = self.load(uuid)
-        except NotArchived:
-            self._failed("load", f"{single_line(uuid, 100)} is not archived", "the model is told so")
-            return archive_text("not_found", language).format(uuid=single_line(uuid, 100))
         except StoreError as error:
             self._failed("load", error, "the model is told so")
             return archive_text("not_loaded", language).format(uuid=uuid, why=error.what)
+        if text is None:
+            self._failed("load", f"{single_line(uuid, 100)} is not archived", "the model is told so")
+            return archive_text("not_found", language).format(uuid=single_line(uuid, 100))
         self._services.record(Loaded(uuid, "model", len(text)))
         return text
 
@@ -418,7 +417,7 @@ class ArchiveSession:
 
     def _chosen_cards(self) -> list[Card]:
         """Return the cards that the question brings back. If the embedder fails, keywords decide alone."""
-        settings, question, cards = self._settings, self.question, list[Card]()
+        settings, cards = self._settings, list[Card]()
         if settings.trigger == "model":
             return []
         if (visibility := self._visibility()) is not None:
@@ -427,14 +426,15 @@ class ArchiveSession:
             except StoreError as error:
                 self._failed("load", error, "only what this conversation archived is searched")
         cards += [self.cards[uuid] for _, (uuid, _) in sorted(self._placeholders.items()) if uuid in self.cards]
-        has_keyword = settings.trigger in ("keyword", "hybrid") and mentions(question, settings.keywords)
+        mentioned = keyword_pattern(settings.keywords).search(self.question) is not None
+        has_keyword = mentioned and settings.trigger in ("keyword", "hybrid")
         chosen: list[Card] = []
         if settings.trigger in ("semantic", "hybrid"):
             try:
                 chosen = [card for card, score in self._best(self._vectors, cards) if score >= settings.similarity]
             except ModelError as error:
                 self._failed("embedding", error, "keywords decide what is loaded")
-                has_keyword = mentions(question, settings.keywords)
+                has_keyword = mentioned
         if has_keyword:
             # With no word in common ("say more about that"), the last card is meant.
             by_words = [card for card, score in self._best(self._words, cards) if score > 0] or cards[-1:]
@@ -454,9 +454,11 @@ class ArchiveSession:
         places = {uuid: at for at, (uuid, _) in self._placeholders.items()} if cards else {}
         for card in cards:
             try:
-                text = self.load(card.uuid)
-            except (NotArchived, StoreError) as error:
-                self._failed("load", error, "the placeholder is sent")
+                text, why = self.load(card.uuid), card.uuid
+            except StoreError as error:
+                text, why = None, str(error)
+            if text is None:
+                self._failed("load", why, "the placeholder is sent")
                 continue
             self._services.record(Loaded(card.uuid, self._settings.trigger, len(text)))
             if card.uuid in places:
@@ -492,14 +494,8 @@ class ArchiveSession:
         self._services.record(Failed(what, str(why), instead))
 
 
-def mentions(text: str, keywords: Sequence[str]) -> bool:
-    """Return whether a keyword is in the text; one in Latin letters must match whole words, in any case."""
-    return any(_pattern(keyword).search(text) for keyword in keywords)
-
-
 @cache
-def _pattern(keyword: str) -> re.Pattern[str]:
-    pattern = re.escape(keyword)
-    if keyword.isascii():
-        pattern = rf"(?<![A-Za-z]){pattern}(?![A-Za-z])"
-    return re.compile(pattern, re.IGNORECASE)
+def keyword_pattern(keywords: tuple[str, ...]) -> re.Pattern[str]:
+    """Return the pattern of keywords; one in Latin letters must match whole words, in any case."""
+    own = (rf"(?<![A-Za-z]){re.escape(k)}(?![A-Za-z])" if k.isascii() else re.escape(k) for k in keywords)
+    return re.compile("|".join(own) or "(?!)", re.IGNORECASE)  # without any nothing matches

@@ -26,10 +26,6 @@ NAMESPACE = UUID("6f1d3a52-5d0c-5b0e-9d55-2f4a7d1c0001")
 TOOL = "load_tool_history"
 
 
-class NotArchived(LookupError):
-    """No result has this uuid, or none that this conversation may see."""
-
-
 @dataclass(frozen=True, slots=True)
 class Card:
     """Everything about an archived result but its content: what its placeholder shows and what searches compare."""

@@ -25,8 +25,8 @@ from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.spec import PositiveInt
 from ctxbench.scenarios.view import Messages
 
-from ..base import Context, ModelError, StrategyContext, View, data
-from ..events import Cleared, Failed, PromptKind, Summarised
+from ..base import Context, StrategyContext, View, data
+from ..events import Cleared, PromptKind, Summarised
 from .language import ConversationLanguage, LanguageSetting
 from .summarize import Summariser
 from .units import NOTHING, Dialogue, OrphanedResults, Units
@@ -160,11 +160,7 @@ class ClientHistory:
         """Return a summary of the messages, of at most `most` tokens; None if the model failed, which is recorded."""
         assert self._summariser is not None
         summariser = self._summariser if most is None else dataclasses.replace(self._summariser, max_tokens=most)
-        try:
-            return summariser.write(self.services, earlier, tuple(messages))
-        except ModelError as error:
-            self.services.record(Failed("summary", str(error), "the history stays as it is"))
-            return None
+        return summariser.write(self.services, earlier, tuple(messages), "the history stays as it is")
 
     def notes(self, text: str, stop: int) -> Messages:
         """Return the messages that a summary of messages[:stop] is sent as."""

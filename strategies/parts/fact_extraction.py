@@ -123,7 +123,11 @@ def extract_by_rules(
     """
     facts: list[StatedFact] = []
     text, quotations = _own(message.text) if message.role == "user" else (message.text, [])
-    stated = [clause for sentence in sentences(text)[:SENTENCES] for clause in _clauses(sentence, message.role)]
+    stated = list[str]()
+    for sentence in sentences(text)[:SENTENCES]:
+        # A user's sentence may say several things of which one has one.
+        several = message.role == "user" and sum(pattern.search(sentence) is not None for pattern in _SINGLE) > 1
+        stated += filter(None, _CLAUSE_END.split(sentence)) if several else [sentence]
     for sentence in stated:
         reason = _reason(message, sentence)
         for _ in range(sentence.count(_MASK)):
@@ -154,13 +158,6 @@ def _own(text: str) -> tuple[str, list[str]]:
         return _MASK
 
     return _QUOTATION.sub(mask, text), quotations
-
-
-def _clauses(sentence: str, role: str) -> list[str]:
-    """Return the clauses of a user's sentence that says several things of which one has one, else the sentence."""
-    if role != "user" or sum(pattern.search(sentence) is not None for pattern in _SINGLE) < 2:
-        return [sentence]
-    return [clause for clause in _CLAUSE_END.split(sentence) if clause]
 
 
 def _reason(message: Message, sentence: str) -> FactReason | None:
@@ -196,18 +193,16 @@ def extract_by_model(
         items = msgspec.json.decode(reply[reply.index("[") : reply.rindex("]") + 1])
     except (ValueError, msgspec.DecodeError):
         raise ModelError("the answer is no JSON list") from None
-    facts = [fact for item in items if isinstance(item, dict) and (fact := _fact(item, messages)) is not None]
+    facts = list[StatedFact]()
+    for item in items:
+        text = item.get("fact") if isinstance(item, dict) else None
+        if not isinstance(text, str) or not text.strip():
+            continue
+        said, source = item.get("confidence"), item.get("source")
+        sure = float(said) if isinstance(said, (int, float)) and not isinstance(said, bool) else 0.5
+        sure = min(1.0, max(0.0, sure if math.isfinite(sure) else 0.5))
+        place = source if isinstance(source, int) and 1 <= source <= len(messages) else len(messages)
+        facts.append(StatedFact(" ".join(text.split()), sure, messages[place - 1].id))
     if items and not facts:
         raise ModelError("no item of the answer is a fact")
     return facts
-
-
-def _fact(item: dict[str, object], messages: Sequence[Message]) -> StatedFact | None:
-    text, confidence, source = item.get("fact"), item.get("confidence"), item.get("source")
-    if not isinstance(text, str) or not text.strip():
-        return None
-    sure = float(confidence) if isinstance(confidence, (int, float)) and not isinstance(confidence, bool) else 0.5
-    place = source if isinstance(source, int) and 1 <= source <= len(messages) else len(messages)
-    return StatedFact(
-        " ".join(text.split()), min(1.0, max(0.0, sure if math.isfinite(sure) else 0.5)), messages[place - 1].id
-    )

@@ -38,7 +38,12 @@ def passages(text: str, most_tokens: int, most: int, count: Callable[[str], int]
             break
         size = _fitting_size(text[at : at + _CHARACTERS * most_tokens], most_tokens, count)
         if at + size < len(text):
-            size = _best_end(text[at : at + size], most_tokens, count)
+            fitting = text[at : at + size]
+            for end in _PASSAGE_ENDS:
+                place = fitting.rfind(end, size // 2)
+                if place >= 0 and count(fitting[: place + len(end)].rstrip()) <= most_tokens:
+                    size = place + len(end)
+                    break
         result.append(text[at : at + size].rstrip())
         at += size
     return result
@@ -63,15 +68,6 @@ def _fitting_size(text: str, most_tokens: int, count: Callable[[str], int], leas
         middle = (low + high) // 2
         low, high = (middle, high) if count(text[:middle]) <= most_tokens else (low, middle)
     return low
-
-
-def _best_end(text: str, most_tokens: int, count: Callable[[str], int]) -> int:
-    """Return where to cut a text that fits: after the best end in its second half."""
-    for end in _PASSAGE_ENDS:
-        at = text.rfind(end, len(text) // 2)
-        if at >= 0 and count(text[: at + len(end)].rstrip()) <= most_tokens:
-            return at + len(end)
-    return len(text)
 
 
 def cut(text: str, limit: int, count: Callable[[str], int]) -> str:

@@ -21,6 +21,7 @@ PROMPTS = texts("summary_prompt")
 """The Chinese is that of 000 §3.2; 003 has no prompt."""
 HEADINGS = texts("summary_heading")
 CALLS = texts("tool_call")
+KEPT = "what it would have replaced is kept, while it fits"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +32,9 @@ class Summariser:
     alone; here the calls themselves follow, since an agent's history is mostly calls. `max_input_tokens` limits what is
     shown to the earlier summary and the newest messages that fit beside it (if none fits, the start of the newest).
 
-    A reply that was cut at its limit, or refuses, raises ModelError, so nothing is replaced by it. A whole one over
+    A reply that was cut at its limit, or refuses, is no summary, so nothing is replaced by it. A whole one over
     `max_tokens` in the run's encoding is cut after the last sentence that fits (else word, else character). A reply in
-    another language than `language`, though the material is in it, is used. Both are recorded as Failed.
+    another language than `language`, though the material is in it, is used. All three are recorded as Failed.
     """
 
     name: str
@@ -51,19 +52,26 @@ class Summariser:
     max_result: int | None = None
     """Characters of a tool's result that the model is shown; None = all."""
 
-    def write(self, services: StrategyContext, before: Message | None, messages: Sequence[Message]) -> str:
-        """Return a summary of the earlier summary, if there is one, and of the messages. Raises ModelError."""
+    def write(
+        self, services: StrategyContext, before: Message | None, messages: Sequence[Message], instead: str = KEPT
+    ) -> str | None:
+        """Return a summary of the earlier summary, if there is one, and of the messages.
+
+        None if the model failed, which is recorded with what is done `instead`.
+        """
         language = self.language.decided
         earlier = () if before is None else (before,)
         lines = [self._line(message) for message in messages]
         material = self._shown(services, [message.text for message in earlier], lines)
         instruction, about = self.instructions[language].replace("{limit}", str(self.max_tokens)), (*earlier, *messages)
-        reply = services.complete(
-            Prompt(instruction, material, self.max_tokens, about, self.temperature, self.model, self.kind)
-        )
-        text = reply.strip().removeprefix(HEADINGS[language]).strip()
-        if not text:
-            raise ModelError("the reply has a heading and nothing under it")
+        prompt = Prompt(instruction, material, self.max_tokens, about, self.temperature, self.model, self.kind)
+        try:
+            text = services.complete(prompt).strip().removeprefix(HEADINGS[language]).strip()
+            if not text:
+                raise ModelError("the reply has a heading and nothing under it")
+        except ModelError as error:
+            services.record(Failed("summary", str(error), instead))
+            return None
         if language_of(text) != language == language_of("\n".join(material)):
             services.record(Failed("summary", f"the reply is not in the language asked for, {language}", USED))
         tokens = services.text_tokens(text)

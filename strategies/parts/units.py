@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from ctxbench.scenarios.model import Message
-from ctxbench.scenarios.view import Messages, Span, shared_prefix
+from ctxbench.scenarios.view import Messages, Span, joined, shared_prefix
 
 from ..base import StrategyContext, SystemOverBudget
 from ..events import Dropped
@@ -123,31 +123,17 @@ class Dialogue:
 
     def some(self, history: Messages, units: Iterable[int]) -> Messages:
         """Return the system messages of the history and these units, given in order, as they stand in it."""
-        starts, size, systems = self.units.starts, len(self.messages), self.before
-        ranges: list[tuple[int, int]] = []  # of the history, neighbours joined
-        system = 0
-
-        def add(start: int, stop: int) -> None:
-            if ranges and ranges[-1][1] == start:
-                start = ranges.pop()[0]
-            ranges.append((start, stop))
-
-        for first, after in _neighbours(units):
-            start, stop = starts[first], starts[after] if after < len(starts) else size
-            if system == len(systems) and ranges and ranges[-1][1] < start + system:
-                ranges.append((start + system, stop + system))
-                continue
-            while system < len(systems) and systems[system] < stop:
-                place = systems[system] + system  # in the history
-                if start < systems[system]:
-                    add(start + system, place)
-                    start = systems[system]
-                add(place, place + 1)
-                system += 1
-            add(start + system, stop + system)
-        for number in range(system, len(systems)):
-            add(systems[number] + number, systems[number] + number + 1)
-        return _parts(history, ranges)
+        starts, stops = self.units.starts, [*self.units.starts[1:], len(self.messages)]
+        # Of the history: a unit has the system messages between its own.
+        ranges = [(self.place(starts[unit]), self.place(stops[unit] - 1) + 1) for unit in units]
+        ranges += [(at + number, at + number + 1) for number, at in enumerate(self.before)]
+        kept: list[list[int]] = []  # neighbours joined
+        for start, stop in sorted(ranges):
+            if kept and start <= kept[-1][1]:
+                kept[-1][1] = max(stop, kept[-1][1])
+            else:
+                kept.append([start, stop])
+        return joined(span for start, stop in kept for span in history[start:stop].spans)
 
 
 class SplicedHistory:
@@ -295,41 +281,6 @@ def select_newest(
 
 def _last_said(messages: Messages) -> Message | None:
     return next((message for message in reversed(messages) if message.role != "system"), None)
-
-
-def _neighbours(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Yield (first, after the last) of each run of consecutive numbers, which are given in order."""
-    first = after = None
-    for number in numbers:
-        if number != after:
-            if first is not None and after is not None:
-                yield first, after
-            first = number
-        after = number + 1
-    if first is not None and after is not None:
-        yield first, after
-
-
-def _parts(messages: Messages, ranges: Iterable[tuple[int, int]]) -> Messages:
-    """Return ranges of messages, in order."""
-    if len(messages.spans) == 1:
-        store, first, _ = messages.spans[0]
-        return Messages([Span(store, first + start, first + stop) for start, stop in ranges])
-    cut: list[Span] = []
-    spans = iter(messages.spans)
-    store, first, last = next(spans, Span((), 0, 0))
-    passed = 0  # messages before the span
-    for start, stop in ranges:
-        while passed + last - first <= start:
-            passed += last - first
-            store, first, last = next(spans)
-        while passed + last - first < stop:
-            cut.append(Span(store, first + start - passed, last))
-            passed += last - first
-            start = passed
-            store, first, last = next(spans)
-        cut.append(Span(store, first + start - passed, first + stop - passed))
-    return Messages(cut)
 
 
 def without(messages: Messages, ids: Collection[str], summary: Message | None) -> Messages:

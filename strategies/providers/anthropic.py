@@ -61,80 +61,69 @@ class ClearToolUses:
     fails: ClassVar[str] = "an old tool result is needed again; each edit also writes the cache anew behind it"
 
     def start(self, services: StrategyContext) -> View:
-        return _Clearing(self, services)
-
-
-class _Clearing:
-    """The view of one conversation: the history with its cleared results."""
-
-    def __init__(self, settings: ClearToolUses, services: StrategyContext) -> None:
-        self._settings, self._services = settings, services
-        self._edited = SplicedHistory()
+        edited = SplicedHistory()
         # Place of the message of each call, with the name of its tool, and the results in order.
-        self._calls: dict[str, tuple[int, str]] = {}
-        self._results: list[tuple[int, str]] = []
+        calls: dict[str, tuple[int, str]] = {}
+        results: list[tuple[int, str]] = []
         # Tokens that each cleared result saves, by its place.
-        self._cleared: dict[int, int] = {}
+        cleared: dict[int, int] = {}
 
-    def __call__(self, context: Context) -> Context:
-        self._read(context.messages)
-        settings, excluded = self._settings, self._settings.exclude_tools
-        if settings.trigger_unit == "tool_uses":
-            exceeds = len(self._results) - (len(self._cleared) if settings.sticky else 0) > settings.trigger
-        else:
-            sent = self._edited.messages() if settings.sticky else context.messages
-            exceeds = self._services.total(sent) + self._services.schemas(context.tools) > settings.trigger
-        if exceeds:
-            # Each result is with its call, whose tool may be excluded.
-            clearable = [use for use in self._results if self._calls[use[1]][1] not in excluded]
-            uses = clearable if settings.keep_counts == "clearable" else self._results
-            old = set(uses[: max(0, len(uses) - settings.keep)])
-            if new := [use for use in clearable if use in old and use[0] not in self._cleared]:
-                self._clear(context.messages, new)
-        return context.sending(self._edited.messages()) if self._cleared else context
+        def clear(history: Messages, uses: list[tuple[int, str]]) -> None:
+            """Replace the results and arguments, if that saves enough."""
+            saved: dict[int, int] = {}
+            substitutes: dict[int, Message] = {}
 
-    def _read(self, history: Messages) -> None:
-        before = len(self._edited.history)
-        same = self._edited.read(history)
-        if same < before:
-            self._results = [(at, call) for at, call in self._results if at < same]
-            self._calls = {call: place for call, place in self._calls.items() if place[0] < same}
-            self._cleared = {at: saved for at, saved in self._cleared.items() if at < same}
-        for at, message in enumerate(history[same:], same):
-            self._calls.update((call.id, (at, call.name)) for call in message.calls)
-            if message.answers in self._calls:
-                self._results.append((at, message.answers))
+            def substitute(at: int, **fields: Any) -> int:
+                # One message may hold several calls that are cleared one
+                # after the other: each edit goes on from the one before.
+                earlier = substitutes.get(at) or edited.at(at)
+                substitutes[at] = replace(earlier, **fields)
+                return services.tokens(earlier) - services.tokens(substitutes[at])
 
-    def _clear(self, history: Messages, uses: list[tuple[int, str]]) -> None:
-        """Replace the results and arguments, if that saves enough."""
-        settings, services = self._settings, self._services
-        saved: dict[int, int] = {}
-        substitutes: dict[int, Message] = {}
+            for at, name in uses:
+                saved[at] = substitute(at, text=self.placeholder)
+                place, tool = calls[name]
+                inputs = self.clear_tool_inputs
+                if inputs if isinstance(inputs, bool) else tool in inputs:
+                    asking = substitutes.get(place) or edited.at(place)
+                    asked = (replace(call, arguments="{}") if call.id == name else call for call in asking.calls)
+                    saved[at] += substitute(place, calls=tuple(asked))
+            tokens = sum(saved.values())
+            # Without the sticky reading, the edit is made anew each time: earlier clearing counts.
+            if tokens + (0 if self.sticky else sum(cleared.values())) < self.clear_at_least:
+                return
+            for at in sorted(substitutes):
+                edited.put(at, substitutes[at])
+            cleared.update(saved)
+            services.record(Cleared(tuple(history[at].id for at, _ in uses), tokens))
 
-        def substitute(at: int, **fields: Any) -> int:
-            # One message may hold several calls that are cleared one
-            # after the other: each edit goes on from the one before.
-            earlier = substitutes.get(at) or self._edited.at(at)
-            substitutes[at] = replace(earlier, **fields)
-            return services.tokens(earlier) - services.tokens(substitutes[at])
+        def view(context: Context) -> Context:
+            nonlocal calls, results, cleared
+            history, before = context.messages, len(edited.history)
+            same = edited.read(history)
+            if same < before:
+                results = [(at, call) for at, call in results if at < same]
+                calls = {call: place for call, place in calls.items() if place[0] < same}
+                cleared = {at: saved for at, saved in cleared.items() if at < same}
+            for at, message in enumerate(history[same:], same):
+                calls.update((call.id, (at, call.name)) for call in message.calls)
+                if message.answers in calls:
+                    results.append((at, message.answers))
+            if self.trigger_unit == "tool_uses":
+                exceeds = len(results) - (len(cleared) if self.sticky else 0) > self.trigger
+            else:
+                sent = edited.messages() if self.sticky else history
+                exceeds = services.total(sent) + services.schemas(context.tools) > self.trigger
+            if exceeds:
+                # Each result is with its call, whose tool may be excluded.
+                clearable = [use for use in results if calls[use[1]][1] not in self.exclude_tools]
+                uses = clearable if self.keep_counts == "clearable" else results
+                old = set(uses[: max(0, len(uses) - self.keep)])
+                if new := [use for use in clearable if use in old and use[0] not in cleared]:
+                    clear(history, new)
+            return context.sending(edited.messages()) if cleared else context
 
-        for at, name in uses:
-            saved[at] = substitute(at, text=settings.placeholder)
-            place, tool = self._calls[name]
-            inputs = settings.clear_tool_inputs
-            if inputs if isinstance(inputs, bool) else tool in inputs:
-                asking = substitutes.get(place) or self._edited.at(place)
-                calls = (replace(call, arguments="{}") if call.id == name else call for call in asking.calls)
-                saved[at] += substitute(place, calls=tuple(calls))
-        tokens = sum(saved.values())
-        # Without the sticky reading, the edit is made anew each time: earlier clearing counts.
-        counted = tokens if settings.sticky else tokens + sum(self._cleared.values())
-        if counted < settings.clear_at_least:
-            return
-        for at in sorted(substitutes):
-            self._edited.put(at, substitutes[at])
-        self._cleared |= saved
-        services.record(Cleared(tuple(history[at].id for at, _ in uses), tokens))
+        return view
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,68 +149,54 @@ class ClearThinking:
     fails: ClassVar[str] = "the model reasons the same again; each edit also writes the cache anew behind it"
 
     def start(self, services: StrategyContext) -> View:
-        return _Forgetting(self, services)
-
-
-class _Forgetting:
-    """The view of one conversation: the history without the reasoning of its older turns."""
-
-    def __init__(self, settings: ClearThinking, services: StrategyContext) -> None:
-        self._settings, self._services = settings, services
-        self._edited = SplicedHistory()
-        # Places of the answers with reasoning, by turn, and those of them that were cleared. The last turn is open.
-        self._turns: list[list[int]] = [[]]
-        self._cleared: set[int] = set()
-
-    def __call__(self, context: Context) -> Context:
-        history = context.messages
-        self._read(history)
-        older = [[at for at in turn if at not in self._cleared] for turn in self._older(history)]
-        if new := [turn for turn in older if turn]:
-            self._clear(history, new)
-        return context.sending(self._edited.messages()) if self._cleared else context
-
-    def _read(self, history: Messages) -> None:
-        known = len(self._edited.history)
-        same = self._edited.read(history)
-        if same < known:
-            self._cleared = {at for at in self._cleared if at < same}
-            same, self._turns = 0, [[]]
+        edited, cleared = SplicedHistory(), set[int]()
+        # Places of the answers with reasoning, by turn. The last turn is open.
+        turns: list[list[int]] = [[]]
         # The default of a model is of whole turns.
-        loops = self._settings.turn == "loop" or self._settings.keep == "default"
-        for at, message in enumerate(history[same:], same):
-            before = (history[other] for other in range(at - 1, -1, -1))
-            if opens_turn(message, before) if loops else message.role == "assistant":
-                self._turns.append([])
-            if has_thinking(message):
-                self._turns[-1].append(at)
+        loops = self.turn == "loop" or self.keep == "default"
 
-    def _older(self, history: Messages) -> list[list[int]]:
+        def view(context: Context) -> Context:
+            nonlocal turns, cleared
+            history, known = context.messages, len(edited.history)
+            same = edited.read(history)
+            if same < known:
+                cleared = {at for at in cleared if at < same}
+                same, turns = 0, [[]]
+            for at, message in enumerate(history[same:], same):
+                before = (history[other] for other in range(at - 1, -1, -1))
+                if opens_turn(message, before) if loops else message.role == "assistant":
+                    turns.append([])
+                if has_thinking(message):
+                    turns[-1].append(at)
+            older = [[at for at in turn if at not in cleared] for turn in self._older(turns, history)]
+            if new := [at for turn in older for at in turn]:
+                counts = [thinking_tokens(history[at], services.text_tokens) for at in new]
+                known_counts = [count for count in counts if not isinstance(count, Missing)]
+                tokens = sum(known_counts) if len(known_counts) == len(counts) else None
+                for at in new:
+                    edited.put(at, without_thinking(history[at]))
+                cleared.update(new)
+                answers = tuple(history[at].id for at in new)
+                services.record(ClearedThinking(answers, sum(map(bool, older)), tokens))
+            return context.sending(edited.messages()) if cleared else context
+
+        return view
+
+    def _older(self, turns: list[list[int]], history: Messages) -> list[list[int]]:
         """Return the turns to clear. Raises Unsupported for the default of a model that has none."""
-        keep = self._settings.keep
-        if keep == "all":
+        if self.keep == "all":
             return []
-        if keep != "default":
-            thoughtful = [turn for turn in self._turns if turn]
-            return thoughtful[: max(0, len(thoughtful) - keep)]
+        if self.keep != "default":
+            thoughtful = [turn for turn in turns if turn]
+            return thoughtful[: max(0, len(thoughtful) - self.keep)]
         asked = (m.call.model for m in reversed(history) if m.call is not None and m.call.model)
-        model = self._settings.model or next(asked, "")
+        model = self.model or next(asked, "")
         if not model:  # before its first answer nothing can be cleared
             return []
         rule = thinking_rule(model) if "claude" in model else None
         if rule is None:
             raise Unsupported(f"no default of clear_thinking is documented for {model}: give keep or a Claude model")
-        return [] if rule.keeps == "all" else self._turns[:-1]
-
-    def _clear(self, history: Messages, turns: list[list[int]]) -> None:
-        tokens: int | None = 0
-        for at in (at for turn in turns for at in turn):
-            counted = thinking_tokens(history[at], self._services.text_tokens)
-            tokens = None if tokens is None or isinstance(counted, Missing) else tokens + counted
-            self._edited.put(at, without_thinking(history[at]))
-            self._cleared.add(at)
-        answers = tuple(history[at].id for turn in turns for at in turn)
-        self._services.record(ClearedThinking(answers, len(turns), tokens))
+        return [] if rule.keeps == "all" else turns[:-1]
 
 
 @dataclass(frozen=True, slots=True)

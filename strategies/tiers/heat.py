@@ -161,26 +161,19 @@ def tuning_step(tuning: Tuning, readings: Readings) -> Tuning:
     """Return the parameters after one step of the tuner. Missing readings change nothing."""
     hits, latency, pressure = readings.hit_rate, readings.promotion, readings.storage_pressure
     weights, threshold, level = tuning.weights, tuning.threshold, tuning.level
-    if hits is not None and hits < HIT_RATE:
-        weights = _shift_to_recency(weights)
+    if hits is not None and hits < HIT_RATE and weights.lru < MOST_LRU:
+        # Recency has more weight and frequency less. From 0.5, 0.3, 0.2: 0.6, 0.25 and 0.2 make 1.05, so recency is
+        # 0.571 and the others share 0.429 as 0.25 to 0.2: 0.238, 0.190.
+        lru, lfu, semantic = min(MOST_LRU, weights.lru + 0.1), max(0.0, weights.lfu - 0.05), weights.semantic
+        if others := lfu + semantic:
+            lru = min(MOST_LRU, lru / (lru + lfu + semantic))
+            weights = HeatWeights(lru, (1 - lru) * lfu / others, (1 - lru) * semantic / others)
     if latency is not None and latency > LATENCY:
         # A threshold set above the tuner's maximum stays: a step never lowers it.
         threshold = max(threshold, min(MOST_THRESHOLD, threshold + 0.1))
     if pressure is not None and pressure > PRESSURE:
         level = min(MOST_LEVEL, level + 3)
     return Tuning(weights, threshold, level)
-
-
-def _shift_to_recency(weights: HeatWeights) -> HeatWeights:
-    """Give recency more weight and frequency less; the weights add up to 1."""
-    lru = min(MOST_LRU, weights.lru + 0.1)
-    lfu, semantic = max(0.0, weights.lfu - 0.05), weights.semantic
-    if weights.lru >= MOST_LRU or not lfu + semantic:
-        return weights
-    # From 0.5, 0.3, 0.2: 0.6, 0.25 and 0.2 make 1.05, so recency is 0.571 and the others share 0.429 as 0.25 to 0.2:
-    # 0.238, 0.190.
-    lru = min(MOST_LRU, lru / (lru + lfu + semantic))
-    return HeatWeights(lru, (1 - lru) * lfu / (lfu + semantic), (1 - lru) * semantic / (lfu + semantic))
 
 
 class Gauge(NamedTuple):

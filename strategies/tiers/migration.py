@@ -217,7 +217,16 @@ class Migration:
         # delay.
         self._clean(now)
         for name in self._order[:-1]:
-            self._relieve(name, now)
+            # Soft or medium pressure is relieved when it rises, and again after a while if it stays.
+            held, quota = self._tokens[name], self.tiers[name].quota
+            level = min(quota.level(held), 2)
+            when, before = self._looked.get(name, (-math.inf, 0))
+            if level > before or now >= when + AGAIN:
+                self._looked[name] = now, level
+                if level:
+                    trigger = Trigger.MEDIUM_PRESSURE if level == 2 else Trigger.SOFT_PRESSURE
+                    # The + 1: a level is reached at its limit, so the tier is relieved one token below.
+                    self._queue_victims(name, held - quota.limits[0][1] + 1, trigger, now)
         outcomes = tuple(self._do(job, now) for job in self.queue.take(now, most))
         self._clean(now)
         return outcomes
@@ -248,14 +257,23 @@ class Migration:
 
     def _do(self, job: Job, now: float, keep: frozenset[str] = frozenset()) -> Outcome:
         """Execute a job. The items in `keep` may not be evicted to make room."""
-        reason = self._refusal(job, now)
-        if reason is None:
-            reason = self._make_room(job.to, self._places[job.id].tokens, now, keep | {job.id})
-        if reason is not None:
+        place, reason = self._places.get(job.id), None
+        # A job may have waited while its item was moved or forgotten.
+        if place is None or place.tier != job.source:
+            reason = MoveReason.STALE
+        elif job.trigger is Trigger.PREDICTED_USE and now > job.deadline:
+            reason = MoveReason.EXPIRED
+        elif job.trigger in IDLE and self.heat.last(job.id) > job.asked:
+            reason = MoveReason.USED
+        elif job.trigger not in UNCOOLED and self._is_cooling(job.id, job.to, now):
+            reason = MoveReason.COOLING
+        else:
+            reason = self._make_room(job.to, place.tokens, now, keep | {job.id})
+        if place is None or reason is not None:
             # As in `put`: the reserved tokens are not there, and the limits follow what is.
             self._want(job.to)
             return Outcome(job, reason)
-        place, content = self._places[job.id], self._content(job.id)
+        content = self._content(job.id)
         if self._copies[job.to].pop(job.id, None) is None:
             self.tiers[job.to].store.put(job.id, content, place.tokens, now)
         self._copies[job.source][job.id] = now + self.tiers[job.source].delay
@@ -263,20 +281,6 @@ class Migration:
         is_used = job.trigger is not Trigger.PREDICTED_USE
         self._arrive(job.id, place._replace(tier=job.to, since=now, came=job.source), is_used)
         return Outcome(job)
-
-    def _refusal(self, job: Job, now: float) -> MoveReason | None:
-        """Return why a job is not done, whether or not there is room."""
-        place = self._places.get(job.id)
-        # A job may have waited while its item was moved or forgotten.
-        if place is None or place.tier != job.source:
-            return MoveReason.STALE
-        if job.trigger is Trigger.PREDICTED_USE and now > job.deadline:
-            return MoveReason.EXPIRED
-        if job.trigger in IDLE and self.heat.last(job.id) > job.asked:
-            return MoveReason.USED
-        if job.trigger not in UNCOOLED and self._is_cooling(job.id, job.to, now):
-            return MoveReason.COOLING
-        return None
 
     def _make_room(self, name: str, tokens: int, now: float, keep: frozenset[str]) -> MoveReason | None:
         """Reserve tokens in a tier, evicting its items if necessary (hard pressure)."""
@@ -299,19 +303,6 @@ class Migration:
                 else:
                     self.forget(id, now)
         return None if self._want(name, tokens) else MoveReason.NO_ROOM
-
-    def _relieve(self, name: str, now: float) -> None:
-        """Queue demotions when soft or medium pressure rises, and again after a while if it stays."""
-        held, quota = self._tokens[name], self.tiers[name].quota
-        level = min(quota.level(held), 2)
-        when, before = self._looked.get(name, (-math.inf, 0))
-        if level <= before and now < when + AGAIN:
-            return
-        self._looked[name] = now, level
-        if level:
-            trigger = Trigger.MEDIUM_PRESSURE if level == 2 else Trigger.SOFT_PRESSURE
-            # The + 1: a level is reached at its limit, so the tier is relieved one token below.
-            self._queue_victims(name, held - quota.limits[0][1] + 1, trigger, now)
 
     def _queue_victims(self, name: str, tokens: float, trigger: Trigger, now: float) -> int:
         """Queue victims of a tier until they have `tokens` together. Return their tokens."""

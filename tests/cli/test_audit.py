@@ -161,6 +161,14 @@ def test_nothing_was_compacted(tmp_path: Path) -> None:
     assert "these sessions hold no compaction to judge" in lines[1]
 
 
+def test_a_chat_in_which_no_quality_can_be_measured(tmp_path: Path) -> None:
+    """It was compacted by nobody, and that is said: not a single strategy has a place."""
+    messages = [{"role": role, "content": role} for role in ("user", "assistant", "user", "assistant")]
+    (tmp_path / "chat.json").write_text(json.dumps({"messages": messages}))
+    lines = verdict(ctxbench("audit", "chat.json", "-j", 1, cwd=tmp_path).stdout)
+    assert lines[0].startswith("Your agent compacted nothing")
+
+
 def test_summaries_that_are_not_recorded(tmp_path: Path) -> None:
     """Their sessions are left out with the reason; where there are no others nothing is said of the compaction."""
     sessions(tmp_path / "mine", 2, summary="", hidden="it is encrypted")

@@ -41,7 +41,7 @@ ARGUMENTS = {
     "step": (),
 }
 # So that no command that goes on, as its file does not matter to it, measures for minutes.
-BRIEF = {"run": ("-s", "none", "--no-probes"), "tune": ("--trials", "1"), "gate": ("--baseline", "baseline.json")}
+BRIEF = {"run": ("-s", "none", "--probes", "none"), "tune": ("--trials", "1"), "gate": ("--baseline", "baseline.json")}
 
 Parameter = tuple[str, Any, Any, Any]
 """Path of a command, the command, one of its parameters, and the type of a value."""

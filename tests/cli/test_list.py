@@ -156,7 +156,19 @@ def test_the_list_of_libraries_has_every_adapter_agent_and_provider() -> None:
 def test_a_run_of_the_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The installed entries are measured; a line names the others and their extra, and Python warns of them."""
     path = recording(tmp_path, conversations=1, turns=4, size=300)
-    words = ("run", path, "-s", "@libraries", "--no-probes", "--answerer", "none", "--out", tmp_path / "run", "--json")
+    words = (
+        "run",
+        path,
+        "-s",
+        "@libraries",
+        "--probes",
+        "none",
+        "--answerer",
+        "none",
+        "--out",
+        tmp_path / "run",
+        "--json",
+    )
     done = ctxbench(*words, cwd=tmp_path)
     chosen, left_out = listed(["@libraries"])
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
@@ -164,4 +176,4 @@ def test_a_run_of_the_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert all(line in done.stderr for line in left_out)
     monkeypatch.setattr("ctxbench.api.runs.listed", lambda texts: (("none",), ["left out: a.b: a is not installed"]))
     with pytest.warns(UserWarning, match="a is not installed"):
-        api.run(path, strategies="@libraries", probes=False, answers=False)
+        api.run(path, strategies="@libraries", probes="none", answers=False)

@@ -78,7 +78,7 @@ def run(
     summariser: str = "offline",
     embedder: str = "offline",
     adapter_python: str | Iterable[str] = (),
-    probes: bool = True,
+    probes: str = "made",
     answers: bool = True,
     strict: bool = False,
     overwrite: bool = False,
@@ -114,14 +114,14 @@ def run(
         raise RunError("inputs: none is named: give files, folders or scenarios, or leave it out for `standard`")
     if jobs < 0:
         raise SetupError(f"jobs={jobs}: give 1 or more, or 0 for one per core")
-    opened = RunInputs(names, format)
+    opened = RunInputs(names, format, probes)
     plan = Plan(
         opened,
         default_strategies(opened)[0] if chosen is None else chosen,
         encoding,
         str(window),
         Settings(summariser, embedder, usual=usual_access()),
-        probes,
+        probes != "none",
         answers,
     )
     folder, remote = located(tempfile.mkdtemp(prefix="ctxbench-") if out is None else os.path.expanduser(out))

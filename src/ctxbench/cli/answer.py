@@ -141,7 +141,7 @@ def answered_by(
         with counting(opened.manifest.conversations, "conversations") as done:
             graded = answer(opened, answerer, by, probes, again=overwrite, done=done)
         if not graded.grader.startswith("rules"):
-            answer(opened, answerer, RulesGrader(), probes)
+            answer(opened, answerer, RulesGrader(), probes, ask=False)
     note_spending(settings.path(), settings.command, opened.folder)
     return graded
 

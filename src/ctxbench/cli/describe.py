@@ -1,10 +1,17 @@
-"""`ctxbench describe`: sets of recordings side by side."""
+"""`ctxbench describe` and `ctxbench probe`: sets of recordings side by side, and questions that are made of them."""
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
+import msgspec
+
 from ctxbench.scenarios.errors import RunError
+
+from .streams import command, report_problems, say
+
+EXAMPLES = 10  # made questions that are printed
 
 
 def describe(
@@ -34,7 +41,6 @@ def describe(
 
     from .output import put
     from .progress import counting
-    from .streams import report_problems
 
     count, profiles = text_counter(encoding), {}
     with counting(len(recordings), "sets") as done:
@@ -49,3 +55,51 @@ def describe(
     rows = [compared(batch, Problems()) for batch in find(paths, Problems(), form)] if coverage else []
     shown = {**profiles, "coverage": rows} if coverage else profiles
     put(lambda: shown, lambda: [profile_table(profiles), *(coverage_tables(rows) if coverage else ())], as_json)
+
+
+def probe(inputs: list[str], *, to: Path | None = None, form: str | None = None, as_json: bool = False) -> None:
+    """Make questions of recordings that have none: of what users said and tools returned, asked some turns later.
+
+    Rules make them, no model: the same that `ctxbench run` makes. The answer stands in one message, and a question is
+    asked while nothing else in the history could answer it. To correct them write a file, a question a line, edit
+    it, and give it to `ctxbench run --probes FILE`.
+
+    Args:
+        inputs (PATH): Recordings: files or folders.
+    """
+    from ctxbench.harness.engine.plan import RunInputs
+    from ctxbench.harness.export.convert import write_lines
+    from ctxbench.metrics.quiz import AGES, MADE, age_of
+    from ctxbench.reports.render import Column, table_of
+    from ctxbench.scenarios.source import Problems
+
+    from .output import put
+
+    if to is not None and (as_json if str(to) == "-" else to.exists()):
+        what = "--json prints on standard output" if as_json else "it is there, and may have been edited"
+        raise RunError(f"--to {to}: {what}: name another file")
+    problems, lines, questions = Problems(), [], []
+    for conversation in RunInputs(tuple(inputs), form, "made").open(problems).conversations():
+        place = {message.id: at for at, message in enumerate(conversation.messages)}
+        for each in conversation.probes:
+            if each.category.startswith(MADE):
+                lines.append(msgspec.json.encode({"conversation": conversation.id, **msgspec.to_builtins(each)}))
+                age = age_of(place[each.after] + 1 - place[each.evidence[0]])
+                questions.append((each.category.removeprefix(MADE), age, each.question, each.answers[0]))
+    report_problems(problems)
+    if not lines:
+        raise RunError("no question was made: the recordings have some, or nothing in them is said once and long ago")
+    if to is not None:
+        write_lines(lines, to)
+    say(f"to ask them: {command('run', *inputs, *(['--probes', to] if to else []))}")
+    numbers = Counter(question[:2] for question in questions)
+    kinds = sorted({kind for kind, _ in numbers})
+    rows = [{"kind": kind} | {f"from {age} messages ago": numbers[kind, age] for age in AGES} for kind in kinds]
+    some = sorted(questions)[:: -(-len(questions) // EXAMPLES)]
+    shown = [{"kind": kind, "question": question, "answer": answer} for kind, _, question, answer in some]
+    tables = [
+        table_of(title, [Column(key, key) for key in of[0]], of, prose=of is shown)
+        for title, of in (("What was made?", rows), ("Examples", shown))
+    ]
+    if str(to) != "-":
+        put(lambda: {"questions": rows, "examples": shown}, lambda: tables, as_json)

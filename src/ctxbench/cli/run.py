@@ -49,7 +49,7 @@ def run(
     form: str | None = None,
     encoding: str = "o200k_base",
     strict: bool = False,
-    probes: bool = True,
+    probes: str = "made",
     answerer: str = "offline",
     grader: str = "rules",
     summariser: str = "offline",
@@ -74,8 +74,8 @@ def run(
         report: Write the report at the end, like `ctxbench report`.
         quiet (-q): Print no figures, only where the results are.
         mlflow: Log the run in MLflow at the end, like `ctxbench export mlflow`.
-        probes (--probes/--no-probes): Measure the contexts for the recordings' questions with known answers. Slow where
-            a strategy of your own has to be replayed for each.
+        probes (FILE|made|recorded|none): Questions with known answers that each context is measured for: those of the
+            recordings, and where one has none, those that rules make of it (`made`) or a file has (`ctxbench probe`).
         summariser (MODEL): Summary model: `offline`, `local` (a GGUF file), or a litellm model name. It may have
             parameters: 'NAME(timeout=30)' (docs/measure.md).
     """
@@ -99,13 +99,14 @@ def run(
         if engine != "local" and (settings.summariser, settings.embedder) != ("offline", "offline"):
             raise RunError(f"--engine {engine}: {_ONE_MACHINE}")
         use_pythons(adapter_python or ())
-        opened, hidden = RunInputs(names, form), 0
+        opened, hidden = RunInputs(names, form, probes), 0
         chosen, left_out = listed(strategy or ())
         if not strategy:
             chosen, hidden = default_strategies(opened)
         for line in left_out:
             say(line)
-        plan = Plan(opened, chosen, encoding, window, replace(settings, answerer="offline"), probes, answerer != "none")
+        offline = replace(settings, answerer="offline")
+        plan = Plan(opened, chosen, encoding, window, offline, probes != "none", answerer != "none")
         if asks := answerer != "none" and (answerer, grader) != ("offline", "rules"):
             check_answering(settings, grader)
         if hidden:

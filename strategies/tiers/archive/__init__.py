@@ -277,8 +277,16 @@ class Draft:
         """Write messages as blocks, and the rest as a small part, or as a block if `seal`."""
         for block, whole in blocks(items, self._coding.block_tokens):
             self.parts.append(self._new_part(block, is_block := whole or seal))
-            if is_block and self._dictionary_is_due():
-                self._train([part.number for part in self.parts if part.sealed])
+            sealed = [part.number for part in self.parts if part.sealed]
+            taught = sum(part.taught for part in self.parts)
+            if not is_block or self._coding.dictionary == "none":
+                continue
+            # A raw dictionary of twice the blocks is twice as long, if it has room. A trained one is of zstd's choosing
+            # and is made once.
+            has_room = 2 * len(self.dictionary.data) <= self._coding.dictionary_bytes
+            is_due = self.dictionary.kind == "raw" and has_room and len(sealed) >= 2 * taught
+            if is_due if taught else len(sealed) >= FIRST:
+                self._train(sealed)
 
     def clean(self, parts: Sequence[PartEntry]) -> None:
         """Rewrite parts without their deleted messages, and the dictionary without their text."""
@@ -289,17 +297,6 @@ class Draft:
         # with a new one.
         if any(part.taught for part in parts):
             self._train([part.number for part in self.parts if part.taught])
-
-    def _dictionary_is_due(self) -> bool:
-        """Return whether to make a dictionary: there is none, or it has room and is made of half the blocks."""
-        if self._coding.dictionary == "none":
-            return False
-        taught, whole = sum(part.taught for part in self.parts), sum(part.sealed for part in self.parts)
-        if not taught:
-            return whole >= FIRST
-        # A raw dictionary of twice the blocks is twice as long. A trained one is of zstd's choosing and is made once.
-        has_room = 2 * len(self.dictionary.data) <= self._coding.dictionary_bytes
-        return self.dictionary.kind == "raw" and has_room and whole >= 2 * taught
 
     def _train(self, numbers: Sequence[int]) -> None:
         """Make a dictionary of these parts, and write every block with it.

@@ -236,7 +236,6 @@ def table_of(data: bytes) -> PartTable:
 
 
 _TEXT = ("text",)
-_ID = ("id",)
 # First item of the path of a section of scalars, before the key. No field of a message has this name.
 _SCALARS = "="
 

@@ -2,8 +2,7 @@
 
 A vector is cut into pieces, and each piece becomes the number of the nearest of 16 centroids. A search ranks
 by the codes alone, or takes more candidates from them and ranks those by their vectors in half precision (`rerank`).
-The codes are searched in memory; the originals may stay on disk. With too few vectors to train centroids, search is
-exact.
+The codes are searched in memory; the originals may stay on disk.
 
 faiss runs on one thread here: the same vectors then give the same codes, and idle threads do not stall a shared
 machine.
@@ -41,52 +40,33 @@ class Quantised:
     """Quantised vectors. Places count from 0 in the order of the vectors."""
 
     def __init__(self, vectors: Vectors) -> None:
-        """Train centroids on these vectors, one per row, and code them."""
-        faiss = _faiss()
-        count, width = vectors.shape
-        self.exact = count < LEAST
-        """Whether there are too few vectors to quantise."""
-        self.bytes_each = width * 4
+        """Train centroids on these vectors, one per row and at least LEAST of them, and code them."""
+        faiss, width = _faiss(), vectors.shape[1]
+        pieces = pieces_of(width)
+        self.bytes_each = (pieces * BITS + 7) // 8
         """Bytes of a vector's code."""
-        self._codes: Any = faiss.IndexFlatIP(width)
-        if not self.exact:
-            pieces = pieces_of(width)
-            self._codes = faiss.IndexPQFastScan(width, pieces, BITS, faiss.METRIC_INNER_PRODUCT)
-            self.bytes_each = (pieces * BITS + 7) // 8
+        self._codes: Any = faiss.IndexPQFastScan(width, pieces, BITS, faiss.METRIC_INNER_PRODUCT)
         self._originals: Any = faiss.IndexScalarQuantizer(
             width, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT
         )
-        if count:
-            for index in (self._codes, self._originals):
-                index.train(vectors)
-                index.add(vectors)
-
-    def __len__(self) -> int:
-        return int(self._codes.ntotal)
-
-    @property
-    def kept_bytes_each(self) -> int:
+        self.kept_bytes_each = int(self._originals.code_size)
         """Bytes of a vector in half precision, for reranking."""
-        return int(self._originals.code_size)
+        for index in (self._codes, self._originals):
+            index.train(vectors)
+            index.add(vectors)
 
     def search(self, questions: Vectors, most: int, rerank: int = 0) -> Places:
         """Return the places of the nearest vectors to each query by inner product, best first, padded with -1.
 
         `rerank` candidates of the codes are ranked by their vectors in half precision; 0 = by the codes alone.
         """
-        if not len(self):
-            return np.full((len(questions), most), -1, np.int64)
         places: Places = self._codes.search(questions, max(most, rerank))[1]
         if rerank > most:
-            places = np.stack([self._rerank(*pair) for pair in zip(questions, places, strict=True)])
+            for row, question in zip(places, questions, strict=True):
+                known = row[row >= 0]  # faiss pads with -1 where it found fewer than were asked for
+                scores = self._originals.reconstruct_batch(known) @ question
+                row[: len(known)] = known[np.argsort(-scores, kind="stable")]
         return places[:, :most]
-
-    def _rerank(self, question: Vectors, places: Places) -> Places:
-        # faiss pads with -1 where it found fewer than were asked for.
-        known = places[places >= 0]
-        scores = self._originals.reconstruct_batch(known) @ question
-        ranked = known[np.argsort(-scores, kind="stable")]
-        return np.concatenate((ranked, places[places < 0]))
 
 
 def exact(vectors: Vectors, questions: Vectors, most: int) -> Places:

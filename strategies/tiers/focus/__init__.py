@@ -23,7 +23,7 @@ from ...parts.language import ConversationLanguage, LanguageSetting
 from ...parts.summarize import Summariser
 from ...parts.units import Dialogue
 from ..quota import Quota, Quotas
-from .truncation import ConversationMerge, DynamicSummary, Importance, ImportanceWeights, Tail, Truncation
+from .truncation import ConversationMerge, DynamicSummary, Importance, ImportanceWeights, Truncation
 
 TruncationMode = Literal["tail_cutoff", "importance", "dynamic_summary", "conversation_merge"]
 
@@ -108,7 +108,7 @@ class Focus:
         truncation: Truncation
         match self.truncation:
             case "tail_cutoff":
-                truncation = Tail(services)
+                truncation = Truncation(services)
             case "importance":
                 weights = ImportanceWeights(self.semantic, self.recency, self.emphasis, self.structure)
                 truncation = Importance(services, weights, self.read)

@@ -30,23 +30,7 @@ from ...summary import RollingSummary
 
 
 class Truncation:
-    """A way to cut a conversation that does not fit."""
-
-    __slots__ = ()
-
-    def read(self, messages: Messages, same: int) -> None:
-        """Take in all messages but the system's. The first `same` have not changed since the previous call."""
-
-    def cut(self, history: Messages, dialogue: Dialogue, room: int) -> Messages:
-        """Return all system messages of a history, and other messages that take at most `room` tokens.
-
-        The newest unit of the history fits in the room, the whole conversation does not.
-        """
-        raise NotImplementedError
-
-
-class Tail(Truncation):
-    """`tail_cutoff`: the newest messages stay.
+    """A way to cut a conversation that does not fit. This one is `tail_cutoff`: the newest messages stay.
 
     The document says "simple cut of the tail". But the tail of a conversation is its newest message, and a request
     without it asks the model nothing: so here the tail is the part that stays.
@@ -57,7 +41,14 @@ class Tail(Truncation):
     def __init__(self, services: StrategyContext) -> None:
         self._services = services
 
+    def read(self, messages: Messages, same: int) -> None:
+        """Take in all messages but the system's. The first `same` have not changed since the previous call."""
+
     def cut(self, history: Messages, dialogue: Dialogue, room: int) -> Messages:  # noqa: ARG002
+        """Return all system messages of a history, and other messages that take at most `room` tokens.
+
+        The newest unit of the history fits in the room, the whole conversation does not.
+        """
         # With the user message that opened their turn.
         head, tail = select_newest(self._services, history, 0, room)
         return head + tail
@@ -95,10 +86,11 @@ class Importance(Truncation):
     unit is dropped, because providers reject such requests.
     """
 
-    __slots__ = ("_base", "_index", "_read", "_result", "_rows", "_services", "_tokens", "_weights")
+    __slots__ = ("_base", "_index", "_read", "_result", "_rows", "_tokens", "_weights")
 
     def __init__(self, services: StrategyContext, weights: ImportanceWeights, read: int) -> None:
-        self._services, self._weights, self._read = services, weights, read
+        super().__init__(services)
+        self._weights, self._read = weights, read
         self._index = WordSearch()
         self._rows: Rows[np.int64] = Rows(np.int64)
         self._base: Rows[np.float64] = Rows(np.float64)  # emphasis and structure, which never change
@@ -112,11 +104,17 @@ class Importance(Truncation):
         known = self._rows.size
         new = list(messages[known:])
         texts = [both_ends(spelled(message), self._read) for message in new]
-        weights = self._weights
-        base = [weights.emphasis * _emphasis(message.role, text) for message, text in zip(new, texts, strict=True)]
-        shaped = [weights.structure * has_parts(both_ends(message.text, self._read)) for message in new]
+        base = list[float]()
+        for message, text in zip(new, texts, strict=True):
+            emphasis = 0.0
+            if message.role == "user":
+                stressed = is_preference(text) or is_decision(text) or is_constraint(text)
+                emphasis = EMPHASISED if stressed else USER
+            own = both_ends(message.text, self._read)  # a heading, a list or a code block
+            has_parts = "```" in own or LISTING.search(own) is not None or _HEADING.search(own) is not None
+            base.append(self._weights.emphasis * emphasis + self._weights.structure * has_parts)
         self._rows.add(self._index.rows(texts))
-        self._base.add(np.array(base, np.float64) + np.array(shaped, np.float64))
+        self._base.add(np.array(base, np.float64))
         self._result.add(np.array([message.role == "tool" for message in new], np.bool_))
         self._tokens.add(np.array([self._services.tokens(message) for message in new], np.int64))
 
@@ -185,17 +183,6 @@ def important_units(
     return kept[-1:]
 
 
-def has_parts(text: str) -> bool:
-    """Return whether a text has a heading, a list or a code block."""
-    return "```" in text or LISTING.search(text) is not None or _HEADING.search(text) is not None
-
-
-def _emphasis(role: str, text: str) -> float:
-    if role != "user":
-        return 0.0
-    return EMPHASISED if is_preference(text) or is_decision(text) or is_constraint(text) else USER
-
-
 FORM: dict[Language, str] = {"zh": "[合并的对话]\n{text}", "en": "[Merged conversation]\n{text}"}
 
 READ = 20_000
@@ -225,10 +212,11 @@ class ConversationMerge(Truncation):
     dropped.
     """
 
-    __slots__ = ("_language", "_ratio", "_run", "_runs", "_services")
+    __slots__ = ("_language", "_ratio", "_run", "_runs")
 
     def __init__(self, services: StrategyContext, run: int, ratio: float, language: ConversationLanguage) -> None:
-        self._services, self._run, self._ratio, self._language = services, run, ratio, language
+        super().__init__(services)
+        self._run, self._ratio, self._language = run, ratio, language
         self._runs: list[_Run] = []
 
     def read(self, messages: Messages, same: int) -> None:  # noqa: ARG002
@@ -238,7 +226,10 @@ class ConversationMerge(Truncation):
     def cut(self, history: Messages, dialogue: Dialogue, room: int) -> Messages:
         self._language.read(history)
         messages, starts, runs = dialogue.messages, dialogue.units.starts, self._runs
-        self._drop_split(starts)
+        # A late tool result joins all units since its call, so spans may end in the middle of one: these are forgotten.
+        # If the last end is still one, the others are.
+        while runs and ((at := bisect_left(starts, runs[-1].stop)) == len(starts) or starts[at] != runs[-1].stop):
+            runs.pop()
         # As many of the oldest spans are merged as the rest needs to fit, as far as possible.
         over = self._services.total(messages) - room
         while over > (runs[-1].saved if runs else 0) and self._merge_next(messages, starts):
@@ -253,18 +244,6 @@ class ConversationMerge(Truncation):
         head, tail = select_newest(self._services, history, start, room - merged)
         sent = (run.merged for run in runs[dropped:count])
         return head + Messages.of(tuple(message for message in sent if message is not None)) + tail
-
-    def _drop_split(self, starts: list[int]) -> None:
-        """Forget spans whose end a late tool result has moved into the middle of a unit.
-
-        It joins all units since its call, so if the last end is still one, the others are.
-        """
-        while self._runs:
-            stop = self._runs[-1].stop
-            at = bisect_left(starts, stop)
-            if at < len(starts) and starts[at] == stop:
-                break
-            self._runs.pop()
 
     def _merge_next(self, messages: Messages, starts: list[int]) -> bool:
         """Merge the next span. Return False if there is none: the newest unit is never merged."""
@@ -300,10 +279,11 @@ class DynamicSummary(Truncation):
     The previous summary is summarised with them. Messages that have been summarised are never sent again.
     """
 
-    __slots__ = ("_keep", "_longest", "_rolling", "_services")
+    __slots__ = ("_keep", "_longest", "_rolling")
 
     def __init__(self, services: StrategyContext, summariser: Summariser, keep: float) -> None:
-        self._services, self._keep, self._longest = services, keep, summariser.max_tokens
+        super().__init__(services)
+        self._keep, self._longest = keep, summariser.max_tokens
         self._rolling = RollingSummary(services, summariser)
 
     def cut(self, history: Messages, dialogue: Dialogue, room: int) -> Messages:

@@ -14,13 +14,12 @@ found.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from collections.abc import Sequence
 
 import numpy as np
 
 from ctxbench.metrics.language import HAN, STOP_WORDS, terms, words
-from ctxbench.metrics.values import Value, spellings, values
+from ctxbench.metrics.values import spellings, values
 
 from .postings import NOTHING, Ranked, TextIndex
 
@@ -96,32 +95,19 @@ _RUN = re.compile(f"[{HAN}]+")
 
 def entities(text: str, with_words: bool = True) -> tuple[str, ...]:
     """Return the different entities of a text in normal form, in order of first occurrence."""
-    names = [entity for value in values(text) for entity in _normal_forms(value)]
-    names += _nouns(text)
+    names = list[str]()
+    for value in values(text):
+        if value.kind == "number":
+            names.append(spellings(value)[-1])
+            continue
+        names.append(value.text.casefold())
+        if value.kind == "name":
+            names += [part for part in value.text.casefold().split() if len(part) > 2]
+    if not text.isascii():
+        import rjieba  # lazy: its dictionary is read at the first Chinese text
+
+        tagged = (pair for run in _RUN.findall(text) for pair in rjieba.tag(run))
+        names += [word for word, tag in tagged if len(word) > 1 and tag.startswith("n")]
     if with_words:
         names += terms(text)
     return tuple(dict.fromkeys(names))
-
-
-def _normal_forms(value: Value) -> Iterator[str]:
-    if value.kind == "number":
-        yield spellings(value)[-1]
-        return
-    yield value.text.casefold()
-    if value.kind == "name":
-        yield from (part for part in value.text.casefold().split() if len(part) > 2)
-
-
-def _nouns(text: str) -> Iterator[str]:
-    if text.isascii():
-        return
-    for run in _RUN.findall(text):
-        yield from (word for word, tag in _tagger()(run) if len(word) > 1 and tag.startswith("n"))
-
-
-@cache
-def _tagger() -> Callable[[str], list[tuple[str, str]]]:
-    import rjieba
-
-    tag: Callable[[str], list[tuple[str, str]]] = rjieba.tag
-    return tag

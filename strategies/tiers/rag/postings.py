@@ -47,14 +47,6 @@ K1, B = 0.9, 0.4
 """Parameters of BM25: Anserini's defaults for short passages."""
 
 
-class Entries(NamedTuple):
-    """Entries: the document, how often it has the term, and the place of the term among the query's terms."""
-
-    documents: Numbers
-    times: Numbers
-    which: Numbers
-
-
 class Postings(TermIndex):
     """Documents as bags of terms, from which some are deleted."""
 
@@ -77,15 +69,16 @@ class Postings(TermIndex):
         postings = self._postings if terms is None else [self._postings[term] for term in terms]
         return np.fromiter(map(len, postings), np.int64, len(postings))
 
-    def entries_of(self, terms: Numbers) -> Entries:
-        """Return the entries of terms, by term. So sums over a document's terms add floats in the order of the terms.
+    def entries_of(self, terms: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+        """Return the entries of terms: the document, how often it has the term, and the term's place among these.
 
-        Some document must have each of the terms.
+        They are by term: sums over a document's terms add floats in the order of the terms. Some document must have
+        each of the terms.
         """
         entries = [self._postings[term] for term in terms.tolist()]
         packed = np.frombuffer(b"".join(entries), np.int64)
         which = np.repeat(np.arange(len(terms)), list(map(len, entries)))
-        return Entries(packed & DOCUMENT_MASK, (packed >> COUNT_SHIFT) + 1, which)
+        return packed & DOCUMENT_MASK, (packed >> COUNT_SHIFT) + 1, which
 
     def terms_of(self, documents: Numbers) -> tuple[Numbers, Numbers]:
         """Return the terms of documents, and for each term the place of its document among `documents`."""
@@ -201,7 +194,7 @@ class Bm25(TextIndex):
         counts = postings.document_counts(numbers.tolist())
         if counts.min() > most:
             return NOTHING.numbers
-        documents = postings.entries_of(numbers[[counts.argmin()]]).documents
+        documents, _, _ = postings.entries_of(numbers[[counts.argmin()]])
         if len(numbers) == 1:
             return documents
         has, which = postings.terms_of(documents)

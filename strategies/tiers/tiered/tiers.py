@@ -302,7 +302,11 @@ class Tiers:
         hot = self.migration.heat.score(id, now) >= self.migration.tuning.threshold
         if tier != WORKING and (hot or trigger is Trigger.FOCUS_REFERENCE):
             self.migration.promote(id, WORKING, trigger, now)
-        self._predict(id, now)
+        if self.successors is not None:  # the messages that usually follow are promoted as well
+            self.successors.learn(id)
+            for other in self.successors.after(id):
+                if other in self.migration and self.migration.tier(other) != WORKING:
+                    self.migration.promote(other, WORKING, Trigger.PREDICTED_USE, now)
         return tier
 
     def run(self, now: float, used: float) -> None:
@@ -340,15 +344,6 @@ class Tiers:
             scores = self.index.bm25.score(self.question, np.arange(len(self.index.passages)))
             self._like = relative(scores)
         return 0.0 if number is None else float(self._like[number])
-
-    def _predict(self, id: str, now: float) -> None:
-        """Request the promotion of the messages that usually follow."""
-        if self.successors is None:
-            return
-        self.successors.learn(id)
-        for other in self.successors.after(id):
-            if other in self.migration and self.migration.tier(other) != WORKING:
-                self.migration.promote(other, WORKING, Trigger.PREDICTED_USE, now)
 
     def _note(self, event: Moved | LimitReached) -> None:
         if not isinstance(event, Moved):

@@ -47,23 +47,20 @@ class Arc(Policy):
             ghosts.forget(id)
             self.t2[id] = tokens
         else:
-            self._make_room(tokens)
+            # The order is the paper's case IV: B1 gives way before anything in the cache does, and B2 last of all,
+            # since replacing may have added to it.
+            while self.t1_used + self.b1.used + tokens > self.capacity and self.b1.left:
+                self.b1.forget(next(iter(self.b1.left)))
+            while self.used + tokens > self.capacity:
+                if self.t1_used + self.b1.used + tokens > self.capacity and not self.b1.left:
+                    self._leave(next(iter(self.t1)))  # without a ghost
+                else:
+                    self._replace()
+            while self.used + self.b1.used + self.b2.used + tokens > 2 * self.capacity and self.b2.left:
+                self.b2.forget(next(iter(self.b2.left)))
             self.t1[id] = tokens
             self.t1_used += tokens
         self._store(id, tokens)
-
-    def _make_room(self, tokens: int) -> None:
-        # The order is the paper's case IV: B1 gives way before anything in the cache does, and B2 last of all, since
-        # replacing may have added to it.
-        while self.t1_used + self.b1.used + tokens > self.capacity and self.b1.left:
-            self.b1.forget(next(iter(self.b1.left)))
-        while self.used + tokens > self.capacity:
-            if self.t1_used + self.b1.used + tokens > self.capacity and not self.b1.left:
-                self._leave(next(iter(self.t1)))  # without a ghost
-            else:
-                self._replace()
-        while self.used + self.b1.used + self.b2.used + tokens > 2 * self.capacity and self.b2.left:
-            self.b2.forget(next(iter(self.b2.left)))
 
     def _replace(self, is_in_b2: bool = False) -> None:
         over = self.t1_used > self.target or (is_in_b2 and self.t1_used == self.target)
@@ -72,7 +69,7 @@ class Arc(Policy):
         items, ghosts = (self.t1, self.b1) if self.t1 and (over or not self.t2) else (self.t2, self.b2)
         id, tokens = next(iter(items.items()))
         self._leave(id)
-        # This limit never binds: `_make_room` holds all four lists to 2c, which is also the most one ghost list may
+        # This limit never binds: `_admit` holds all four lists to 2c, which is also the most one ghost list may
         # have.
         ghosts.remember(id, tokens, 2 * self.capacity)
 

@@ -87,10 +87,13 @@ class LruK(Policy):
             self.preloaded[id] = self._now
         self.order[id] = self.count
         self._queue(id)
-        # The demon looks at every history. Waiting until their number has doubled makes that O(1) an admission on
-        # average.
+        # The paper's demon forgets histories past their retention. It looks at all: waiting until their number has
+        # doubled makes that O(1) an admission on average.
         if len(self.history) > 2 * self.kept + 64:
-            self._forget_outdated()
+            for other in [other for other in self.history if other not in self.tokens]:
+                if not self._is_remembered(other):
+                    del self.history[other], self.last[other]
+            self.kept = len(self.history)
 
     def _evict(self) -> None:
         now = self._now
@@ -136,12 +139,6 @@ class LruK(Policy):
 
     def _is_remembered(self, id: str) -> bool:
         return id in self.history and (self.retained is None or self._now - self.last[id] <= self.retained)
-
-    def _forget_outdated(self) -> None:
-        """Forget histories past their retention (the paper's demon)."""
-        for id in [id for id in self.history if id not in self.tokens and not self._is_remembered(id)]:
-            del self.history[id], self.last[id]
-        self.kept = len(self.history)
 
     def _rebuild(self) -> None:
         for id in self.tokens:

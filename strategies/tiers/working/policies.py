@@ -51,11 +51,9 @@ class PolicyRecipe:
         return POLICIES[self.name](capacity, **self.parameters)
 
     def __str__(self) -> str:
-        texts = {
-            name: f"{value:g}" if isinstance(value, float) else repr(value) for name, value in self.parameters.items()
-        }
-        parameters = ", ".join(f"{name}={text}" for name, text in texts.items())
-        return f"{self.name}({parameters})" if parameters else self.name
+        items = self.parameters.items()
+        texts = [f"{name}={value:g}" if isinstance(value, float) else f"{name}={value!r}" for name, value in items]
+        return f"{self.name}({', '.join(texts)})" if texts else self.name
 
 
 def parse(text: str) -> PolicyRecipe:

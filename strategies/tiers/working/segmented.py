@@ -38,7 +38,16 @@ class Segmented(Policy):
         segment = min(self.at[id] + 1, len(self.queues) - 1)
         self._take(id)
         self._put(id, self.tokens[id], segment)
-        self._balance(segment)
+        # Segments over their share demote items. Hottest first: what one demotes may put the next colder one over its
+        # share, which the next round sees. The coldest may exceed its own: the cache is within capacity.
+        for number in range(segment, 0, -1):
+            queue = self.queues[number]
+            over = sum(queue.values()) - self.capacity * self.shares[number]
+            while over > 0:
+                other, tokens = next(iter(queue.items()))
+                del queue[other]
+                self._put(other, tokens, number - 1)
+                over -= tokens
 
     def _entered(self, id: str, used: bool) -> None:  # noqa: ARG002
         self._put(id, self.tokens[id], 0)
@@ -49,18 +58,6 @@ class Segmented(Policy):
     def _put(self, id: str, tokens: int, segment: int) -> None:
         self.queues[segment][id] = tokens
         self.at[id] = segment
-
-    def _balance(self, segment: int) -> None:
-        """Demote items from segments over their share. The coldest may exceed its own: the cache is within capacity."""
-        # Hottest first: what one segment demotes may put the next colder one over its share, which the next round sees.
-        for number in range(segment, 0, -1):
-            queue, limit = self.queues[number], self.capacity * self.shares[number]
-            over = sum(queue.values()) - limit
-            while over > 0:
-                id, tokens = next(iter(queue.items()))
-                del queue[id]
-                self._put(id, tokens, number - 1)
-                over -= tokens
 
     def _take(self, id: str) -> None:
         del self.queues[self.at.pop(id)][id]

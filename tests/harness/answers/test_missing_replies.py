@@ -232,7 +232,7 @@ def test_calls_that_fail_for_probes_alone(tmp_path: Path, server: Server) -> Non
     """They are counted, told and asked for again like those at the steps, though no bill and no event has them."""
     path = talks(tmp_path, 1)
     command = ("run", path, *EMBEDDED, "--cassette", "c")
-    ctxbench(*command, "--no-probes", "-o", "steps", "--strict", cwd=tmp_path)
+    ctxbench(*command, "--probes", "none", "-o", "steps", "--strict", cwd=tmp_path)
     server.acts = list(DOWN)
     first = ctxbench(*command, "-o", "r", "--json", cwd=tmp_path)
     [tally] = replies(first.stdout)

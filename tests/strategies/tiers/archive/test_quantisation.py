@@ -27,19 +27,10 @@ def test_16_to_1_and_what_it_loses() -> None:
     """A code is a sixteenth of its vector; it loses recall, and re-ranking gives it back."""
     known, asked = some(2000), some(50, seed=1)
     coded, true = Quantised(known), exact(known, asked, 10)
-    assert (coded.bytes_each, coded.exact, len(coded)) == (64 * 4 // 16, False, 2000)
+    assert coded.bytes_each == 64 * 4 // 16
     alone, ranked, all_ranked = (recall(coded.search(asked, 10, rerank), true) for rerank in (0, 200, 2000))
     assert alone < ranked <= all_ranked
     assert all_ranked > 0.99
-
-
-def test_too_few_are_searched_exactly() -> None:
-    """No centroid is learnt from a handful."""
-    known = some(20)
-    coded = Quantised(known)
-    assert coded.exact
-    assert coded.bytes_each == 256
-    np.testing.assert_array_equal(coded.search(known, 3), exact(known, known, 3))
 
 
 def test_pieces() -> None:
