@@ -16,6 +16,7 @@ from ctxbench.harness.answers.tally import tallies_json
 from ctxbench.harness.folder.run import Run
 from ctxbench.harness.graders.profiles import Profiles
 from ctxbench.metrics.figures import METRICS
+from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing, Ratio, Value
 
 from .calibration import figure, quoted
