@@ -91,7 +91,8 @@ def frontier(rows: pd.DataFrame, up: str, along: str, bounds: Mapping[str, float
         axes.margins(0.06)
         axes.set_xlim(left=0)
         low, high = axes.get_ylim()
-        axes.set_ylim(max(low, -0.03), min(high, 1.03))  # shares, and room for a mark
+        low = max(low, -0.03)
+        axes.set_ylim(low, min(high, 1 + 0.04 * (1 - low)))  # shares, and room for a mark
         share_axis(axes.yaxis)
         handles, labels = axes.get_legend_handles_labels()
         drawn.legend(handles[::-1], labels[::-1], loc="outside upper center", ncols=3)
