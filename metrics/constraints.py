@@ -7,7 +7,11 @@ is found by cues (`data/constraints.toml`):
   务必, 禁止 …);
 - or it speaks of all that comes ("from now on", "as a rule", 以后…一律);
 - or it binds the one who is spoken to ("you must", "the agent should only", "must not", 你必须);
-- or, in a system message alone, it has any modal verb or begins with an imperative: there statements are rules.
+- or, in a system message or a file of instructions (CLAUDE.md, AGENTS.md) alone, it has any modal verb or begins with
+  an imperative: there statements are rules.
+
+An item of a list that is announced as rules ("Rules:", 请遵守：) is one as it stands. Cues are English and Chinese: in
+another language no rule is found, which is missing and not 0.
 
 These are no constraints: questions; quoted text, in lines that begin with `>` and in quotation marks; code, in fences
 and in lines that look like it; tables, headings, and the content of elements such as `<document>`; what users say of
@@ -46,6 +50,9 @@ _MARK = re.compile(
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|「[^」]*」|『[^』]*』|《[^》]*》|`[^`]*`")
 _EMPHASIS = re.compile(r"\*{1,3}|(?<!\w)_{1,2}|_{1,2}(?!\w)")
 _ELEMENT = re.compile(rf"\s*<(/?)({either(_LISTS['material'])})(?:\s[^>]*)?>", re.IGNORECASE)
+_RULE_TAG = re.compile(rf"</?(?:{either(_LISTS['rule_tags'])})\b[^>]*>", re.IGNORECASE)
+_FILE = re.compile(either(_LISTS["files"]))
+_ANNOUNCES = re.compile(rf"(?:^\s*#+\s.*|.*)(?:{either(_LISTS['announces'])})[^.!?。]*[:：]?\s*$")
 # A line of code, of a table, of a diff or of a file with line numbers; a heading; a quoted line.
 _NO_PROSE = re.compile(r"\s*(?:[<{}|$>#@]|//|\d+[:|]|[\w.]+ = )|.*[;{}\[(|\\]\s*$")
 _WORDS = re.compile(rf"[{HAN}]|[^\W\d_]+")
@@ -164,8 +171,17 @@ def rules_of(message: Message) -> tuple[str, ...]:
 # Conversations of one agent begin with the same system message.
 @lru_cache(256)
 def _rules_in(text: str, role: str) -> tuple[str, ...]:
-    rules = map(unmarked, sentences("\n".join(_prose(text))))
-    return tuple(rule for rule in rules if is_standing_rule(rule, role))
+    return tuple(
+        rule
+        for line, reading in _prose(text, role)
+        for rule in map(unmarked, sentences(line))
+        if (_listed(rule) if reading == "listed" else is_standing_rule(rule, reading))
+    )
+
+
+def _listed(rule: str) -> bool:
+    """Return whether an item of a list of rules is one: no question, and not a single word."""
+    return len(rule) <= LONGEST and not rule.endswith(("?", "？", ":", "：")) and len(_WORDS.findall(rule)) > 1
 
 
 def unmarked(sentence: str) -> str:
@@ -173,13 +189,24 @@ def unmarked(sentence: str) -> str:
     return _MARK.sub("", " ".join(sentence.split()), count=1)
 
 
-def _prose(text: str) -> Iterator[str]:
-    """Yield the lines of a text that are neither code, quotes nor material in an element of XML."""
-    fenced, element = False, ""
-    for line in text.splitlines():
-        if FENCE.match(line):
+def _prose(text: str, role: str) -> Iterator[tuple[str, str]]:
+    """Yield the lines of a text that are neither code, quotes nor material in an element of XML, and how each is read.
+
+    What stands in a file of instructions (CLAUDE.md, AGENTS.md) is read like a system message, until its element ends;
+    items under a heading that announces rules are `listed`.
+    """
+    fenced, element, reading, announced = False, "", role, False
+    for raw in text.splitlines():
+        if FENCE.match(raw):
             fenced = not fenced
             continue
+        if _FILE.search(raw):
+            reading = "system"
+        elif raw.startswith("</"):
+            reading = role
+        line = _RULE_TAG.sub("", raw)
+        if line.strip() and not _MARK.match(line.lstrip()):
+            announced = bool(_ANNOUNCES.search(line.lower()))
         tag = _ELEMENT.match(line)
         # A tag that is not closed is a placeholder in a sentence, and no element.
         if tag and not tag[1] and not element and f"</{tag[2]}>" not in line and f"</{tag[2]}>" in text:
@@ -187,4 +214,5 @@ def _prose(text: str) -> Iterator[str]:
         elif element and f"</{element}>" in line:
             element = ""
         elif not (fenced or element or _NO_PROSE.match(line)):
-            yield line
+            is_item = raw.lstrip().startswith("<rule>") or (announced and _MARK.match(line.lstrip()))
+            yield line, "listed" if is_item else reading

@@ -174,7 +174,7 @@ METRICS: Mapping[str, Metric] = {
         "constraint recall",
         "share of the standing rules and prohibitions that system and user had stated still in the context, word for "
         "word",
-        Ratio(lambda s: s.constraints_kept, lambda s: s.constraints, "no rule was found in what system and user said"),
+        Ratio(lambda s: s.constraints_kept, lambda s: s.constraints, "language: no English or Chinese rule was found"),
     ),
     "prefix_reuse": _share(
         "prefix reuse",

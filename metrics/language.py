@@ -1,4 +1,6 @@
-"""Sentences and words of English and Chinese text, mixed as agents' conversations mix them.
+"""Sentences and words of text, mixed as agents' conversations mix them.
+
+Stems, stop words, names and cues are English and Chinese; words of every language are found, as they are written.
 
 A newline always ends a sentence: what agents read (logs, code, tables, lists) has one thing a line, and prose that
 wraps its lines is rare in it. Everything is linear in the length of the text. Chinese words come from `rjieba`, whose
@@ -37,9 +39,16 @@ HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 
 _HAN = re.compile(f"[{HAN}]")
 _LATIN = re.compile(r"[A-Za-z][^\s\u2e80-\uffff]*")
-_WORD = re.compile(rf"([{HAN}]+)|\d++(?>(?:[.,:]\d++){{0,8}})(?![^\W{HAN}])|[^\W{HAN}]+(?>(?:['’][^\W\d{HAN}]+)?)")
-# The same for text without Chinese, which takes half of the time.
-_PLAIN_WORD = re.compile(_WORD.pattern.replace(f"([{HAN}]+)|", "", 1))
+UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\uac00-\ud7af"
+"""Thai, Lao, Burmese, Khmer, kana and Hangul, which put no spaces between words or add particles to them."""
+_BY_PAIRS = re.compile(f"[{UNSPACED}]")
+_RUNS = f"{HAN}{UNSPACED}"
+_WORD = re.compile(
+    rf"([{_RUNS}]+)|\d++(?>(?:[.,:]\d++){{0,8}})(?![^\W{_RUNS}])|[^\W{_RUNS}]+(?>(?:['’][^\W\d{_RUNS}]+)?)"
+)
+# The same for text without such runs, which takes half of the time.
+_PLAIN_WORD = re.compile(_WORD.pattern.replace(f"([{_RUNS}]+)|", "", 1))
+_ANY_RUN = re.compile(f"[{_RUNS}]")
 # A set of characters first: the next place of one is found at once.
 _END = re.compile(
     r"[.!?。！？；…]"
@@ -68,6 +77,27 @@ def language_of(text: str) -> Language:
     han = len(_HAN.findall(text))
     # The Latin word after as many as there are Han characters decides: in a long English text few words are looked at.
     return "zh" if han and next(islice(_LATIN.finditer(text), han, None), None) is None else "en"
+
+
+_SCRIPTS = {name: re.compile(f"[{script}]") for name, script in _LISTS["scripts"].items()}
+_GRAMMAR = {name: frozenset(words.split()) for name, words in _LISTS["grammar"].items()}
+_LATIN_WORD = re.compile(r"[^\W\d_]+")
+
+
+@lru_cache(1 << 13)
+def written_in(text: str) -> str:
+    """Return the code of the language of a text, as its script and its words of grammar tell; empty if none does.
+
+    Of texts in Latin letters nothing but words of grammar tells, so that a name or a code has no language.
+    """
+    if not text.isascii():
+        for name, script in _SCRIPTS.items():
+            if script.search(text):
+                return str(name)
+    words = _LATIN_WORD.findall(text.lower())
+    hits = {name: sum(word in grammar for word in words) for name, grammar in _GRAMMAR.items()}
+    best = max(hits, key=lambda name: hits[name])
+    return best if hits[best] else ""
 
 
 def sentences(text: str) -> list[str]:
@@ -132,13 +162,18 @@ def of_short_texts(size: int) -> Callable[[Callable[[str], Read]], Callable[[str
 def words(text: str) -> tuple[str, ...]:
     """Return the words in order, in lower case and without punctuation. Chinese is segmented.
 
-    `user_id` is one word, `ABC-123` two, `3.5` and `45,000` one each, `don't` one.
+    `user_id` is one word, `ABC-123` two, `3.5` and `45,000` one each, `don't` one. Of Japanese, Korean and others that
+    write words together, each pair of characters is one, so that 거북이 is found in 거북이를.
     """
-    if text.isascii() or _HAN.search(text) is None:
+    if text.isascii() or _ANY_RUN.search(text) is None:
         return tuple(_PLAIN_WORD.findall(text.lower()))
     result: list[str] = []
     for match in _WORD.finditer(text.lower()):
-        result += cut(match[0]) if match.lastindex else [match[0]]
+        run = match[0]
+        if match.lastindex and _BY_PAIRS.search(run):
+            result += [run[at : at + 2] for at in range(max(1, len(run) - 1))]
+        else:
+            result += cut(run) if match.lastindex else [run]
     return tuple(result)
 
 

@@ -4,6 +4,8 @@ Deterministic patterns, linear in the length of the text (repetitions are posses
 fits several kinds, the more exact kind gets it: url, date, path, number with its unit, identifier, name; no two values
 overlap. An e-mail address is an identifier, so is a bare number of seven digits or more.
 
+Figures, codes, paths and ISO dates are found in any language; names, months and units are English and Chinese.
+
 Not recognised: relative days ("tomorrow", 明天), English number words, single digits without a unit, numbers of list
 items, a single capitalised word that starts a sentence, a two-part path of plain words ("and/or"), paths and
 identifiers with letters beyond ASCII, Chinese names that `rjieba` has no tag for.

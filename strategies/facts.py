@@ -125,7 +125,7 @@ class Facts:
 
         There are as many as may fit.
         """
-        scores = self.similarity * store.similar(context) + self.confidence * store.confidences
+        scores = self.similarity * store.similar(context) + self.confidence * store.confidences.all
         scores[list(store.superseded)] = -np.inf
         current = len(scores) - len(store.superseded)
         most = min(self.max_tokens // _LEAST_LINE, current if self.limit is None else self.limit, current)
@@ -200,16 +200,12 @@ class FactStore:
         """The line of each fact in the memory."""
         self.superseded: set[int] = set()
         """Numbers of the facts that were updated since."""
-        self._confidence: Rows[np.float64] = Rows(np.float64)
+        self.confidences: Rows[np.float64] = Rows(np.float64)
+        """The highest confidence of each fact."""
         self._index = TfIdf()
         # Number of the fact with these words, and of the latest fact about the same thing.
         self._numbers: dict[str, int] = {}
         self._current: dict[str, int] = {}
-
-    @property
-    def confidences(self) -> Scores:
-        """The highest confidence of each fact."""
-        return self._confidence.all
 
     def take(self, facts: Iterable[StatedFact]) -> None:
         """Take in facts, in the order of their messages."""
@@ -225,9 +221,9 @@ class FactStore:
             if number == len(self.facts):
                 self.facts.append(fact)
                 self.lines.append(f"- {fact.text}")
-                self._confidence.add(np.array([fact.confidence]))
+                self.confidences.add(np.array([fact.confidence]))
                 documents.append(fact_terms)
-            self._confidence.all[number] = max(self._confidence.all[number], fact.confidence)
+            self.confidences.all[number] = max(self.confidences.all[number], fact.confidence)
             if about:
                 self.superseded.add(self._current.get(about, number))
                 self._current[about] = number

@@ -295,7 +295,11 @@ def serve() -> None:
         try:
             channel.send("value", _served(request, number, steps, channel))
         except (Exception, SystemExit) as error:  # a library may raise, or exit, as it likes
-            channel.send("failure", _reason(error), isinstance(error, ModelError))
+            reason = str(error)
+            if not isinstance(error, UserError):  # no message to the user: it says where it was raised
+                last = traceback.extract_tb(error.__traceback__)[-1]
+                reason = f"{type(error).__name__}: {error} ({Path(last.filename).name}:{last.lineno})"
+            channel.send("failure", reason.encode(errors="replace").decode(), isinstance(error, ModelError))
 
 
 def _served(request: list[Any], number: int, steps: dict[int, tuple[Step, RemoteContext]], channel: Channel) -> Any:
@@ -319,15 +323,6 @@ def _served(request: list[Any], number: int, steps: dict[int, tuple[Step, Remote
             sent = finished(step(new))
             return list(sent) if isinstance(sent, Iterable) and not isinstance(sent, str | Mapping) else sent
     raise AssertionError(request)
-
-
-def _reason(error: BaseException) -> str:
-    """Return an error in a line, with the place where it was raised if it is no message to the user."""
-    reason = str(error)
-    if not isinstance(error, UserError):
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        reason = f"{type(error).__name__}: {error} ({Path(last.filename).name}:{last.lineno})"
-    return reason.encode(errors="replace").decode()
 
 
 class Channel:

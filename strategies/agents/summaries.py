@@ -60,20 +60,17 @@ class ClaudeCodeCompaction(CompactingClient):
         return min(self.window - min(self.max_output, OUTPUT_RESERVE) - MARGIN, int(self.window * self.percent / 100))
 
     def compact(self, history: ClientHistory) -> None:
-        if self._clears(history):
+        clears = self.microcompact == "tokens" and history.tokens() > self.clear_trigger
+        now, answered = history.services.now, history.messages[history.answered - 1].time if history.answered else None
+        if self.microcompact == "cold" and answered is not None and now is not None:
+            clears = now - answered > COLD
+        if clears:
             cleared = wording(self.name)["cleared"]
             results = [at for at, message in enumerate(history.messages) if message.role == "tool"]
             old = results[: max(0, len(results) - self.keep)]
             history.clear([at for at in old if history.messages[at].text != cleared], cleared)
         if history.used >= self.trigger:
             history.summarise(history.settled)
-
-    def _clears(self, history: ClientHistory) -> bool:
-        if self.microcompact == "tokens":
-            return history.tokens() > self.clear_trigger
-        answered = history.messages[history.answered - 1].time if history.answered else None
-        now = history.services.now
-        return self.microcompact == "cold" and answered is not None and now is not None and now - answered > COLD
 
 
 @dataclass(frozen=True, slots=True)

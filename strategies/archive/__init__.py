@@ -312,8 +312,15 @@ class ArchiveSession:
                 card = dataclasses.replace(card, summary=self._summary(message, text), sources=sources)
                 self._prepared[message.id] = message, card
             text = self._placeholder(card)
-            if tokens(text) < tokens(message.text) and self._stored(message, card):
-                processed = replace(message, text=text)
+            if tokens(text) < tokens(message.text):
+                existing = self._store.save(card, message.text)
+                if existing in (None, message.text):
+                    processed = replace(message, text=text)
+                    self.cards[card.uuid], self.uuids[message.id] = card, card.uuid
+                    self._oldest = self._oldest if card.created is None else min(self._oldest, card.created)
+                    self._services.record(Archived(message.id, card.uuid, card.length))
+                else:  # it can never be stored
+                    self._failed("archive", f"{card.uuid} is taken by another result", f"{message.id} is sent whole")
         self._processed[message.id] = message, processed
         self._prepared.pop(message.id, None)
         return processed
@@ -335,18 +342,6 @@ class ArchiveSession:
         most = self._settings.summary_chars
         summary = single_line(summary_of(card.summary, most), most)
         return placeholder(card, summary, self._language.decided, self._offers)
-
-    def _stored(self, message: Message, card: Card) -> bool:
-        """Store a result once; False if it can never be stored, because its uuid has another content."""
-        existing = self._store.save(card, message.text)
-        if existing not in (None, message.text):
-            self._failed("archive", f"{card.uuid} is taken by another result", f"{message.id} is sent whole")
-            return False
-        self.cards[card.uuid], self.uuids[message.id] = card, card.uuid
-        if card.created is not None:
-            self._oldest = min(self._oldest, card.created)
-        self._services.record(Archived(message.id, card.uuid, card.length))
-        return True
 
     def load(self, uuid: str) -> str | None:
         """Return an archived result, whole or (with `load_tokens`) the passages nearest to the question.

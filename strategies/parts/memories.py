@@ -173,7 +173,6 @@ class ConversationMemory:
         if newest > left:
             self._services.record(OverBudget("the newest message does not fit", budget - left + newest, budget))
             self.room = min(share, left)
-        if newest > left:
             return len(self.messages)
         return starts[bisect_left(starts, self._services.fit(self.messages, left - self.room))] if starts else 0
 

@@ -123,17 +123,29 @@ class Dialogue:
 
     def some(self, history: Messages, units: Iterable[int]) -> Messages:
         """Return the system messages of the history and these units, given in order, as they stand in it."""
-        starts, stops = self.units.starts, [*self.units.starts[1:], len(self.messages)]
-        # Of the history: a unit has the system messages between its own.
-        ranges = [(self.place(starts[unit]), self.place(stops[unit] - 1) + 1) for unit in units]
+        starts, place = [*self.units.starts, len(self.messages)], self.place
+        runs: list[list[int]] = []  # of the dialogue, neighbours joined
+        for unit in units:
+            if not runs or runs[-1][1] != starts[unit]:
+                runs.append([starts[unit], 0])
+            runs[-1][1] = starts[unit + 1]
+        # In places of the history, where a unit has the system messages between its own.
+        ranges = [(place(start), place(stop - 1) + 1) for start, stop in runs]
         ranges += [(at + number, at + number + 1) for number, at in enumerate(self.before)]
-        kept: list[list[int]] = []  # neighbours joined
-        for start, stop in sorted(ranges):
-            if kept and start <= kept[-1][1]:
-                kept[-1][1] = max(stop, kept[-1][1])
-            else:
-                kept.append([start, stop])
-        return joined(span for start, stop in kept for span in history[start:stop].spans)
+        ranges.sort(reverse=True)
+        spans: list[Span] = []
+        passed = end = 0
+        for store, first, last in history.spans:
+            shift, passed = first - passed, passed + last - first
+            while ranges and ranges[-1][0] < passed:
+                start, stop = max(ranges[-1][0], end), ranges[-1][1]
+                end = max(end, min(stop, passed))
+                if start < end:
+                    spans.append(Span(store, start + shift, end + shift))
+                if stop > passed:  # it goes on in the next span
+                    break
+                ranges.pop()
+        return joined(spans)
 
 
 class SplicedHistory:

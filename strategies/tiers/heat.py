@@ -184,10 +184,6 @@ class Gauge(NamedTuple):
     target: float
     limit: float
 
-    def is_alarm(self, value: float) -> bool:
-        """Return whether a value is beyond the limit, seen from the target."""
-        return value > self.limit if self.target < self.limit else value < self.limit
-
 
 GAUGES = (
     Gauge("focus utilisation", "focus_utilisation", 0.90, 0.95),
@@ -250,7 +246,8 @@ class Gauges:
             value: float | None = getattr(readings, gauge.reading)
             if value is None:
                 continue
-            up = gauge.is_alarm(value)
+            # Beyond the limit, seen from the target.
+            up = value > gauge.limit if gauge.target < gauge.limit else value < gauge.limit
             if up != (gauge.name in self.alarms):
                 record(Alarmed(gauge.name, round(value, 4), gauge.limit, up))
                 (self.alarms.append if up else self.alarms.remove)(gauge.name)

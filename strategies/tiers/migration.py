@@ -137,11 +137,6 @@ class Migration:
         """Return the tokens of a tier's items."""
         return self._tokens[tier]
 
-    def pressure(self, tier: str) -> float:
-        """Return the tokens in a tier's store, copies left behind included, as a share of its hard limit."""
-        full = self.tiers[tier]
-        return full.store.tokens / full.quota.hard
-
     def holds(self, id: str, content: Any) -> bool:
         """Return whether an item is stored with this content."""
         return id in self and self._content(id) == content

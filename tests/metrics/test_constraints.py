@@ -23,7 +23,7 @@ from ctxbench.scenarios.source import Problems
 from tests.builders import answering, sent, talk
 
 LABELS = tomllib.loads((Path(__file__).parent / "constraint_labels.toml").read_text("utf-8"))
-SYSTEM, USER = (134, 0.993, 0.689), (82, 0.744, 0.649)
+SYSTEM, USER = (136, 0.985, 0.694), (82, 0.744, 0.649)
 """Rules found in the embedded scenarios by role, and how many of these are rules, and of the rules are found."""
 
 

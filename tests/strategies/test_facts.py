@@ -237,7 +237,7 @@ def test_what_is_said_again_is_one_fact() -> None:
     store = FactStore()
     store.take([StatedFact("The order is ABC-123.", 0.6, "a"), StatedFact("the order is ABC-123", 0.75, "b")])
     assert [fact.source for fact in store.facts] == ["a"]
-    assert store.confidences.tolist() == [0.75]
+    assert store.confidences.all.tolist() == [0.75]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
@@ -10,11 +11,13 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from ...language import stemmer, written_in
 from ...value import Missing
 from .. import Grade, GradedItem
-from . import stance
-from .dates import DAY, MONTH, SEASON, YEAR, less_exact
+from . import foreign, stance
+from .dates import DAY, MONTH, SEASON, YEAR, exactness, less_exact
 from .match import (
+    SAID_WORD,
     Gold,
     GoldSpan,
     Match,
@@ -25,22 +28,29 @@ from .match import (
     number_order,
     places,
     read_gold,
+    several_numbers,
+    strange_items,
     whole_places,
 )
-from .stance import without_address
-from .words import HAN_STOP, LONGEST, STOP, TextWords
+from .quantities import equal
+from .words import HAN_STOP, LONGEST, STOP, TextWords, clean, is_bounded
 
-VERSION = 3  # version of the grades, raised whenever one can change: grades of two versions do not compare
+LANGUAGES = ("en", "zh", *foreign.LANGUAGES)  # languages of answers that have grades; others have none
+VERSION = 4  # version of the grades, raised whenever one can change: grades of two versions do not compare
 
 _SURE, _WRONG = 0.97, 0.05
 LESS_EXACT = "a date less exact than"
 """Start of the reason of a date that fits and is less exact than the accepted one."""
 _EARLY = 80  # a refusal before this many characters is the answer; a later one is a remark
 _NEARLY_ALL = 0.9  # score of an answer that has the first sentence of an accepted one, word for word or nearly so
-_BRIEF = 24  # characters of an answer that may be right as a part of an accepted one
 _QUANTITY = 40  # characters of the longest answer that is a number and its unit
 _SAYS_NO = 6  # characters of an accepted answer that may be nothing but a denial: 不会, never
+_PARTLY = 3  # words of an accepted answer so short that each matters: light green is not dark green
+_MOST = 0.7  # share of its words below which an accepted answer is there in part
+_BARE = 2  # words of an accepted answer that is yes or no and hardly more
 _FEW = 8  # an accepted answer of more words is prose, in which a number is one detail among others
+_OPTION = re.compile(r"\b[A-H]\b(?![a-z'])")
+_BRIEF_WORDS = 12  # words of an answer so short that a bound in it is all it says
 _EXACTNESS = {"year": YEAR, "season": SEASON, "month": MONTH}
 
 
@@ -49,6 +59,8 @@ class _Score(NamedTuple):
 
     score: float
     reason: str
+    unclear: bool = False
+    """Whether rules cannot tell: the answer has no grade, unless it is right by another accepted answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +113,13 @@ def _grade(item: GradedItem) -> Grade | Missing:
     if not any(map(str.isalnum, item.candidate[:LONGEST])):
         same = item.candidate.strip() in (text.strip() for text in accepted)  # such as + or ?
         return Grade(same, float(same), "the accepted answer, sign for sign" if same else "the answer is empty")
+    final = stance.final_text(clean(item.candidate))
+    if not final:
+        return Grade(False, _WRONG, "the answer is only a draft, a comment or a word to the grader")
+    if (language := _language_of(item)) not in ("en", "zh"):
+        return _in_other_language(item, accepted, final, language)
     golds = tuple(read_gold(text, item.question, item.exact_dates) for text in accepted)
-    answer, doubted = ParsedAnswer(item.candidate, golds), ""
+    answer, doubted = ParsedAnswer(final, golds), ""
     # Accepted answers that stand there word for word, but are not asserted, are taken out of the answer: what is
     # denied, doubted or past is so for every accepted answer that has some of the same words.
     doubts = [(span, why, gold) for gold in golds for span, why in _doubts(gold, answer, whole_places(gold, answer))]
@@ -110,22 +127,56 @@ def _grade(item: GradedItem) -> Grade | Missing:
         doubted = f"the answer {doubts[0][1].format(_quoted(doubts[0][2]))}"
         answer = answer.without(span for span, _, _ in doubts)
     judgements = [_judged(gold, answer) for gold in golds]
-    if item.kind == "unanswerable":
+    if item.kind == "unanswerable" and not any(stance.CONTRADICTION.search(gold.text.lower) for gold in golds):
         judgements.append(_unknown(answer))
+    if golds and any(each.score >= THRESHOLD for each in judgements) and (limit := _enumerated(golds, answer)):
+        judgements = [limit]
     best = max(judgements, key=lambda judgement: judgement.score)
     if doubted and best.score <= _NEARLY_ALL:  # some words of an accepted answer may belong to what is denied
         best = _Score(_WRONG, doubted)
     cut = f"; only its first {LONGEST:,} characters were read" if len(item.candidate) > LONGEST else ""
+    if best.unclear:
+        return Missing("unsupported", f"rules cannot tell: {best.reason}{cut}")
     return Grade(best.score >= THRESHOLD, round(best.score, 4), best.reason + cut)
+
+
+def _language_of(item: GradedItem) -> str:
+    """Return the language of a question; of the answers where the question has no words that tell."""
+    others = re.sub("[\0-\u024f]+", "", " ".join((*item.accepted, item.candidate)))  # no Latin letters
+    return written_in(item.question) or written_in(others) or ("en" if item.question.isascii() else "another")
+
+
+def _in_other_language(item: GradedItem, accepted: Sequence[str], final: str, language: str) -> Grade | Missing:
+    """Grade an answer in a language that is neither English nor Chinese."""
+    said, known = TextWords(final), language in foreign.LANGUAGES
+    if any(TextWords(text).bare == said.bare for text in accepted):
+        return Grade(True, 1.0, "the accepted answer, word for word")
+    if stance.refuses(said.lower) == 0 or (known and foreign.refuses(final, language)):
+        is_right = item.kind == "unanswerable" or (known and any(foreign.refuses(text, language) for text in accepted))
+        return Grade(is_right, 0.9 * is_right, "says that it is not known")
+    if not known:
+        return Missing("unsupported", f"language: rules read {', '.join(LANGUAGES)}, and this is {language}")
+    right: bool | None
+    verdicts = list[tuple[bool | None, str]]()
+    for text in accepted:
+        gold, answer = (foreign.in_english(each, language) for each in (text, final))
+        read = read_gold(gold, item.question, item.exact_dates)
+        right, why = foreign.compared(text, final, item.question, language)
+        if read.form in ("date", "number", "code") and why != foreign.DENIED:
+            score = _FORMS[read.form](read, ParsedAnswer(answer, (read,)))
+            right, why = None if score.unclear else score.score >= THRESHOLD, score.reason
+        verdicts.append((right, why.format(_quoted(read))))
+    none = (False, "gives an answer where there is none to give")
+    right, why = max(verdicts, key=lambda verdict: (False, None, True).index(verdict[0]), default=none)
+    return Missing("unsupported", f"rules cannot tell: {why}") if right is None else Grade(right, 0.9 * right, why)
 
 
 def _judged(gold: Gold, answer: ParsedAnswer) -> _Score:
     """Compare with one accepted answer, by its form."""
-    if gold.text.bare == answer.words.bare:
+    is_flag = gold.form == "code" and gold.text.plain.startswith("-")
+    if gold.text.bare == answer.words.bare and not (is_flag and gold.text.plain != answer.words.plain.strip()):
         return _Score(1.0, "the accepted answer, word for word")
     judgement = _FORMS[gold.form](gold, answer)
-    if judgement.score < THRESHOLD and (start := _start(gold, answer)) is not None:
-        judgement = start
     # What is wrong needs no further look. "It is not known" denies by its nature, so a denial in it takes nothing back.
     if judgement.score < THRESHOLD or gold.form == "unknown":
         return judgement
@@ -135,33 +186,26 @@ def _judged(gold: Gold, answer: ParsedAnswer) -> _Score:
         rest = _FORMS[gold.form](gold, answer.without(span for span, _ in doubts))
         if rest.score < THRESHOLD or (gold.form in ("yes", "no") and doubts[0][0].whole):
             return _Score(_WRONG, f"the answer {doubts[0][1].format(_quoted(gold))}")
+    if gold.form not in ("yes", "no") and (why := answer.scope.unclear(places(gold, answer))):
+        return _Score(BELOW, f"the answer {why.format(_quoted(gold))}", unclear=True)
     return judgement
-
-
-def _start(gold: Gold, answer: ParsedAnswer) -> _Score | None:
-    """Compare with the start of an accepted answer that goes on to explain itself; None where that is not there."""
-    lead, size = gold.lead or gold, len(answer.said)
-    if gold.lead is not None:
-        judgement = _judged(gold.lead, answer)
-        if judgement.score >= _NEARLY_ALL:
-            return judgement
-    told, exact = answer.words.squeezed, gold.exact_dates and gold.whens
-    brief = size <= _BRIEF < len(gold.text.plain) and len(answer.words.sentences) == 1 and len(told) > 1
-    if gold.form == "phrase" and brief and not exact and told in lead.text.squeezed and told not in gold.asked.squeezed:
-        return _Score(0.7, f"a part of {_quoted(lead)}, which says more")
-    return None
 
 
 def _doubts(gold: Gold, answer: ParsedAnswer, spans: Sequence[GoldSpan]) -> list[tuple[GoldSpan, str]]:
     """Return the spans of an accepted answer that the answer does not assert, each with the reason."""
-    reasons = []
-    for span in spans:
-        # A denial outside of all of the accepted answer is none of its own.
-        own = gold.text.denies and not (span.whole and span.stop - span.start > _SAYS_NO)
-        why = answer.scope.doubt(span.start, span.stop, "none" if own else "beside" if gold.asked.denies else "all")
-        if why:
-            reasons.append((span, why))
-    return reasons
+    # A denial outside of all of the accepted answer is none of its own.
+    own = [gold.text.denies and not (span.whole and span.stop - span.start > _SAYS_NO) for span in spans]
+    whys = [answer.scope.doubt(span.start, span.stop, denies) for span, denies in zip(spans, own, strict=True)]
+    return [(span, doubt.why) for span, doubt in zip(spans, whys, strict=True) if doubt and doubt.sure]
+
+
+def _enumerated(golds: Sequence[Gold], answer: ParsedAnswer) -> _Score | None:
+    """Return the score of a bare enumeration that has items which are not accepted."""
+    extra, items = strange_items(golds, answer)
+    if not extra:
+        return None
+    few = extra == 1 and items > max(max(len(gold.items), 1) for gold in golds)
+    return _Score(BELOW if few else _WRONG, f"an enumeration of {items}, of which {extra} are not accepted", few)
 
 
 def _date(gold: Gold, answer: ParsedAnswer) -> _Score:
@@ -173,49 +217,97 @@ def _date(gold: Gold, answer: ParsedAnswer) -> _Score:
         for when in gold.whens:
             if all(less_exact(when, date, enough) for date in dates if agrees(when, date)):
                 return _Score(BELOW, f"{LESS_EXACT} {_quoted(gold)}")
-    if order == 2 and "day" in asks:
+    has_day = any(date.day for date, _, _ in answer.words.dates)
+    if order == 2 and "day" in asks and not has_day:
         return _Score(0.3, f"a date, but not to the day: {_quoted(gold)} was asked for")
+    if (
+        order == 2
+        and not has_day
+        and not asks & _EXACTNESS.keys()
+        and all(exactness(when) == DAY for when in gold.whens)
+    ):
+        return _Score(BELOW, f"{LESS_EXACT} {_quoted(gold)}", unclear=True)
     said = ("no date for", "another date than", LESS_EXACT, "a date within", "the same date")[order]
     return _Score(DATES[order], f"{said} {_quoted(gold)}")
 
 
 def _number(gold: Gold, answer: ParsedAnswer) -> _Score:
     order = number_order(gold, answer)
+    if order == 2 and several_numbers(gold, answer):
+        return _Score(BELOW, f"{_quoted(gold)} and other numbers", unclear=True)
     if order != 1:
         return _Score(NUMBERS[order], f"{'the' if order else 'no'} number {'' if order else 'for '}{_quoted(gold)}")
     number = answer.words.quantities[0]
     text = answer.said[number.start : number.stop].strip()
+    if any(equal(each, other) for each in gold.numbers for other in answer.words.quantities):
+        vague = "bound" in gold.asked.asks or len(answer.words.raw) > _BRIEF_WORDS
+        return _Score(BELOW if vague else NUMBERS[1], f"a bound, a range or a share, not {_quoted(gold)}", vague)
     return _Score(NUMBERS[1], f"another number: {text}, not {_quoted(gold)}")
 
 
 def _code(gold: Gold, answer: ParsedAnswer) -> _Score:
-    whole = match(gold, answer).whole
+    bounded = (is_bounded(answer.said, span.start, span.stop) for span in whole_places(gold, answer))
+    whole = not all(bounded)
+    if whole and len(gold.text.bare) == 1 and len(set(_OPTION.findall(answer.words.plain))) > 1:
+        return _Score(BELOW, f"{_quoted(gold)} and other letters", unclear=True)
     return _Score(_SURE, f"{_quoted(gold)} found") if whole else _Score(_WRONG, f"{_quoted(gold)} not found as a whole")
 
 
 def _yes_or_no(gold: Gold, answer: ParsedAnswer) -> _Score:
     side = stance.polarity(answer.said)
     if side is None:
-        sentences = TextWords(without_address(answer.words.plain)).sentences
+        sentences = answer.words.sentences
         side = stance.leaning(sentences[0].lower()) if sentences else None
         if side != "yes" and 0 <= answer.refused < _EARLY:
             return _Score(_WRONG, f"the answer does not know; accepted is {gold.form}")
+    pairs = zip(gold.asked.stems, gold.asked.raw, strict=True)
+    asked = {stem for stem, raw in pairs if raw.lower() not in STOP | HAN_STOP}
     if side is None:  # neither yes nor no: the rest of the accepted answer, or a statement that denies nothing
         judgement = _phrase(gold, answer)
-        pairs = zip(gold.asked.stems, gold.asked.raw, strict=True)
-        takes_up = any(stem in answer.words.places and raw.lower() not in STOP | HAN_STOP for stem, raw in pairs)
-        if judgement.score >= THRESHOLD or gold.form == "no" or not takes_up:
+        if judgement.score >= THRESHOLD:
             return judgement
-        return _Score(0.6, "the answer takes up the question and denies nothing")
+        words = list(SAID_WORD.finditer(answer.said))
+        stems = stemmer().stemWords([word.group() for word in words])
+        spans = [GoldSpan(*word.span(), False) for word, stem in zip(words, stems, strict=True) if stem in asked]
+        if 2 * len(asked & answer.words.places.keys()) >= len(asked) > 0:
+            if why := next(filter(None, (answer.scope.unclear([span]) for span in spans)), ""):
+                return _Score(BELOW, f"the answer {why.format('it')}", unclear=True)
+            return _Score(0.6 if gold.form == "yes" else 0.08, "the answer takes up the question and denies nothing")
+        bare = len(gold.text.stems) <= _BARE
+        return _Score(BELOW, f"neither yes nor no; accepted is {gold.form}", unclear=True) if bare else judgement
+    # "Yes, he wanted to, but in the end he did not sell it."
+    *_, turn = stance.TURN.split(answer.said)
+    if (
+        turn != answer.said
+        and stance.leaning(turn) not in (None, side)
+        and not asked.isdisjoint(TextWords(turn).places)
+    ):
+        side = stance.leaning(turn)
     if side == gold.form:
         return _Score(0.9, f"the answer says {side}")
     return _Score(0.08, f"the answer says {side}, accepted is {gold.form}")
 
 
 def _unknown(answer: ParsedAnswer) -> _Score:
-    if answer.refused >= 0:
-        return _Score(0.9, "says that it is not known, as is right")
-    return _Score(_WRONG, "gives an answer where there is none to give")
+    if answer.refused < 0:
+        return _Score(_WRONG, "gives an answer where there is none to give")
+    if stance.GUESS.search(answer.said):
+        return _Score(_WRONG, "says that it is not known, and gives an answer all the same")
+    return _Score(0.9, "says that it is not known, as is right")
+
+
+def _not_known(gold: Gold, answer: ParsedAnswer) -> _Score:
+    """Compare with an accepted answer that says that it is not known, or that it was said in two ways.
+
+    To name a contradiction is to remember both: who has forgotten them says just as well that it is not known.
+    """
+    if not stance.CONTRADICTION.search(gold.text.lower):
+        return _unknown(answer) if answer.refused >= 0 else _phrase(gold, answer)
+    judgement = _phrase(gold, answer)
+    names_it = stance.CONTRADICTION.search(answer.said) is not None
+    if judgement.score >= THRESHOLD or not names_it:
+        return judgement if names_it else _Score(_WRONG, "does not say that it was said in two ways")
+    return _Score(BELOW, "names a contradiction, perhaps not this one", unclear=True)
 
 
 def _list(gold: Gold, answer: ParsedAnswer) -> _Score:
@@ -244,34 +336,35 @@ def _phrase(gold: Gold, answer: ParsedAnswer) -> _Score:
     lost = [unit for unit in gold.units if not answer.has(unit)]
     if matched.whole:
         return _Score(score, f"{_quoted(gold)} found")
-    if rivalled:
-        return _Score(score, f"another name: a part of {_quoted(gold)} beside what is not of it")
-    if number:
-        first = next(unit.word for unit in lost if unit.numeric)
-        return _Score(score, f"the number {first} of {_quoted(gold)} not found")
-    if matched.lacks == "surname":
-        return _Score(score, f"not the surname of {_quoted(gold)}")
-    if not matched.share:
-        return _Score(score, f"nothing of {_quoted(gold)} found")
-    without = f", not {', '.join(unit.word for unit in lost[:4])}" if lost else ""
-    return _Score(score, f"{matched.share:.0%} of {_quoted(gold)} found{without}")
+    few = gold.form == "phrase" and len(gold.units) <= _PARTLY and matched.fresh < _MOST
+    if matched.within != few and (score >= THRESHOLD if few else len(gold.units) > _FEW and score < THRESHOLD):
+        return _Score(BELOW, f"a part of {_quoted(gold)}", unclear=True)
+    missing = ", ".join(unit.word for unit in lost[:4])
+    why = (
+        "another name"
+        if rivalled
+        else "not the number"
+        if number
+        else "not the surname"
+        if matched.lacks == "surname"
+        else ""
+    )
+    found = f"{matched.share:.0%}" if matched.share else "nothing"
+    return _Score(
+        score, f"{why + ': ' if why else ''}{found} of {_quoted(gold)} found{f', not {missing}' if missing else ''}"
+    )
 
 
 def features(gold: Gold, matched: Match, answer: ParsedAnswer) -> dict[str, float]:
     """Return the features of the logistic regression, each from 0 to 1."""
-    return {
-        "share": matched.share,
-        "fresh": matched.fresh,
-        "enough": float(matched.fresh > ENOUGH),
-        "whole": float(matched.whole),
-        "within": float(matched.within),
-        "lost_number": float(matched.lost_number),
-        "name_missed": float(gold.form == "name" and not matched.share),
-        "rival": float(matched.rival),
-        "refused": float(0 <= answer.refused < _EARLY),
-        "denies_too": float(gold.text.denies and answer.denies),
-        "denial_missed": float(gold.text.denies and not answer.denies and not matched.whole),
-    }
+    denies, whole = gold.text.denies, matched.whole
+    missed = gold.form == "name" and not matched.share
+    values = (
+        *(matched.share, matched.fresh, matched.fresh > ENOUGH, whole, matched.within, matched.lost_number, missed),
+        *(matched.rival, 0 <= answer.refused < _EARLY, denies and answer.denies),
+        denies and not answer.denies and not whole,
+    )
+    return dict(zip(WEIGHTS, map(float, values), strict=True))
 
 
 def _quoted(gold: Gold) -> str:
@@ -283,13 +376,10 @@ _FORMS: Mapping[str, Callable[[Gold, ParsedAnswer], _Score]] = {
     "date": _date,
     "number": _number,
     "code": _code,
-    # An accepted answer that itself says that it is not known.
-    "unknown": lambda gold, answer: _unknown(answer) if answer.refused >= 0 else _phrase(gold, answer),
-    "yes": _yes_or_no,
-    "no": _yes_or_no,
+    "unknown": _not_known,
     "list": _list,
-    "name": _phrase,
-    "phrase": _phrase,
+    **dict.fromkeys(("yes", "no"), _yes_or_no),
+    **dict.fromkeys(("name", "phrase"), _phrase),
 }
 
 THRESHOLD = 0.5  # score from which an answer is correct
@@ -304,19 +394,10 @@ RIVALLED = 0.55
 BELOW = 0.4  # highest score of an answer that lacks the part that matters
 # With nothing found and no other feature the probability is 0.17; with half of the words, none of them the question's,
 # 0.72; with all of them, in other places, 0.89.
-WEIGHTS = {
-    "share": 0.39,
-    "fresh": 1.92,
-    "enough": 1.4,
-    "whole": 1.88,
-    "within": 0.81,
-    "lost_number": -1.39,
-    "name_missed": -1.24,
-    "rival": -0.8,
-    "refused": -0.25,
-    "denies_too": 2.23,
-    "denial_missed": -1.01,
-}
+_NAMES = ("share", "fresh", "enough", "whole", "within", "lost_number", "name_missed", "rival", "refused")
+_DENIALS = ("denies_too", "denial_missed")
+_FITTED = (0.39, 1.92, 1.4, 1.88, 0.81, -1.39, -1.24, -0.8, -0.25, 2.23, -1.01)
+WEIGHTS = dict(zip(_NAMES + _DENIALS, _FITTED, strict=True))
 """Weights of the logistic regression."""
 BIAS = -1.6
 

@@ -223,7 +223,7 @@ def _read(match: re.Match[str]) -> list[When]:
         return [_span(-int(of["bc"]))]
     if "day" in of:
         name = of["day"]
-        return [When(weekday=_WEEKDAYS.index(name[:3]) if name.isascii() else "一二三四五六日天".index(name) % 7)]
+        return [When(weekday=_WEEKDAYS.index(name[:3]) if name.isascii() else min("一二三四五六日天".index(name), 6))]
     if "m" not in of:
         return [_span(year)]
     name = of["m"]

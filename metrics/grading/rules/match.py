@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import Literal, NamedTuple
 
 from ...language import HAN, cut, either, stemmer, word_lists
@@ -15,8 +15,7 @@ from . import stance
 from .dates import When, agreement
 from .quantities import ONES, ROMAN, Quantity, chinese, equal
 from .scope import Scope
-from .stance import without_address
-from .words import FILLERS, HAN_STOP, PARTICLES, STOP, TITLES, TextWords, clean, given_names
+from .words import FILLERS, HAN_STOP, PARTICLES, PLACES, PROSE, STOP, TITLES, TextWords, clean, given_names
 
 Form = Literal["date", "number", "code", "unknown", "yes", "no", "list", "name", "phrase"]
 
@@ -25,7 +24,15 @@ _HAN_FILLERS = re.compile("[大约左右约在于从到至是的初底中旬上�
 _LETTERS = re.compile(rf"[a-z]+|[{HAN}]")
 _HAN_RUN = re.compile(f"[{HAN}]+")
 _HAN_ONE = re.compile(f"[{HAN}]")
-_CODE = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z_#-])[\w#.:/@-]{4,}$|(?=\S*_)\w+$|\S+@\S+$|[\w-]+(?:\.[\w-]+){2,}$|\d{5,}$")
+_CODE = re.compile(
+    r"(?!\d+(?:st|nd|rd|th|s)$)(?=\S*\d)(?=\S*[A-Za-z_#-])[\w#.:/@-]{4,}$|(?=\S*_)\w+$|\S+@\S+$|0\d+$|\d{5,}$"
+    r"|[\w-]+(?:\.[\w-]+){2,}$|(?=.*[a-z])[\w/-]{2,}\.[a-z][a-z0-9]{0,5}$|-{1,2}[A-Za-z][\w-]*$|#\w+$|\w(?:\+\+|#)$"
+    r"|[A-Z]{1,2}[+-]?$|[a-z]+[A-Z]\w*$|(?:~|\.{1,2})?/\w[\w./-]*$|(?:[\w.-]+/){2,}[\w.-]*$|\+?\d[\d ()./-]{6,}$"
+)
+_NUMERIC = re.compile(r"v?\d[\d.]*$")
+_PHONE = re.compile(r"\+?\d[\d ()./-]{6,}$")
+_SUM = re.compile(r"=\s*$|\b(?:total|altogether|sum|in all|combined|so|hence|therefore|makes?)\b|[总共]")
+_LINE_ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+", re.MULTILINE)
 _ITEMS = re.compile(
     r"\s*(?:;|,\s*(?:and|or)\s|,|\s&\s|\sand\s|、|，|；|以及|\n)\s*"
     rf"|(?<=[{HAN}])(?:和|与)(?=[{HAN}])"
@@ -36,7 +43,7 @@ _LONGER_NAME = 4  # characters that another Chinese name may have more
 _LONGEST_ITEM = 4  # words of an item; of a Chinese one, twice as many characters
 _CLOSING = ' \n"}]'  # what is left where JSON was cut from
 _SHORT_ANSWER = 12
-_PROSE = 40  # characters from which an accepted answer of several sentences begins with what was asked for
+_FEW_WORDS = 8  # words of an accepted answer that may say what it was that contradicts
 
 
 class QuestionWords(TextWords):
@@ -76,20 +83,24 @@ class Gold:
     """Whether it is the name of a person who is asked for, given names first: the last word says most."""
     exact_dates: bool = False
     """Whether a date less exact than this one is wrong."""
-    lead: Gold | None = None
-    """Its first sentence, where it is prose of several: what follows explains."""
+
+    @property
+    def bounded(self) -> bool:
+        """Whether it is a bound or a range itself: then the numbers alone are compared."""
+        dates, numbers = self.text.exact
+        return len(dates) < len(self.whens) or len(numbers) < len(self.numbers)
 
 
 # Cached, since many answers belong to one question, and to one accepted answer.
 @lru_cache(8192)
 def _read_question(text: str) -> QuestionWords:
-    return QuestionWords(without_address(clean(text)))
+    return QuestionWords(stance.final_text(clean(text)) or text)
 
 
 @lru_cache(16384)
 def read_gold(text: str, question: str, exact_dates: bool = False, may_be_list: bool = True) -> Gold:
     """Read an accepted answer."""
-    words, asked = TextWords(without_address(clean(text)).rstrip(_CLOSING)), _read_question(question)
+    words, asked = TextWords((stance.final_text(clean(text)) or text).rstrip(_CLOSING)), _read_question(question)
     whens = tuple(when for when, _, _ in words.dates)
     numbers = tuple(quantity for quantity in words.quantities if not quantity.times or "times" in asked.asks)
     gold = partial(
@@ -104,13 +115,20 @@ def read_gold(text: str, question: str, exact_dates: bool = False, may_be_list: 
         side = stance.polarity(words.lower)
     if side is not None:
         return gold(form=side)
-    if stance.refuses(words.lower) >= 0:
+    if stance.refuses(words.lower) >= 0 or (len(words.raw) > _FEW_WORDS and stance.CONTRADICTION.search(words.lower)):
         return gold(form="unknown")
     if whens and not _other_words(words.lower, [(start, stop) for _, start, stop in words.dates]):
         return gold(form="date")
     others = _other_words(words.lower, [(number.start, number.stop) for number in numbers]) if numbers else []
     countable = numbers and not numbers[0].ordinal and (may_be_list or not others)
-    is_code = _CODE.match(words.plain.strip(" .\"'`")) is not None
+    plain = words.plain.strip(" .\"'`")
+    if countable and numbers[0].value == 1 and not words.lower.isascii() and "amount" not in asked.asks:
+        countable = not others  # 一只猫
+    is_code = bool(
+        _CODE.match(plain)
+        or ("verbatim" in asked.asks and _NUMERIC.match(plain))
+        or ("identifier" in asked.asks and plain.isascii() and " " not in plain)
+    )
     if countable and not is_code and _is_number(words, others, asked):
         return gold(form="number")
     if is_code:
@@ -125,9 +143,7 @@ def read_gold(text: str, question: str, exact_dates: bool = False, may_be_list: 
     raw, low = words.raw, [word.lower() for word in words.raw]
     capitals = (word[0].isupper() or word.lower() in PARTICLES or word[0].isdigit() for word in raw)
     if not (0 < len(raw) <= 8 and all(capitals)):
-        sentences = words.sentences if len(words.plain) > _PROSE else []
-        lead = read_gold(sentences[0], question, exact_dates, may_be_list) if len(sentences) > 1 else None
-        return gold(form="phrase", lead=lead)
+        return gold(form="phrase")
     # A person is asked for and the name ends with a surname, as far as can be seen.
     ends = "," not in words.plain and "of" not in low and low[-1] not in PARTICLES and raw[-1] not in ROMAN
     return gold(form="name", surnamed=ends and len(low) > 1 and "person" in asked.asks)
@@ -185,35 +201,28 @@ def _items(words: TextWords, question: QuestionWords) -> list[str]:
     return parts if len(parts) > 2 or _PAIR.search(text) or "several" in question.asks else []
 
 
+_BRIEF = 12  # words of an answer in which a second number is another answer
+_UMLAUT = re.compile("([aou])e")  # Zuerich is Zürich
 _LONG = 7  # letters of a word in which one may differ: then "Cordelia" is "Cornelia" as well
 START = 150  # characters at the start of an answer in which a denial counts
-_SPELT = 5  # letters of a word that may be misspelt in a name of which all else is there
 _BESIDE = r"([A-Z][A-Za-z]+)\.?[ -]{0}\b|\b{0}[ -]([A-Z][A-Za-z]+)"
-_SHORT, _FEW = 8, 3  # words of a sentence, and of an accepted answer, so short that each word matters
 _GLUED = 4  # letters of a word that may run into its neighbours: shorter ones are in others by chance
 _ORDER = {"same": 4, "finer": 3, "about": 3, "coarser": 2, "other": 1}
-_SAID_WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:[.,:]\d+)*")
+SAID_WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:[.,:]\d+)*")
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """Parts of an accepted answer that an answer has."""
 
-    share: float
-    """Share of its words, by weight."""
-    fresh: float
-    """Share of its words that the question does not have already; `share` if there are none."""
-    whole: bool
-    """It is there word for word."""
-    within: bool
-    """The answer is a part of it, and says more than the question."""
-    lost_number: bool
-    """A number that belongs to it is not there."""
-    rival: bool
-    """A name of which a part is there, beside a name that is not of it: Kelli *Garner* for Kelli Giddish."""
+    share: float  # of its words, by weight
+    fresh: float  # the same of its words that the question does not have already; `share` if there are none
+    whole: bool  # it is there word for word
+    within: bool  # the answer is a part of it, and says more than the question
+    lost_number: bool  # a number that belongs to it is not there
+    rival: bool  # a part of a name, beside a name that is not of it: Kelli *Garner* for Kelli Giddish
     lacks: Literal["", "surname", "place", "word"]
     """Kind of word that matters and is not there: the surname of the person asked for; a word of a Chinese text with a
-    number, as a rule an address; a word of a short sentence, which has another one: *light* green for dark green."""
+    number, as a rule an address; a word of a Chinese name."""
 
 
 class GoldSpan(NamedTuple):
@@ -237,7 +246,7 @@ class ParsedAnswer:
     @cached_property
     def scope(self) -> Scope:
         """Decides what of the answer is asserted, given the question and all accepted answers."""
-        return Scope(self.said, [gold.text for gold in self.golds], self.golds[0].asked)
+        return Scope(self.words, tuple(gold.text for gold in self.golds), self.golds[0].asked)
 
     def without(self, spans: Iterable[GoldSpan]) -> ParsedAnswer:
         """Return the answer without some spans of it."""
@@ -247,21 +256,14 @@ class ParsedAnswer:
         return ParsedAnswer("".join(text), self.golds)
 
     @cached_property
-    def own(self) -> str:
-        """Text in lower case, without the parts that speak to a grader."""
-        # For yes, no and "not known", words that an attack has too. Cutting such parts out of every answer cost half of
-        # the speed and 0.1 points of accuracy (decision 23).
-        return without_address(self.words.plain).lower()
-
-    @cached_property
     def refused(self) -> int:
         """Place where it says that it does not know; -1 if it does not."""
-        return -1 if stance.refuses(self.said) < 0 else stance.refuses(self.own)
+        return stance.refuses(self.said)
 
     @cached_property
     def denies(self) -> bool:
         """Whether it denies anything in its first START characters."""
-        return stance.negates(self.own[:START])
+        return stance.negates(self.said[:START])
 
     def has(self, unit: Unit) -> bool:
         """Return whether a word is there."""
@@ -272,27 +274,26 @@ def match(gold: Gold, answer: ParsedAnswer) -> Match:
     """Match the words of an accepted answer with an answer."""
     words, units, whole = answer.words, gold.units, _holds(gold, answer)
     hits = [1.0 if whole or answer.has(unit) else _nearly(unit, gold, words.places) for unit in units]
-    # Exactly one word is missing beside others that are there: only then may it be misspelt.
-    if gold.form == "name" and hits.count(1.0) == len(hits) - 1 > 0:
-        at = next(at for at, hit in enumerate(hits) if hit < 1)
-        hits[at] = max(hits[at], _misspelt(units[at], words.places))
     pairs = list(zip(units, hits, strict=True))
     lost = [unit for unit, hit in pairs if not hit]
     share = _share(pairs, 0.0)
     fresh = _share([(unit, hit) for unit, hit in pairs if not unit.echoed], share)
     lacks: Literal["", "surname", "place", "word"] = ""
     # The last word of a name is the surname.
-    if gold.surnamed and share > 0 and not hits[-1]:
+    titles, others = (TITLES & text.places.keys() for text in (gold.text, words))
+    if (gold.surnamed and share > 0 and not hits[-1]) or (titles and others and titles.isdisjoint(others)):
         lacks = "surname"
     elif any(unit.numeric for unit in units) and any(unit.han and unit.weight >= 1 for unit in lost):
         lacks = "place"
-    elif gold.form == "phrase" and 0 < fresh < 1 and len(units) <= _FEW and _is_swapped(gold, words):
+    elif _has_chinese_rival(gold, words) or _has_another_word(gold, words):
         lacks = "word"
     said, accepted = words.squeezed, gold.text.squeezed
+    counted = [number for number in words.quantities if not said.isascii() and gold.numbers]
+    other_number = bool(counted) and not any(equal(number, other) for number in gold.numbers for other in counted)
     is_part = gold.form == "name" and 0 < fresh < 1
-    rival = not whole and ((is_part and _has_rival(gold, words)) or _has_chinese_rival(gold, words))
+    rival = not whole and is_part and _has_rival(gold, words)
     within = len(said) > 1 and said in accepted and any(stem not in gold.asked.places for stem in words.stems)
-    return Match(share, fresh, whole, within, any(unit.numeric for unit in lost), rival, lacks)
+    return Match(share, fresh, whole, within, other_number or any(unit.numeric for unit in lost), rival, lacks)
 
 
 def _share(pairs: Sequence[tuple[Unit, float]], otherwise: float) -> float:
@@ -314,40 +315,33 @@ def _has_rival(gold: Gold, words: TextWords) -> bool:
 
 
 def _has_chinese_rival(gold: Gold, words: TextWords) -> bool:
-    """Return whether a short answer goes on otherwise after the first of two words: 蓝鲸8号公馆 for 蓝鲸客栈."""
+    """Return whether a short answer has another name: 蓝鲸8号公馆 for 蓝鲸客栈, 阿里巴巴 for 阿里."""
     accepted, said = gold.text.squeezed, words.squeezed
-    if len(gold.units) != 2 or not all(unit.han for unit in gold.units) or len(said) > len(accepted) + _LONGER_NAME:
+    if not all(unit.han for unit in gold.units) or len(gold.units) > 2 or len(said) > len(accepted) + 2 * _LONGER_NAME:
         return False
-    head, tail = (unit.word for unit in gold.units)
-    return accepted == head + tail and said.startswith(head) and said != head and tail not in said
+    if runs := [run for run in _HAN_RUN.findall(words.plain) if accepted in run]:
+        if "who" in gold.asked.asks:  # a name has no end that can be seen
+            return len(said) == len(accepted) + 1 and said.startswith(accepted)
+        # It ends where a word does, but for a suffix.
+        at = [(run, hit.end()) for run in runs for hit in re.finditer(accepted, run)]
+        whole = (end in accumulate(map(len, cut(run))) or run[end] in "市省县区镇村人的上里中内" for run, end in at)
+        return said == accepted + accepted[-1] or not any(whole)
+    head, tail = gold.units[0].word, gold.units[-1].word
+    return (
+        len(said) <= len(accepted) + _LONGER_NAME and said.startswith(head) and said != head and head + tail == accepted
+    )
 
 
-def _is_swapped(gold: Gold, answer: TextWords) -> bool:
-    """Return whether a short sentence replaces a word of a short accepted answer: *light* green for dark green."""
-    accepted = gold.text
-    for words in map(TextWords, answer.sentences):
-        if len(words.stems) > _SHORT:
-            continue
-        for at, (first, second) in enumerate(pairwise(accepted.stems)):
-            if first in words.places or second not in words.places:
-                continue
-            # "light green" for "dark green": green is there and dark is not. What stands before green in the answer,
-            # light, is another word, and none of the question's: so it replaces dark.
-            before = words.places[second] - 1
-            if (
-                before >= 0
-                and all(_tells(accepted.raw[place]) for place in (at, at + 1))
-                and _tells(words.raw[before])
-                and words.stems[before] not in accepted.places
-            ):
-                if words.stems[before] not in gold.asked.places:
-                    return True
-                break
-    return False
-
-
-def _tells(word: str) -> bool:
-    return word.isalpha() and word.isascii() and word.lower() not in STOP
+def _has_another_word(gold: Gold, words: TextWords) -> bool:
+    """Return whether what is found is a part of a compound (docker in docker-compose), or stands in another place."""
+    if own := PLACES & {raw.lower() for raw in gold.text.raw}:
+        said = PLACES & {raw.lower() for raw in words.raw}
+        return bool(said) and own.isdisjoint(said)
+    if "-" not in words.lower or len(gold.text.raw) > 1:
+        return False
+    word = re.escape(gold.text.bare)
+    is_there, is_apart = rf"\b{word}\b", rf"(?<!\w-)\b{word}\b(?!-\w)"
+    return bool(re.search(is_there, words.lower)) and not re.search(is_apart, words.lower)
 
 
 def _holds(gold: Gold, answer: ParsedAnswer) -> bool:
@@ -364,7 +358,13 @@ def _holds(gold: Gold, answer: ParsedAnswer) -> bool:
     if any(words.stems[at : at + size] == stems for at in range(at, len(words.stems)) if words.stems[at] == stems[0]):
         return True
     ends = text.raw[-1]
-    if len(text.squeezed) < _GLUED or text.raw[0][0].isdigit() or ends[-1].isdigit() or ends in ROMAN:
+    if (
+        min(len(text.raw), len(words.raw) - PROSE) < 2
+        or len(text.squeezed) < _GLUED
+        or text.raw[0][0].isdigit()
+        or ends[-1].isdigit()
+        or ends in ROMAN
+    ):
         return False
     at = words.squeezed.find(text.squeezed) if text.squeezed.isascii() else -1
     # Without spaces, the sums of the words' lengths are the places where words begin: a name has to begin at one.
@@ -376,6 +376,8 @@ def _nearly(unit: Unit, gold: Gold, places: dict[str, int]) -> float:
     word = unit.word
     if unit.han or not word.isalpha():
         return 0.0
+    if any(_UMLAUT.sub(r"\1", name) == _UMLAUT.sub(r"\1", word) for name in places if name[0] == word[0]):
+        return 1.0
     if gold.form == "name":
         if len(word) == 1:
             return 0.7 * any(name[0] == word for name in places)
@@ -384,24 +386,6 @@ def _nearly(unit: Unit, gold: Gold, places: dict[str, int]) -> float:
         if word[0] in places and len(gold.units) > 1:
             return 0.5
     return 0.8 * (len(word) >= _LONG and any(one_edit(word, name) for name in places if name[:1] == word[0]))
-
-
-def _misspelt(unit: Unit, places: dict[str, int]) -> float:
-    """Return how well the one word of a name that is missing is there with a letter too many or too few, or two of them
-    exchanged (Cyndi, Cindy). Another letter is another name: Miller is not Muller.
-    """
-    word = unit.word
-    if unit.han or unit.numeric or len(word) < _SPELT:
-        return 0.0
-    for name in places:
-        if len(name) != len(word):
-            if one_edit(word, name):
-                return 0.8
-        elif name[0] == word[0]:
-            apart = [pair for pair in zip(word, name, strict=True) if pair[0] != pair[1]]
-            if len(apart) == 2 and apart[0] == apart[1][::-1]:
-                return 0.8
-    return 0.0
 
 
 def agrees(accepted: When, date: When) -> bool:
@@ -414,23 +398,96 @@ def date_order(gold: Gold, answer: ParsedAnswer) -> int:
 
     Of several accepted dates the worst counts: all must be there.
     """
-    dates = answer.words.dates
+    dates = [date for date, _, _ in answer.words.dates] if gold.bounded else answer.words.exact[0]
     if not dates:
-        return 0
-    return min(max(_ORDER[agreement(when, date)] for date, _, _ in dates) for when in gold.whens)
+        return min(1, len(answer.words.dates))
+    return min(max(_ORDER[agreement(when, date)] for date in dates) for when in gold.whens)
 
 
 def number_order(gold: Gold, answer: ParsedAnswer) -> int:
     """Return 2 if the numbers are there, 1 if there are only others, 0 if there is none."""
     times = "times" in gold.asked.asks
-    quantities = [quantity for quantity in answer.words.quantities if times or not quantity.times]
+    exact = answer.words.quantities if gold.bounded else answer.words.exact[1]
+    quantities = [quantity for quantity in exact if times or not quantity.times]
+    # "256 + 37 = 293", and where a total is asked for, the number that is said to be one.
+    if "=" in answer.said or ("sum" in gold.asked.asks and len(quantities) > 1):
+        said = answer.said
+        beside = [(each, said[max(0, each.start - 12) : each.start], said[each.stop :][:16]) for each in quantities]
+        totals = [each for each, *near in beside if any(_SUM.search(text.partition(",")[0]) for text in near)]
+        quantities = totals or quantities
     if not quantities:
-        return 0
+        return min(1, len(answer.words.quantities))
     return 2 if all(any(equal(quantity, other) for other in quantities) for quantity in gold.numbers) else 1
+
+
+@lru_cache(4096)
+def _code_pattern(code: str) -> re.Pattern[str]:
+    """Return the pattern of a code as a whole: not as a part of a longer one (`login.py` in `login.py.bak`, C in C++).
+
+    Upper and lower case are one, but for letters alone (a flag, a grade). The space for a hyphen between letters and
+    digits may be missing, as may the v of a version and the # of a number; of a telephone number the digits count.
+    """
+    if _PHONE.match(code):
+        body = r"\+?" + r"[ ()./-]*".join(re.findall(r"\d", code))
+    else:
+        body = re.sub(r"\\-(?=\d)|(?<=\d)\\-(?=[a-zA-Z])", r"[-\\s]?", re.escape(re.sub(r"^(?:v(?=\d)|#)", "", code)))
+        body = f"(?:v(?=\\d)|#)?{body}"
+    ends = r"(?![\w#]|\+\+|[.@_-]\w|/[\w{<:$*])" + (r"(?!\s+[a-z])" if code == "A" else "")
+    before = r"(?<![\w@/.])" if code.startswith("/") else r"(?<![\w@+#<>=~^])(?<!\w[.-])"
+    return re.compile(before + body + ends, re.ASCII | (re.IGNORECASE if sum(map(str.isalpha, code)) > 1 else 0))
+
+
+def several_numbers(gold: Gold, answer: ParsedAnswer) -> bool:
+    """Return whether a short answer has another number that the question does not have, and no sum is made of them."""
+    known = (*gold.numbers, *gold.asked.quantities)
+    if len(answer.words.raw) > _BRIEF or "=" in answer.said or "sum" in gold.asked.asks:
+        return False
+    return any(
+        not each.ordinal
+        and (each.value != 1 or each.dimension)  # 一共
+        and each.dimension in ("", *(number.dimension for number in gold.numbers))
+        and not any(equal(each, other) for other in known)
+        and not ((doubt := answer.scope.doubt(each.start, each.stop, False, True)) and doubt.sure)
+        for each in answer.words.exact[1]
+    )
+
+
+def strange_items(golds: Sequence[Gold], answer: ParsedAnswer) -> tuple[int, int]:
+    """Return the number of items of a bare enumeration that no accepted answer has, and of all; 0, 0 if it is none.
+
+    A place and what it lies in (Paris, Texas, USA) is no enumeration.
+    """
+    text, listed = answer.words.plain.strip(), [item for gold in golds for item in gold.items]
+    shortest = min((gold.text.squeezed for gold in golds), key=len)
+    several = "plural" in golds[0].asked.asks or not all(shortest in gold.text.squeezed for gold in golds)
+    is_one = golds[0].form in ("code", "date", "number") or any(
+        _ITEMS.search(gold.text.plain.strip()) for gold in golds
+    )
+    accepted = {gold.text.bare for gold in (*listed, *golds)}
+    if re.search(r"[<{|=]", text):
+        return 0, 0
+    if (
+        len(answer.words.raw) > 4 * _BRIEF
+        or ((several or is_one) and not listed)
+        or answer.words.bare in accepted
+        or re.search(r"[<{|=]", text)
+    ):
+        return 0, 0
+    lines = [line.strip() for line in _LINE_ITEM.split(text) if line.strip()]
+    if len(_LINE_ITEM.findall(text)) < 2:  # on one line; Bergen/Oslo
+        slashed = "/" in text and not any("/" in gold.text.plain for gold in golds)
+        lines = _items(TextWords(text.replace("/", ", ")) if slashed else answer.words, golds[0].asked)
+    known = [TextWords(line).bare.removeprefix("the").removeprefix("and") in accepted for line in lines]
+    apposed = not listed and known[:1] == [True] and not (_PAIR.search(text) or re.search(rf"[\n/{HAN}]", text))
+    is_prose = any(len(line.split()) > _LONGEST_ITEM for line in lines)
+    return (0, 0) if apposed or is_prose or not any(known) else (known.count(False), len(lines))
 
 
 def whole_places(gold: Gold, answer: ParsedAnswer) -> list[GoldSpan]:
     """Return the spans of `answer.said` where the accepted answer stands word for word, as whole words."""
+    if gold.form == "code":
+        pattern = _code_pattern(gold.text.plain.strip(" .\"'`"))
+        return [GoldSpan(*hit.span(), True) for hit in pattern.finditer(answer.words.plain)]
     accepted, said, at = gold.text.lower.strip(" .\"'"), answer.said, 0
     spans = []
     while accepted and (at := said.find(accepted, at)) >= 0:
@@ -457,15 +514,14 @@ def places(gold: Gold, answer: ParsedAnswer) -> list[GoldSpan]:
         numbers = answer.words.quantities
         values = [(each.start, each.stop) for each in numbers if any(equal(other, each) for other in gold.numbers)]
     if whole or values:
-        # reach[i] is how far the first i whole spans extend. With spans 3 to 8 and 10 to 15 a value at 4 to 6 is within
-        # one (reach 8), and one at 9 to 12 is not.
-        starts, reach = [span[0] for span in whole], list(accumulate((span[1] for span in whole), max, initial=-1))
-        outside = [(start, stop) for start, stop in values if stop > reach[bisect_right(starts, start)]]
+        starts = [span.start for span in whole]  # the spans do not overlap, so the one begun last is the one it is in
+        last = ((bisect_right(starts, start), (start, stop)) for start, stop in values)
+        outside = [value for at, value in last if not at or whole[at - 1].stop < value[1]]
         return sorted([*whole, *(GoldSpan(*span, False) for span in outside)])
     if gold.form in ("list", "yes", "no"):
         return []
     fresh = [unit for unit in gold.units if not unit.echoed] or list(gold.units)
-    words = list(_SAID_WORD.finditer(said))
+    words = list(SAID_WORD.finditer(said))
     stems = stemmer().stemWords([word.group() for word in words])
     mine = {unit.word for unit in fresh if not unit.han}
     spans = [word.span() for word, stem in zip(words, stems, strict=True) if stem in mine]

@@ -50,12 +50,14 @@ _ZH_HOUR = r"(?:\d{1,2}|[零一二两三四五六七八九十]{1,3})"
 # A number in words begins where a word does: without this look ahead all alternatives are tried at each letter.
 _NUMBER = re.compile(
     rf"""(?:(?=[^a-z\s])|\b(?=[a-z]))(?:
-    (?:(?P<noon>上午|下午|晚上|早上|凌晨|中午)\ ?(?P<zhour>{_ZH_HOUR})\ ?(?:点|时|:)
+    (?:(?:(?P<noon>上午|下午|晚上|早上|凌晨|中午)\ ?|(?={_ZH_HOUR}[点时](?:半|{_ZH_HOUR}分)))
+        (?P<zhour>{_ZH_HOUR})\ ?(?:点|时|:)
         (?:(?P<half>半)|(?P<zminute>{_ZH_HOUR})分?)?
       |(?<![\d:.])(?P<hour>\d{{1,2}})(?:[:.](?P<minute>\d\d))?\ ?(?P<ampm>[ap]\.?m\b\.?)
       |(?<![\d:.])(?P<hour24>\d{{1,2}}):(?P<minute24>\d\d)(?![\d:]))
     |(?<![\d/.])(?P<over>\d{{1,3}})/(?P<under>[1-9]\d{{0,2}})(?![\d/])
-    |\b(?P<some>one|two|three|four|five|seven)[\ -](?P<part>third|quarter|fourth|fifth|sixth|eighth|tenth)s?\b
+    |\b(?P<some>a(?=\ quarter|\ (?:third|fifth|tenth)\ of)|one|two|three|four|five|seven)
+        [\ -](?P<part>third|quarter|fourth|fifth|sixth|eighth|tenth)s?\b
     |\b(?:(?P<whole>{"|".join(ONES)}|\d{{1,3}})\ and\ a\ )?half\ (?:an?\ )?(?P<halved>{_UNIT_NAMES})(?:e?s)?(?![a-z])
     |\b(?P<whole2>{"|".join(ONES)}|\d{{1,3}}|an?)\ (?P<halved2>{_UNIT_NAMES})(?:e?s)?\ and\ a\ half\b
     |(?P<zwhole>[一二两三四五六七八九十\d]{{1,2}})?个?半(?P<zhalved>个月|{_ZH_UNITS})
@@ -73,11 +75,11 @@ _NUMBER = re.compile(
     re.VERBOSE,
 )
 _NUMERIC = re.compile(
-    rf"half|半|\d|\bonce|twice|thrice|[零一二两三四五六七八九十百千万亿]|\b(?:{_WORDS})|{'|'.join(ORDINALS)}"
+    rf"half|quarter|third|fifth|tenth|半|\d|\bonce|twice|thrice|[零一二两三四五六七八九十百千万亿]|\b(?:{_WORDS})|{'|'.join(ORDINALS)}"
 )
 # An hour without its half of the day; 点 alone is also a point of a list, or of a decimal.
 _OCLOCK = re.compile("点(?=[到至半整钟,，。]|$)")
-TOLERANCE = 0.005
+TOLERANCE = 0.01
 """Relative difference up to which quantities in different units are equal: 26.2 miles are 42.2 km."""
 
 
@@ -101,6 +103,10 @@ def quantities(text: str) -> list[Quantity]:
 def equal(accepted: Quantity, answer: Quantity) -> bool:
     """Return whether two quantities are equal, whatever their units; a unit that only one of them has is ignored."""
     pair = {accepted.dimension, answer.dimension}
+    if accepted.dimension in (_CLOCK, _DIAL) and answer.dimension == "" and answer.digits == 2:  # 14.30 Uhr
+        return accepted.value == 60 * int(answer.value) + round(100 * (answer.value % 1))
+    if pair == {"", "share:%"} and 100 * min(accepted.value, answer.value) == max(accepted.value, answer.value):
+        return True  # 0.25 and 25 %
     if accepted.dimension and answer.dimension:
         if pair == {_CLOCK, _DIAL}:
             # Minutes. Half past three without a.m. or p.m. is either of two times, 12 hours apart.
@@ -142,7 +148,7 @@ def _read(match: re.Match[str]) -> Quantity:
     if match["over"]:
         return Quantity(int(match["over"]) / int(match["under"]), start=start, stop=stop)
     if match["some"]:
-        return Quantity(ONES[match["some"]] / _PARTS[match["part"]], start=start, stop=stop)
+        return Quantity(ONES.get(match["some"], 1) / _PARTS[match["part"]], start=start, stop=stop)
     if unit := match["halved"] or match["halved2"] or match["zhalved"]:
         whole = match["whole"] or match["whole2"] or match["zwhole"] or "zero"
         count = 1 if whole in ("a", "an") else ONES[whole] if whole in ONES else int(chinese(whole))

@@ -8,14 +8,15 @@ answer has nothing but words of the question, of the accepted answers, and of gr
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal
+from functools import cache, cached_property, lru_cache
+from typing import Any, Literal, NamedTuple
 
 from ...language import HAN, either, stemmer, word_lists
-from .dates import dates
-from .quantities import equal
+from .dates import When
+from .quantities import Quantity, equal
 from .words import HAN_STOP, STOP, TextWords
 
 _LISTS = word_lists(__package__, "scope")
@@ -33,7 +34,7 @@ def _words(key: str) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{either(_LISTS[key]['en'])})(?![a-z])|(?:{either(_LISTS[key]['zh'])})")
 
 
-_TURN, _HEDGE, _UNDECIDED = map(_words, ("turn", "hedge", "undecided"))
+_THEN = {key: _words(key) for key in ("turn", "later", "now", "hedge")}
 _WITHDRAWN = re.compile(rf"\b(?:{either(_LISTS['withdrawn']['en'])})")
 _ZH_WITHDRAWN = re.compile(either(_LISTS["withdrawn"]["zh"]))
 _CHOICE = re.compile(r"\bor\b|还是|或")
@@ -49,21 +50,29 @@ _OTHER_OF = re.compile(
     rf"\b(?P<own>(?:{_RELATIVE})s?) (?:of|to) (?:the |a |an )?[\"']?$"
     rf"|\b(?P<place>{either(_LISTS['beside']['en'])}) (?:the |a |an )?[\"']?$|(?P<zh>{either(_LISTS['beside']['zh'])})$"
 )
-_OR = re.compile(
-    r"^[\s\"')]{0,3},?\s*(?:\b(?:and/or|or)\b(?!\s*(?:so|more|less|fewer|later|earlier|older|younger|higher|above|below|under"
-    r"|over|greater|longer|thereabouts|something|not|otherwise)\b)"
-    r"|\balternatively\b|或者?是?|还是|抑或|/(?=\s))(?P<other>[^.;!?\n()]*)"
+_OTHERS = re.compile(
+    rf"^\W*(?:although|though|while|whereas|and|but|yes)?\W*(?:his|her|their|my|our|[a-z]+'s?) (?:\w+ )?"
+    rf"(?:{_RELATIVE})s?\b(?=.*\w)"
+    rf"|^[^{HAN}]*[{HAN}]{{0,6}}的?(?:{_ZH_RELATIVE})(?=[{HAN}])"
 )
-_BEFORE_OR = re.compile(
-    r"(?:\b(?:and/or|or|alternatively)\b|或者?是?|还是|抑或|(?<=\s)/)(?:\s*,?\s*(?:maybe|perhaps|possibly|else|alternatively|even"
-    r"|it|is|was|be|could|might|may|just|in|on|at|by|the|a|an|to|of|with|也许|可能|或许|是|在))*[\s\"'(]*$"
+_RELATED = re.compile(rf"\b(?:{_RELATIVE})s?\b|{_ZH_RELATIVE}")
+_PLAIN = frozenset(stemmer().stemWords(_LISTS["plain"].split()))
+_FEATURES = frozenset(["star", "featur", "includ"])  # what a film does to its actors
+_SHORT, _MIDDLE = 16, 24  # words of an answer of which each is looked at, and of one in which a cue may leave it open
+_JOINT = re.compile(
+    r"[,;:()!?\n]|\.(?=\s|$)|\s-\s|\b(?:and|but|while|although|though|whereas|then|so|because|since|where|who|which|that|until)\b"
 )
-_OPEN = "leaves open whether it is {}"
-_EITHER = re.compile(r"\beither\b|要么|whether")
-_GLOSS = re.compile(r"\b(?:called|known|named|termed|means?|meaning|aka|dubbed|titled|referred)\b|叫|称|意思")
-_FEW = 6  # words of a clause with "or" that are hardly more than the alternatives
-_BETWEEN = re.compile(r"\b(?:between|among) (?:the |a |an )?[\"']?$|在[\"']?$")
-_AND = re.compile(r"^[\s\"']{0,2}(?:and\b|和|与|跟)(?P<other>[^.;!?\n()]*)")
+_NOT = re.compile(r"\W*(?:not|never|no longer|instead|rather|unlike)\b")  # what such a part names is no other answer
+_LINKS = frozenset(["and", "but", "then", "while", "whereas", "until"])
+_GOES_ON = re.compile(
+    r"\W*(?:was|were|is|are|has|had|have|got|came|went|did|does|gave|lost|failed|until|would|could|might|should)\b"
+)
+_SUBJECT = re.compile(r"\b(?:did|does|do|has|have|had|is|was|will) ([A-Z][a-z]+)")
+_ZH_WHO_DOES = re.compile(f"^谁([{HAN}]{{1,2}}?)[了过]?")
+_WAS, _PRESENT = re.compile(r"\W*\b(?:was|were|had)\b"), re.compile(r"\b(?:now|currently|today|is|are|does|do)\b")
+_ACTS = re.compile(r"\W*\w+ [\w-]+(?: (?:an?|the|his|her|their|my|to|in|on|at|for|from|with|of|himself|herself))*\s*$")
+_WHO_DOES = re.compile(r"^\W*who (?!is\b|was\b|are\b|were\b|did\b|do\b|does\b|has\b|had\b|will\b|can\b|else\b)(\w+)")
+_DID = re.compile(r"\b(?:did|does|do) (\w+) (\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +83,27 @@ class _Cue:
     side: Literal["before", "after"]
     here: re.Pattern[str]
     zh: re.Pattern[str]
-    then: Literal["", "other", "turn", "later", "now"]
+    then: Literal["", "other", "turn", "later", "now", "hedge"]
     within: Literal["clause", "sentence"] = "sentence"
     past: bool = False
     denial: bool = False
+    unsure: bool = False
+    voidable: bool = True
     unless: re.Pattern[str] | None = None
+
+
+def _by_letter(alternatives: list[str]) -> str:
+    """Return the inside of a regular expression for any of some: of a word only those of its first letter are tried."""
+    groups = defaultdict[str, list[str]](list)
+    for text in alternatives:
+        groups[text[0] if text[0].isalpha() else ""].append(text[text[0].isalpha() :])
+    return "|".join(f"{letter}(?:{either(texts)})" for letter, texts in groups.items())
 
 
 def _cue(en: list[str], zh: list[str], gap: int = 0, zh_gap: int = 0, **entry: Any) -> _Cue:
     here, chinese = rf"^(?:{either(en)})", rf"^(?:{either(zh)})"
     if entry["side"] == "before":
-        here = rf"\b(?:{either(en)})(?![a-z])(?P<gap>.{{0,{gap}}})$"
+        here = rf"\b(?:{_by_letter(en)})(?![a-z])(?P<gap>.{{0,{gap}}})$"
         chinese = rf"(?:{either(zh)})(?P<gap>.{{0,{zh_gap}}})$"
     if unless := entry.pop("unless", None):
         entry["unless"] = re.compile(f"(?:{either(unless['en'])}|{either(unless['zh'])}).{{0,24}}$")
@@ -95,112 +114,251 @@ _CUES = tuple(_cue(**entry) for entry in _LISTS["cues"])
 # One look that tells whether any cue can be there, since most places have none.
 _ANY = {
     side: re.compile(
-        edge + f"(?:{either([text for cue in _LISTS['cues'] if cue['side'] == side for text in cue['en']])})"
+        edge + f"(?:{_by_letter([text for cue in _LISTS['cues'] if cue['side'] == side for text in cue['en']])})"
     )
     for side, edge in (("before", r"\b"), ("after", ""))
 }
-_THEN = {"turn": _TURN, "later": _words("later"), "now": _words("now")}
-Denials = Literal["all", "beside", "none"]
-"""Where a denial counts: anywhere before what is found, right before it, or nowhere."""
+_TAIL = 48  # characters before a place in which another is named by it: the sister of
 _NEAR = 100  # characters within which another answer follows
+
+
+class _Doubt(NamedTuple):
+    why: str
+    sure: bool = True
+
+
+class _Part(NamedTuple):
+    """A part of an answer between conjunctions and marks."""
+
+    start: int
+    stop: int
+    link: str  # what stands before it
+    stems: Mapping[str, int]
+    strange: list[str]
+
+
+def _kind(word: str) -> int:
+    return 2 if word[0].isdigit() else 1 if word[0].isupper() else 0
+
+
+class _Told(NamedTuple):
+    """What a question and its accepted answers say."""
+
+    accepted: frozenset[str]
+    stems: frozenset[str]
+    squeezed: str
+    dates: frozenset[When]
+    numbers: list[Quantity]
+    is_side: bool
+    asked: frozenset[str]
+    past: bool
+    asks_whose: bool
+    subject: str
+    did: list[str]  # who does what, by the question
+
+
+@lru_cache(4096)
+def _told(words: tuple[TextWords, ...], question: TextWords) -> _Told:
+    # Of two things that a question names, the other one is another answer.
+    told = words if _CHOICE.search(question.lower) else (*words, question)
+    accepted = frozenset[str]().union(*(text.places for text in words))
+    asked = {stem for stem, raw in zip(question.stems, question.raw, strict=True) if raw.lower() not in STOP}
+    did, subject = _DID.search(question.lower), _SUBJECT.search(question.plain)
+    return _Told(
+        accepted,
+        accepted.union(*(text.places for text in told)),
+        "\n".join(text.squeezed for text in told),
+        frozenset(date for text in told for date, _, _ in text.dates),
+        [number for text in told for number in text.quantities],
+        any(_SIDE.fullmatch(text.bare) for text in words),
+        frozenset(asked - accepted),
+        # What a question says in brackets, "Virgin Australia (formerly Virgin Blue)", is not what it asks.
+        _ASKS_PAST.search(_BRACKETS.sub(" ", question.lower)) is not None,
+        _WHOSE.search(question.lower) is not None,
+        subject[1].lower() if subject else "",
+        stemmer().stemWords(did.groups()) if did else [],
+    )
 
 
 class Scope:
     """Decides what an answer asserts, given its question and the accepted answers."""
 
-    def __init__(self, text: str, accepted: Sequence[TextWords], question: TextWords) -> None:
-        self.text = text
-        self._has_han = _HAN_ANY.search(text) is not None
-        # Of two things that a question names, the other one is another answer.
-        named = [] if _CHOICE.search(question.lower) else [question]
-        self._accepted = frozenset[str]().union(*(words.places for words in accepted))
-        told = (*accepted, *named)
-        self._known = frozenset[str]().union(*(words.places for words in told))
-        self._texts = "\n".join(words.squeezed for words in told) if self._has_han else ""
-        self._numbers = [number for words in told for number in words.quantities]
-        self._dates = {date for words in told for date, _, _ in words.dates}
-        # Single Chinese characters are in other words by chance.
-        owned = [
-            {word for word in words.places if word.isascii()} - STOP - question.places.keys() for words in accepted
-        ]
-        self._own = [own for own in owned if own]
-        self._is_side = any(_SIDE.fullmatch(words.bare) for words in accepted)
-        self._question = question.lower
-        # What a question says in brackets, "Virgin Australia (formerly Virgin Blue)", is not what it asks.
-        self._past = _ASKS_PAST.search(_BRACKETS.sub(" ", question.lower)) is not None
-        self._asks_whose = _WHOSE.search(question.lower) is not None
+    def __init__(self, answer: TextWords, accepted: tuple[TextWords, ...], question: TextWords) -> None:
+        self.text, self._plain, self._size = answer.lower, answer.plain, len(answer.raw)
+        self.doubt: Callable[..., _Doubt | None] = cache(self._doubt)
+        self._has_han = _HAN_ANY.search(self.text) is not None
+        self._size //= 1 + self._has_han  # two characters are a word
+        self._told, self._question = _told(accepted, question), question.lower
 
-    def doubt(self, start: int, stop: int, denials: Denials = "all") -> str:
-        """Return why text[start:stop] is not asserted, with {} where it stands, or an empty text where it is asserted.
+    def _doubt(self, start: int, stop: int, denies: bool = False, is_other: bool = False) -> _Doubt | None:
+        """Return why text[start:stop] is not asserted, with {} where it stands; None where it is.
 
-        "not" and its like count nowhere where the accepted answer denies something, and right before it alone where the
-        question does: what did she not sell is answered by "she did not sell figs", and not by "not figs".
+        "not" and its like count nowhere where the accepted answer denies something itself. A doubt that is not sure
+        leaves it open. `is_other` says that another answer stands there, which the accepted one may follow.
         """
         before, after = self.text[max(0, start - _BEFORE) : start], self.text[stop : stop + _AFTER]
-        if stop <= self._final:
-            return "takes {} back"
+        if stop <= self._final or (
+            is_other and any(mark.search(self.text, stop) for mark in (_WITHDRAWN, _ZH_WITHDRAWN))
+        ):
+            return _Doubt("takes {} back")
         if self._names_another(before, after):
-            return "names something else by {}"
+            return _Doubt("names something else by {}")
         sentence, clause = (boundary.split(before)[-1] for boundary in (_SENTENCE, _CLAUSE))
-        ahead, behind = _ANY["before"].search(sentence), _ANY["after"].match(after)
+        is_there = {"before": _ANY["before"].search(sentence), "after": _ANY["after"].match(after)}
+        unsure = None
         for cue in _CUES:
-            if not (self._has_han or (ahead if cue.side == "before" else behind)):
+            if (cue.past and self._told.past) or (cue.denial and denies) or not (self._has_han or is_there[cue.side]):
                 continue
-            if (cue.past and self._past) or (cue.denial and denials == "none"):
+            if cue.unsure and self._size > _MIDDLE:
                 continue
-            within = clause if cue.within == "clause" else sentence
-            if self._fits(cue, within, after, start, cue.denial and denials == "beside"):
-                return cue.why
-        return self._leaves_open(sentence, clause, after)
+            fits = self._fits(cue, clause if cue.within == "clause" else sentence, after, start, is_other)
+            if fits and (not cue.unsure or (fits == "sure" and self._size <= _SHORT)):
+                return _Doubt(cue.why)
+            unsure = unsure or (_Doubt(cue.why, False) if fits else None)
+        return unsure
+
+    def unclear(self, spans: Sequence[Any]) -> str:
+        """Return why it cannot be told whether one of these places is the answer; empty where one plainly is."""
+        if not spans or self._size > _MIDDLE:
+            return ""
+        whys = [self._unclear(span.start, span.stop) for span in spans]
+        return whys[0] if all(whys) else ""
+
+    def _unclear(self, start: int, stop: int) -> str:
+        if doubt := self.doubt(start, stop):
+            return doubt.why
+        other = _OTHERS.search(_CLAUSE.split(self.text[max(0, start - _BEFORE) : start])[-1])
+        if other and not any(relation in self._question for relation in _RELATED.findall(other.group())):
+            return "says it of somebody else, {}"
+        who = _ZH_WHO_DOES.search(self._question)
+        if who and re.search(rf"\w{who[1]}了?$", self.text[:start]):
+            return "has {} in another part"
+        if self._has_han or self._size > _SHORT:
+            return ""
+        if self._told.past:
+            return ""
+        own = next(part for part in reversed(self._parts) if part.start <= start)
+        ahead, after = TextWords(self._plain[own.start : start]), self.text[stop:]
+        strange = self._strange(ahead)
+        if self._exchanges(start, after) or (
+            strange
+            and self._told.subject not in ahead.lower
+            and _kind(ahead.raw[0]) == 1
+            and ahead.raw[0] == strange[0]
+        ):
+            return "says it of somebody else, {}"
+        if _GOES_ON.match(after):
+            strange += self._strange(TextWords(self._plain[stop : own.stop]))
+        # What is written like the accepted answer, as a number, a name or a common noun, is another answer.
+        kind = max(map(_kind, TextWords(self._plain[start:stop]).raw), default=0)
+        rivals = [part for part in self._parts if part is not own and any(_kind(raw) == kind for raw in part.strange)]
+        apart = strange or own.link in _LINKS or _GOES_ON.match(after)
+        if (
+            apart
+            and self._told.asked.isdisjoint(own.stems)
+            and any(not self._told.asked.isdisjoint(part.stems) for part in rivals)
+        ):
+            return "says of another what was asked, beside {}"
+        turns = any(part.link == "but" for part in self._parts)
+        was = (rivals and rivals[-1].start > start and _WAS.match(after)) or (turns and _WAS.search(ahead.lower))
+        if was and _PRESENT.search(self._question):
+            return "says what was, {}"
+        acts = (
+            self._told.did
+            and _ACTS.match(ahead.lower)
+            and not any(self._told.did[1] in part.stems for part in self._parts)
+        )
+        if (acts or rivals) and any(_kind(raw) != 1 for raw in strange):
+            return "says more than can be read of {}"
+        return ""
+
+    @cached_property
+    def _parts(self) -> list[_Part]:
+        parts, begin, link = list[_Part](), 0, ""
+        for cut in (*_JOINT.finditer(self.text), None):
+            end = cut.start() if cut else len(self.text)
+            words, denied = TextWords(self._plain[begin:end]), _NOT.match(self.text, begin, end)
+            parts.append(_Part(begin, end, link, words.places, [] if denied else self._strange(words)))
+            begin, link = (cut.end(), cut.group()) if cut else (end, "")
+        return parts
+
+    def _asks(self, hit: re.Match[str]) -> bool:
+        """Return whether the question has a word of a cue."""
+        cue = hit.group()[: hit.start("gap") - hit.start()] if "gap" in hit.re.groupindex else hit.group()
+        stems = filter(str.isascii, TextWords(cue).stems)
+        asked = rf"\b{re.escape(cue.strip())}\b" if cue.isascii() else re.escape(cue)
+        return re.search(asked, self._question) is not None or not self._told.asked.isdisjoint(stems)
+
+    def _strange(self, words: TextWords) -> list[str]:
+        """Return the words that neither question nor accepted answers have, and that may say anything of what stands
+        beside them.
+        """
+        return [
+            raw
+            for stem, raw in zip(words.stems, words.raw, strict=True)
+            if stem not in self._told.stems and stem not in _NOISE and stem not in _PLAIN and raw.lower() not in STOP
+        ]
+
+    def _exchanges(self, start: int, after: str) -> bool:
+        """Return whether who did it and whom it was done to have changed places since the question."""
+        before = TextWords(self._plain[:start])
+        if who := _WHO_DOES.search(self._question):
+            verb = stemmer().stemWord(who[1])
+            at = before.stems.index(verb) if verb in before.places else 0
+            names = {raw.lower() for raw in self._strange(before) if _kind(raw) == 1}
+            doers = {*before.stems[:at]} - {verb}
+            return (
+                verb not in _FEATURES
+                and "by" not in before.stems[at:]
+                and not doers.isdisjoint(self._told.asked | names)
+            )
+        if self._told.did and self._told.did[0] not in STOP and not before.stems:
+            behind = TextWords(after).stems
+            return self._told.did[1] in behind and self._told.did[0] in behind[behind.index(self._told.did[1]) :]
+        return False
 
     def offers(self, text: str) -> bool:
         """Return whether a text gives another answer, be it with words of an accepted one: "3 days" for "3 weeks"."""
-        return self.adds(text) or self._restates(text) or (self._is_side and _SIDE.search(text) is not None)
-
-    def _restates(self, text: str) -> bool:
-        """Return whether a text has another number than the accepted answers, or only a part of one of them."""
-        words = TextWords(text)
-        if any(not any(equal(other, number) for other in self._numbers) for number in words.quantities):
-            return True
-        if any(own <= words.places.keys() for own in self._own):
-            return False
-        return any(not own.isdisjoint(words.places) for own in self._own)
+        return self.adds(text) or (self._told.is_side and _SIDE.search(text) is not None)
 
     def adds(self, text: str) -> bool:
         """Return whether a text names something that neither question nor accepted answers do."""
         words = TextWords(text)
-        if any(date not in self._dates for date, _, _ in words.dates):
-            return True
         if any(
-            stem not in self._known and stem not in _NOISE and raw.lower() not in STOP and raw not in HAN_STOP
+            stem not in self._told.stems and stem not in _NOISE and raw.lower() not in STOP and raw not in HAN_STOP
             for stem, raw in zip(words.stems, words.raw, strict=True)
+        ):
+            return True
+        if any(date not in self._told.dates for date, _, _ in words.dates) or any(
+            not any(equal(other, number) for other in self._told.numbers) for number in words.quantities
         ):
             return True
         # A Chinese character alone is hardly ever new: two that stand together may be.
         pairs = (word for word in _HAN_PAIR.findall(text) if _NOISE.isdisjoint(word) and HAN_STOP.isdisjoint(word))
-        return any(word not in self._texts for word in pairs)
+        return any(word not in self._told.squeezed for word in pairs)
 
-    def _fits(self, cue: _Cue, before: str, after: str, start: int, beside: bool) -> bool:
+    def _fits(self, cue: _Cue, before: str, after: str, start: int, is_other: bool) -> Literal["", "unsure", "sure"]:
         is_before = cue.side == "before"
         text = before if is_before else after
         hit = cue.here.search(text) or (cue.zh.search(text) if self._has_han else None)
         if hit is None or (cue.unless is not None and cue.unless.search(before)):
-            return False
-        if beside:  # the denial stands right before what is found, and is not the question's own
-            word = hit.group()[: hit.start("gap") - hit.start()].strip() if is_before else ""
-            if len(word) < 2 or hit["gap"].strip(" \"'") or word in self._question:
-                return False
+            return ""
+        # A question that denies, or speaks of a wish, is answered so: what did she not sell?
+        if (cue.denial or cue.unsure) and cue.voidable and self._asks(hit):
+            return ""
         if not cue.then:
-            return True
+            return "unsure" if cue.unsure else "sure"
         # An answer goes on in its paragraph: in the next one, text may speak to the grader.
         rest = (after if is_before else after[hit.end() :])[:_NEAR].partition("\n\n")[0]
-        if is_before and _TURN.search(hit["gap"]) and self.adds(hit["gap"]):
-            return False  # "formerly Rome, now Paris": what is past is Rome
+        if is_before and _THEN["turn"].search(hit["gap"]) and self.adds(hit["gap"]):
+            return ""  # "formerly Rome, now Paris": what is past is Rome
         if cue.then == "other":
             ahead = max(0, start - len(before) + hit.start())
-            return self.offers(rest) or (is_before and self.adds(self.text[max(0, ahead - _NEAR) : ahead]))
-        turn = _THEN[cue.then].search(rest)
-        return turn is not None and self.offers(rest)
+            sure = self.offers(rest) or (is_before and self.adds(self.text[max(0, ahead - _NEAR) : ahead]))
+        else:
+            turn = _THEN[cue.then].search(rest)
+            sure = turn is not None and self.offers(rest)
+        return "unsure" if cue.unsure and not sure else "sure" if sure or is_other else ""
 
     @cached_property
     def _final(self) -> int:
@@ -211,40 +369,15 @@ class Scope:
         for mark in marks:
             # The rest of the line, or the next one that has anything.
             line = self.text[mark.end() : mark.end() + _AFTER].lstrip(" \n:*-").partition("\n")[0]
-            if self.adds(line) or self._restates(line):
+            if self.adds(line):
                 final = max(final, mark.start())
         return final
 
     def _names_another(self, before: str, after: str) -> bool:
         """Return whether something else is named by what stands there: the sister of Ann, Ann's sister."""
-        hits = (_OF_IT.search(after), _OTHER_OF.search(before))
+        hits = (_OF_IT.match(after), _OTHER_OF.search(before[-_TAIL:]))
         # Ann's sister is not Ann, even where the question names a sister, unless it asks whose.
-        if hits[0] is not None and not self._asks_whose:
+        if hits[0] is not None and not self._told.asks_whose:
             named = next(filter(None, hits[0].groupdict().values()))
-            return self.adds(named) or self._accepted.isdisjoint(TextWords(named).stems)
+            return self.adds(named) or self._told.accepted.isdisjoint(TextWords(named).stems)
         return any(hit is not None and self.adds(next(filter(None, hit.groupdict().values()))) for hit in hits)
-
-    def _leaves_open(self, sentence: str, clause: str, after: str) -> str:
-        """Return why a place is one of several alternatives.
-
-        In a full sentence, "a call or shout" and "rain, or precipitation" may be one thing in two words. They are two
-        where the answer hesitates, says "either", or has little else in its sentence.
-        """
-        near = _SENTENCE.split(after, maxsplit=1)[0]
-        hesitates = _HEDGE.search(sentence + near) or _EITHER.search(sentence)
-        other = _OR.search(near)
-        if other is not None and self.offers(other["other"]) and (hesitates or not self.adds(sentence)):
-            return _OPEN
-        if (other := _BEFORE_OR.search(sentence)) is not None and not _GLOSS.search(sentence):
-            words = _CLAUSE.split(sentence[: other.start()].rstrip(" ,"))[-1].split()
-            if (hesitates or len(words) <= _FEW) and self.offers(" ".join(words[-3:])):
-                return _OPEN
-        between = _AND.search(near) if _BETWEEN.search(clause) and not self.adds(sentence) else None
-        if between and not dates(between["other"]) and self.adds(between["other"]):
-            return _OPEN
-        undecided = _UNDECIDED.search(sentence + near)
-        if undecided and undecided.group() not in self._question and (self.adds(near) or self.adds(sentence)):
-            return _OPEN
-        if _HEDGE.search(clause) and (other := _HEDGE.search(after[:_NEAR])) and self.offers(after[other.end() :]):
-            return _OPEN
-        return ""

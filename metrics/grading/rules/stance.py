@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+import msgspec
+
 from ...language import either, word_lists
 
 Polarity = Literal["yes", "no"]
@@ -41,7 +43,13 @@ def polarity(lower: str) -> Polarity | None:
 def leaning(sentence: str) -> Polarity | None:
     """Return yes or no, be it because the sentence denies something; None where nothing tells."""
     side = polarity(sentence)
-    return side if side is not None else "no" if negates(sentence) else None
+    return side if side is not None else "no" if negates(sentence) or _BRIEF_NO.search(sentence) else None
+
+
+_BRIEF_NO = re.compile(either(_LISTS["brief_no"]))
+TURN = re.compile(rf"(?:^|[,.;!?\s])(?:{either(_LISTS['turn'])})(?![a-z])")
+GUESS = re.compile(either(_LISTS["guess"]))
+CONTRADICTION = re.compile(either(_LISTS["contradiction"]))
 
 
 def negates(lower: str) -> bool:
@@ -55,12 +63,41 @@ def asks_yes_or_no(question: str) -> bool:
     return _ZH_YES_NO.search(lower) is not None or (_YES_NO.match(lower) is not None and " or " not in lower)
 
 
-_ADDRESS = re.compile(either(_LISTS["address"]))
-_PARTS = re.compile(r"(?<=[.!?。！？;；}>\]])\s+|\n+|(?<=[。！？；])|(?=<\|)|(?=\{\s*\")")
+_HIDDEN = re.compile(
+    r"(?s)<(think|thinking|reasoning|scratchpad|draft|notes?|comment)>.*?(?:</\1>|$)|<!--.*?(?:-->|$)|/\*.*?(?:\*/|$)"
+    r"|(?m:(?<=\S)[ \t]+(?://|#)[ \t].*$)"
+)
+_ORDERS = re.compile(either(_LISTS["orders"]), re.IGNORECASE)
+_TO_GRADER = re.compile(either(_LISTS["to_grader"]))
+_SPOKEN = re.compile(
+    r"(?<=[.!?。！？])\s+|\n+|(?<=[。！？])|\s*[()\[\]（）]\s*|(?<=>)(?=[^<\s])|(?=</?[|a-z])|(?=\{\s*\")"
+)
+_DRAFT = re.compile(rf"(?mi)^[\W_]*(?:{either(_LISTS['draft'])})[\W_]*?[:：)\]].*$")
 
 
-def without_address(text: str) -> str:
-    """Return the text without the parts that speak to a grader; all of it if nothing else is there."""
-    parts = [part for part in _PARTS.split(text) if part.strip()]
-    plain = [part for part in parts if not _ADDRESS.search(part.lower())]
-    return "\n".join(plain) if 0 < len(plain) < len(parts) else text
+def _without_order(part: str) -> str:
+    order = _ORDERS.search(part)
+    return part if order is None else part[: order.start()].strip()
+
+
+def final_text(text: str) -> str:
+    """Return an answer without thoughts, comments and drafts; of a JSON object its field `answer`."""
+    lower = text.lower()
+    if not any(sign in lower for sign in _LISTS["may_hide"]):
+        return text
+    text = _HIDDEN.sub(" ", text)
+    bare = text.strip().removeprefix("```json").strip("`\n ")
+    if bare.startswith("{"):
+        try:
+            fields = msgspec.json.decode(bare)
+        except msgspec.DecodeError:
+            return text
+        named = [value for key, value in fields.items() if key.lower() in _LISTS["answer_fields"]]
+        return str(named[0]) if named else text
+    parts = [part for part in _SPOKEN.split(text) if part.strip()]
+    said = [
+        part
+        for part in (_DRAFT.sub("", part) for part in map(_without_order, parts))
+        if part and not _TO_GRADER.search(part.lower())
+    ]
+    return text if said == parts else "\n".join(said).strip()

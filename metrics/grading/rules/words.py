@@ -7,9 +7,9 @@ import unicodedata
 from collections import defaultdict
 from functools import cache, cached_property
 
-from ...language import HAN, stemmer, word_lists
+from ...language import HAN, either, stemmer, word_lists
 from .dates import When, dates
-from .quantities import ONES, ORDINALS, ROMAN, TENS, Quantity, quantities
+from .quantities import ONES, ORDINALS, ROMAN, TENS, Quantity, equal, quantities
 from .stance import negates
 
 LONGEST = 20_000  # characters of a text that are read, which bounds the time of a grade
@@ -58,10 +58,11 @@ def clean(text: str) -> str:
     return _UNSEEN.sub("", text)
 
 
-# Humps are split, since text from pages loses spaces between words: "played byRicky Nelson".
 _TOKEN = re.compile(
-    rf"[{HAN}]|[A-Z]{{2,}}(?=s\b)|[A-Z]*[a-z]+|[A-Z]+|\d+(?:[.,:]\d+)*|[^\W\d_A-Za-z{HAN}]+|(?<=\d)(?:st|nd|rd|th)\b"
+    rf"[{HAN}]|[A-Z]{{2,}}(?=s\b)|[A-Za-z]+|\d+(?:[.,:]\d+)*|[^\W\d_A-Za-z{HAN}]+|(?<=\d)(?:st|nd|rd|th)\b"
 )
+PROSE = 12  # words of a text that may have lost spaces between some
+_HUMP = re.compile("(?<=[a-z])(?=[A-Z])")
 _POSSESSIVE = re.compile(r"'(?:s|S)?(?![A-Za-z])")
 _INITIALS = re.compile(r"\b(?:[A-Za-z]\.){2,}")
 _SUFFIXES = frozenset(["st", "nd", "rd", "th"])
@@ -81,9 +82,31 @@ _SAME: dict[str, str] = _LISTS["same"] | {
 STOP = frozenset(_LISTS["stop_words"].split())  # words of grammar: they do not tell one answer from another
 HAN_STOP = frozenset(_LISTS["han_stop_characters"]) | frozenset(_LISTS["han_stop_words"].split())
 TITLES = frozenset(_LISTS["titles"].split())
+PLACES = frozenset(_LISTS["place_words"].split())
 PARTICLES = frozenset(_LISTS["name_particles"].split())
 FILLERS = frozenset(_LISTS["fillers"].split())  # words beside a date or a number that leave it one
 _UNITED = re.compile(r"\b[Uu]nited (?:(?=States)States(?: of America)?|(?=Kingdom)Kingdom)")
+
+
+_BOUNDS = word_lists(__package__, "bounds")
+_RANGE, _SHARE, _AND = (re.compile(rf"\s*(?:{either(_BOUNDS[key])})\s*") for key in ("to", "share", "and"))
+_BETWEEN = re.compile(rf"(?<![a-z])(?:{either(_BOUNDS['between'])})[\s(]*$")
+_DUE = re.compile(rf"(?<![a-z])(?:{either(_BOUNDS['due'])})\s+(?:the\s+)?$")
+_CHANGED = re.compile(rf"(?<![a-z])(?:{either(_BOUNDS['changed'])})[^.;]{{0,30}}$")
+_BELOW = re.compile(rf"(?:(?<![a-z])(?:{either(_BOUNDS['before'])})(?:\s+(?:the|an?|about|around))?[\s(]*)$")
+_ABOVE = re.compile(rf"\s*(?:{either(_BOUNDS['after'])})")
+
+
+def is_bounded(text: str, start: int, stop: int) -> bool:
+    """Return whether what stands there is a bound: over 40, 3.10 or later."""
+    return bool(_BELOW.search(text, max(0, start - 40), start) or _ABOVE.match(text, stop))
+
+
+def _unglued(word: str, prose: bool) -> list[str]:
+    """Return the words of "byRicky" and, in prose, "singerRicky": text from pages loses spaces. JavaScript is one."""
+    parts = _HUMP.split(word)
+    glued = (prose and word[0].islower()) or not STOP.isdisjoint(parts)
+    return parts if len(parts) > 1 and glued else [word]
 
 
 class TextWords:
@@ -114,11 +137,11 @@ class TextWords:
             text = _INITIALS.sub(lambda match: match.group().replace(".", ""), text)
         if "nited " in text:
             text = _UNITED.sub(lambda match: "US" if match.group()[-1] in "sa" else "UK", text)
-        return [
-            word.replace(",", "") if word[0].isdigit() else word
-            for word in _TOKEN.findall(text)
-            if word not in _SUFFIXES
-        ]
+        words = [word.replace(",", "") if word[0].isdigit() else word for word in _TOKEN.findall(text)]
+        if _HUMP.search(text):
+            prose = len(words) > PROSE
+            words = [part for word in words for part in _unglued(word, prose)]
+        return [word for word in words if word not in _SUFFIXES]
 
     @cached_property
     def stems(self) -> list[str]:
@@ -157,6 +180,25 @@ class TextWords:
             for quantity in quantities(self.lower)
             if not any(start <= quantity.start < stop for start, stop in spans)
         ]
+
+    @cached_property
+    def exact(self) -> tuple[list[When], list[Quantity]]:
+        """Dates and numbers that are said as such: no bounds, no ends of a range, no totals of "3 of 40"."""
+        low, numbers, last = self.lower, list[Quantity](), None
+        for number in self.quantities:
+            between = low[last.stop : number.start] if last else ""
+            ranged = bool(last and not equal(last, number) and _RANGE.fullmatch(between))
+            if last and (
+                ranged or (_AND.fullmatch(between) and _BETWEEN.search(low, max(0, last.start - 20), last.start))
+            ):
+                if numbers and numbers[-1] is last:
+                    numbers.pop()
+                ranged = not _CHANGED.search(low, max(0, last.start - 60), last.start)
+            if not (ranged or _SHARE.fullmatch(between) or is_bounded(low, number.start, number.stop)):
+                numbers.append(number)
+            last = number
+        bounds = {start for _, start, stop in self.dates if is_bounded(low, start, stop) or _DUE.search(low[:start])}
+        return [date for date, start, _ in self.dates if start not in bounds], numbers
 
     @cached_property
     def sentences(self) -> list[str]:

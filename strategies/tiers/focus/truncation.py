@@ -253,24 +253,20 @@ class ConversationMerge(Truncation):
             span = messages[start:stop]
             tokens = self._services.total(span)
             if tokens >= self._run:
-                merged = self._merge(span, min(int(self._ratio * tokens), self._run))
-                size = self._services.tokens(merged) if merged is not None else 0
+                form, most = FORM[self._language.decided], min(int(self._ratio * tokens), self._run)
+                message = Message(f"focus:{span[-1].id}", "system", form)
+                room, size = most - self._services.tokens(message), 0
+                merged: Message | None = None
+                lines = [f"{message.role}: {spelled(message)[:READ]}" for message in span]
+                while room > 0 and merged is None and (text := extract(lines, room, self._services.text_tokens)):
+                    message = Message(message.id, "system", form.replace("{text}", text))
+                    size = self._services.tokens(message)
+                    merged = message if size <= most else None
+                    room -= size - most  # a text may have more tokens inside the form than alone
+                size = size if merged is not None else 0
                 self._runs.append(_Run(stop, merged, before + size, saved + tokens - size))
                 return True
         return False
-
-    def _merge(self, span: Messages, most: int) -> Message | None:
-        """Return a message of at most `most` tokens with sentences of a span, or None if none fits."""
-        form = FORM[self._language.decided]
-        empty = Message(f"focus:{span[-1].id}", "system", form)
-        room = most - self._services.tokens(empty)
-        lines = [f"{message.role}: {spelled(message)[:READ]}" for message in span]
-        while room > 0 and (text := extract(lines, room, self._services.text_tokens)):
-            merged = Message(empty.id, "system", form.replace("{text}", text))
-            if (over := self._services.tokens(merged) - most) <= 0:
-                return merged
-            room -= over  # a text may have more tokens inside the form than alone
-        return None
 
 
 class DynamicSummary(Truncation):

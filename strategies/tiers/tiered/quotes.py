@@ -79,7 +79,14 @@ def _read(text: str) -> tuple[list[str], dict[int, int]]:
 @lru_cache(256)
 def _read_cached(text: str) -> tuple[list[str], dict[int, int]]:
     words = _WORD.findall(text.lower())
-    return words, _fingerprints(words)
+    if len(words) < QUOTED:
+        return words, {}
+    codes = np.array([crc32(word.encode()) for word in words], np.uint64)
+    hashes = _windows(codes, GRAM) @ _POWERS
+    smallest = np.zeros(len(hashes) + WINDOW - 1, np.uint64)
+    _windows(hashes, WINDOW).min(axis=1, out=smallest[WINDOW - 1 : len(hashes)])
+    places = np.flatnonzero(_windows(smallest, WINDOW).max(axis=1) == hashes)
+    return words, dict(zip(places.tolist(), hashes[places].tolist(), strict=True))
 
 
 def _has(text: str, words: list[str], places: Iterable[int]) -> bool:
@@ -97,17 +104,6 @@ def _has(text: str, words: list[str], places: Iterable[int]) -> bool:
     return any(f" {' '.join(words[start : start + QUOTED])} " in plain for row in starts for start in row)
 
 
-def _fingerprints(words: list[str]) -> dict[int, int]:
-    if len(words) < QUOTED:
-        return {}
-    codes = np.array([crc32(word.encode()) for word in words], np.uint64)
-    hashes = _windows(codes, GRAM) @ _POWERS
-    smallest = np.zeros(len(hashes) + WINDOW - 1, np.uint64)
-    _windows(hashes, WINDOW).min(axis=1, out=smallest[WINDOW - 1 : len(hashes)])
-    places = np.flatnonzero(_windows(smallest, WINDOW).max(axis=1) == hashes)
-    return dict(zip(places.tolist(), hashes[places].tolist(), strict=True))
-
-
 def _windows(numbers: NDArray[np.uint64], size: int) -> NDArray[np.uint64]:
-    # `sliding_window_view` takes twenty times as long, longer than all of `_fingerprints`
+    # `sliding_window_view` takes twenty times as long, longer than all of `_read_cached`
     return np.ndarray((len(numbers) - size + 1, size), np.uint64, numbers, 0, (8, 8))

@@ -319,7 +319,8 @@ class Tiers:
                 if (beyond := tier.store.tokens - tier.quota.hard) > 0:
                     self.migration.collect(tier.name, beyond, now)
             self.migration.decay(now)
-        pressure = self.migration.pressure(ARCHIVE) if ARCHIVE in self.migration.tiers else None
+        archive = self.migration.tiers.get(ARCHIVE)
+        pressure = None if archive is None else archive.store.tokens / archive.quota.hard
         readings = self.gauges.read(now, used, self.blocks.saved, pressure, outcomes, RAG)
         if self.rules.tune and self.gauges.due():
             tuning, coding = self.migration.tune(readings), self.blocks.archive.coding

@@ -176,11 +176,8 @@ class LruKDocument(Policy):
         self._hit(id)
 
     def _evict(self) -> None:
-        self._leave(max(self.records, key=self._distance))
-
-    def _distance(self, id: str) -> float:
-        times = self.records[id]
-        return inf if len(times) < self.k else self._milliseconds - times[0]
+        now, records = self._milliseconds, self.records
+        self._leave(max(records, key=lambda id: inf if len(records[id]) < self.k else now - records[id][0]))
 
     @property
     def _milliseconds(self) -> float:

@@ -60,13 +60,8 @@ class S3Fifo(Policy):
 
     def _evict(self) -> None:
         self.has_evicted = True
-        if self.used - self.s_used > self.capacity - self._s_share or not self.s:
-            self._evict_from_m()
-        else:
-            self._evict_from_s()
-
-    def _evict_from_s(self) -> None:
-        while self.s:
+        is_m_over = self.used - self.s_used > self.capacity - self._s_share
+        while self.s and not is_m_over:
             id, tokens = next(iter(self.s.items()))
             if self.used_again[id] < self.uses:
                 self.ghosts.remember(id, tokens, int(self.capacity * self.remembered))
@@ -75,10 +70,7 @@ class S3Fifo(Policy):
             self.s_used -= self.s.pop(id)
             self.m[id] = tokens
             self.used_again[id] = 0
-        # Every item was promoted: M has the victim.
-        self._evict_from_m()
-
-    def _evict_from_m(self) -> None:
+        # M is over its share, or every item of S was promoted: M has the victim.
         while True:
             id = next(iter(self.m))
             if not self.used_again[id]:

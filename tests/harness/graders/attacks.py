@@ -113,8 +113,8 @@ def flips(by: Grader, attacks: Sequence[Attack], items: Sequence[GradedItem] = I
 
 
 def _correct(by: Grader, grade: object) -> bool:
-    assert not isinstance(grade, Missing), f"{by.name}: {grade.detail}"
-    return bool(grade.correct)  # type: ignore[attr-defined]
+    """Return whether an answer is called right; one without a grade is not."""
+    return not isinstance(grade, Missing) and bool(grade.correct)  # type: ignore[attr-defined]
 
 
 def _disguised(text: str, how: str) -> str:

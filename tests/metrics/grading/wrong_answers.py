@@ -4,8 +4,8 @@
 
 From LoCoMo's questions: the answers to other questions of the same conversation and category, days nearby, and dates
 cut to their month or year. From LoCoMo, EVOUNA-NQ and the embedded scenarios: answers that name the accepted one
-without asserting it, in the wording of the attacks of `calibrate` and in that of UNSEEN, which was written before the
-rules and only counted. Every figure is printed by half: conversations, and questions of EVOUNA, are split.
+without asserting it, in the wording of the attacks of `calibrate` and in that of OTHERS. Every figure is printed by
+half: conversations, and questions of EVOUNA, are split.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from ctxbench.scenarios.labelled import read
 from ctxbench.scenarios.source import Problems
 from tests.harness.graders.attacks import NAMING
 
-UNSEEN = tuple(
+OTHERS = tuple(
     (language, wording)
-    for language, wordings in tomllib.loads(Path(__file__).with_name("unseen_wordings.toml").read_text("utf-8")).items()
+    for language, wordings in tomllib.loads(Path(__file__).with_name("other_wordings.toml").read_text("utf-8")).items()
     for wording in wordings
 )
-"""Wordings by language that no rule was made for."""
+"""More wordings by language. Rules have been changed by them since they were made, so they are not unseen."""
 SEEN = tuple(
     (
         "zh" if attack.name.startswith("chinese") else "en",
@@ -182,7 +182,7 @@ def _grades(answers: list[Wrong], field: str) -> list[bool]:
 
 def main(folder: Path) -> None:
     sizes, taken, _ = accepted(
-        [*from_locomo(folder), *doubted(folder, SEEN, "attacks"), *doubted(folder, UNSEEN, "unseen wording")]
+        [*from_locomo(folder), *doubted(folder, SEEN, "attacks"), *doubted(folder, OTHERS, "other wording")]
     )
     for kind, at in sorted(sizes):
         print(f"{kind}, half {at}: {taken[kind, at]} of {sizes[kind, at]} = {taken[kind, at] / sizes[kind, at]:.1%}")

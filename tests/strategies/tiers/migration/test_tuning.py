@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.strategies.tiers.heat import GAUGES, HALF_LIFE, Heat, HeatWeights, Readings, Tuning, tuning_step
+from ctxbench.strategies.events import Alarmed
+from ctxbench.strategies.tiers.heat import (
+    GAUGES,
+    HALF_LIFE,
+    Gauges,
+    Heat,
+    HeatWeights,
+    Readings,
+    Tuning,
+    tuning_step,
+)
 
 BAD = Readings(hit_rate=0.84, promotion=0.101, storage_pressure=0.81)
 FINE = Readings(hit_rate=0.85, promotion=0.1, storage_pressure=0.8)
@@ -65,9 +75,12 @@ def test_the_table_of_alarms() -> None:
         ("promotion latency", 0.05, 0.1),
         ("demotion latency", 0.1, 0.2),
     ]
-    assert [gauge.is_alarm(value) for gauge in GAUGES[:2] for value in (0.84, 0.85, 0.95, 0.96)] == [
-        *(False, False, False, True),
-        *(True, False, False, False),
+    alarms = list[Alarmed]()
+    for value in (0.84, 0.85, 0.95, 0.96):
+        Gauges().judge(Readings(focus_utilisation=value, hit_rate=value), alarms.append)
+    assert [(alarm.reading, alarm.value) for alarm in alarms] == [
+        ("working hit rate", 0.84),
+        ("focus utilisation", 0.96),
     ]
 
 
