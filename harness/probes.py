@@ -95,18 +95,6 @@ def ask_replays(strategy: Strategy, index: ConversationIndex, models: Remembered
     return lambda placed, question: replayed(strategy, index, models.again(), placed, question)[1]
 
 
-def ask_bound(bound: Strategy, index: ConversationIndex, models: ModelCalls) -> Ask:
-    """Return how to ask a bound, which has no state: only the history counts, and for the ceiling the evidence."""
-
-    def ask(placed: PlacedProbe, question: Message) -> ProbeReply:
-        is_ceiling = isinstance(bound, EvidenceOnly)
-        asked = EvidenceOnly(tuple(message.id for message in placed.evidence)) if is_ceiling else bound
-        services = RecordedContext(index, models)
-        return put(start_view(asked, services), services, placed, question)
-
-    return ask
-
-
 def replayed(
     strategy: Strategy, index: ConversationIndex, models: ModelCalls, placed: PlacedProbe, question: Message
 ) -> tuple[RecordedContext, ProbeReply]:
@@ -334,8 +322,15 @@ def ask_probes(index: ConversationIndex, strategy: Strategy, models: ModelCalls,
 
 
 def ask_bounds(index: ConversationIndex, bound: Strategy, models: ModelCalls) -> list[ProbeRow]:
-    """Ask a bound, which needs nothing but the history, the probes of a conversation."""
-    probing = _ProbeRun(index, ask_bound(bound, index, models), ContextLog(index.conversation.messages))
+    """Ask a bound the probes of a conversation. It has no state: the history counts, for the ceiling the evidence."""
+
+    def ask(placed: PlacedProbe, question: Message) -> ProbeReply:
+        is_ceiling = isinstance(bound, EvidenceOnly)
+        asked = EvidenceOnly(tuple(message.id for message in placed.evidence)) if is_ceiling else bound
+        services = RecordedContext(index, models)
+        return put(start_view(asked, services), services, placed, question)
+
+    probing = _ProbeRun(index, ask, ContextLog(index.conversation.messages))
     return [probing.result(probe, question, None) for due in probing.due.values() for probe, question in due]
 
 

@@ -400,16 +400,13 @@ def difference_unless_fixed(metric: str, strategies: tuple[str, str], difference
     figures of what is sent, and answers to it, are then the same.
     """
     values = [fixed(metric, strategy) for strategy in strategies]
-    one, other = ([stage for stage in strategy.split(" | ") if not _is_whole(stage)] for strategy in strategies)
+    stages = (strategy.split(" | ") for strategy in strategies)
+    one, other = ([stage for stage in chain if stage.partition("(")[0] not in _WHOLE] for chain in stages)
     # A strategy beside itself is that of another run, whose code may be another.
     is_same_text = one == other and strategies[0] != strategies[1] and metric.partition("(")[0] in _OF_TEXTS
     if not difference.nothing or (None in values and not is_same_text):
         return difference
     return difference._replace(shown=BY_CONSTRUCTION, tested=BY_CONSTRUCTION)
-
-
-def _is_whole(stage: str) -> bool:
-    return stage.partition("(")[0] in _WHOLE
 
 
 OF_PROBES = tuple(key for key, metric in METRICS.items() if metric.table == "probes")
@@ -441,11 +438,6 @@ def units_of(rows: pd.DataFrame, units: Mapping[str, str]) -> list[str]:
     return [units.get(name, name) for name in map(str, rows.conversation)]
 
 
-def growth(steps: pd.DataFrame) -> pd.DataFrame:
-    """Return `growth_of` some steps."""
-    return growth_of(turn_means(steps))
-
-
 def turn_means(steps: pd.DataFrame) -> pd.DataFrame:
     """Return the means of each turn of a conversation under a strategy, and its calls without the newest message."""
     lacking = steps.assign(lacks=~steps.newest)
@@ -455,7 +447,7 @@ def turn_means(steps: pd.DataFrame) -> pd.DataFrame:
     return by_conversation.reset_index()
 
 
-def growth_of(means: pd.DataFrame) -> pd.DataFrame:
+def growth(means: pd.DataFrame) -> pd.DataFrame:
     """Return tokens by turn: strategy, turn, conversations, mean tokens_full and tokens_sent, without_newest, saving.
 
     The rows of `turn_means` are, in each turn, in the order of the run: each conversation counts once a turn, by the

@@ -66,10 +66,8 @@ def most_hits(ids: Ints, tokens: Ints, counted: Flags, capacity: int) -> Rates:
     before = previous(ids)
     chosen = counted & (before >= 0) & (tokens <= capacity)
     length, size = (np.arange(len(ids)) - before)[chosen], tokens[chosen]
-    budget = float(capacity) * max(len(ids) - 1, 0)
-    hits, hit_tokens = (
-        _bought(length * size, value, budget) for value in (np.ones(len(size)), size.astype(np.float64))
-    )
+    budget, values = float(capacity) * max(len(ids) - 1, 0), (np.ones(len(size)), size.astype(np.float64))
+    hits, hit_tokens = (_bought(length * size, value, budget) for value in values)
     return _of_all(hits, hit_tokens, tokens, counted)
 
 

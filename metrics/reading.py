@@ -18,7 +18,6 @@ from array import array
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
@@ -88,42 +87,6 @@ _QUOTED = re.compile(r"`([^`\n]{2,80})`|“([^”\n]{2,80})”|「([^」\n]{2,80
 _ASKS = frozenset(_LISTS["asking_words"].split())
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedQuestion:
-    """A question, parsed."""
-
-    text: str
-    language: Language
-    wanted: Wanted
-    terms: tuple[str, ...]
-    """Stems of the words that it is about, each once."""
-    musts: tuple[str, ...]
-    """Identifiers and quoted names. A context that lacks one of them has no answer."""
-    now: bool
-    """It asks for the present state, which implies that it changed."""
-    first: bool
-    """It asks for the state before a change; otherwise the newest counts."""
-
-
-@lru_cache(1 << 12)
-def read(text: str) -> ParsedQuestion:
-    """Parse a question, English or Chinese."""
-    language = language_of(text)
-    wanted: Wanted = next((kind for kind, pattern in _RULES[language] if pattern.search(text.strip())), "phrase")
-    about = [word for word in words(text) if word not in STOP_WORDS and word not in _ASKS]
-    quoted = [next(filter(None, quote.groups())).strip() for quote in _QUOTED.finditer(text)]
-    musts = [value.text for value in values(text) if value.kind in ("identifier", "path", "url")]
-    return ParsedQuestion(
-        text,
-        language,
-        wanted,
-        tuple(dict.fromkeys(map(stem, about))),
-        tuple(dict.fromkeys((*quoted, *musts))),
-        _NOW.search(text) is not None,
-        _FIRST.search(text) is not None,
-    )
-
-
 Places = tuple[tuple[int, int, int], ...]
 
 
@@ -157,12 +120,21 @@ class ExtractiveReader:
 
 
 class _Question:
-    """One question, put to any number of contexts. What a sentence offers for it is worked out once."""
+    """One question, English or Chinese, put to any number of contexts. What a sentence offers is worked out once."""
 
     def __init__(self, text: str) -> None:
-        self._asked, self._lower = read(text), text.lower()
-        self._figures = frozenset(_FIGURE.findall(text))
-        self._shapes = {_DIGIT.sub("0", must) for must in self._asked.musts if _DIGIT.search(must)}
+        self._lower, self._language, self._figures = text.lower(), language_of(text), frozenset(_FIGURE.findall(text))
+        fitting = (kind for kind, pattern in _RULES[self._language] if pattern.search(text.strip()))
+        self._wanted: Wanted = next(fitting, "phrase")
+        about = [word for word in words(text) if word not in STOP_WORDS and word not in _ASKS]
+        self._terms = tuple(dict.fromkeys(map(stem, about)))  # stems of the words that it is about, each once
+        quoted = [next(filter(None, quote.groups())).strip() for quote in _QUOTED.finditer(text)]
+        exact = [value.text for value in values(text) if value.kind in ("identifier", "path", "url")]
+        # Identifiers and quoted names. A context that lacks one of them has no answer.
+        self._musts = tuple(dict.fromkeys((*quoted, *exact)))
+        self._shapes = {_DIGIT.sub("0", must) for must in self._musts if _DIGIT.search(must)}
+        # It asks for the present state, which implies that it changed; or for the state before a change.
+        self._now, self._first = _NOW.search(text) is not None, _FIRST.search(text) is not None
         self._offers: dict[tuple[str, float | None, bool], tuple[_Offer, ...]] = {}
 
     def best(self, page: Page) -> ReaderAnswer | None:
@@ -173,8 +145,8 @@ class _Question:
         answers: list[tuple[int, ReaderAnswer]] = []
         # Where the newest or first statement is asked for, all within RIVAL of the best are rivals and have to be
         # found.
-        seeks = self._asked.now or self._asked.first
-        most, bonus = 0.0, NEWER if self._asked.now else NEW
+        seeks = self._now or self._first
+        most, bonus = 0.0, NEWER if self._now else NEW
         # The best sentences, of equally supported ones the first.
         places = np.arange(page.size)
         if page.size > BEST:
@@ -193,35 +165,34 @@ class _Question:
         if not seeks:
             return next(answer for _, answer in answers if answer.score == most)
         rivals = [(at, answer) for at, answer in answers if answer.score >= RIVAL * most]
-        side = -1 if self._asked.first else 1
+        side = -1 if self._first else 1
         return max(rivals, key=lambda rival: (side * int(page.message[rival[0]]), rival[1].score))[1]
 
     def _support(self, page: Page) -> tuple[Floats, dict[str, float]]:
         """Return how well each sentence is supported as the one with the answer, 0 to 1, and the weights of terms."""
-        question = self._asked
         # "What did Anna say about …": her name picks the sentences by who said them. It is no word to look for in them.
         speakers = {
             name for name in page.names if name in self._lower and re.search(rf"\b{re.escape(name)}\b", self._lower)
         }
         said_by = {part for name in speakers for part in name.split()}
-        support, weights = page.support([term for term in question.terms if term not in said_by])
+        support, weights = page.support([term for term in self._terms if term not in said_by])
         if not weights:
             return support, weights
         if speakers:
             own = np.array([name in speakers for name in page.speakers])
             support = np.where(own[page.message], support, support * OTHER)
-        nowhere = sum(not page.says(must) for must in question.musts)
+        nowhere = sum(not page.says(must) for must in self._musts)
         return support * MISSING**nowhere, weights
 
     def _answers(self, page: Page, at: int, support: float, weights: dict[str, float]) -> Iterator[ReaderAnswer]:
         """Yield the spans of a sentence, as answers."""
-        question, sentence, message = self._asked, page.sentence(at), page.messages[int(page.message[at])]
-        time = message.time if question.wanted == "date" else None
+        sentence, message = page.sentence(at), page.messages[int(page.message[at])]
+        time = message.time if self._wanted == "date" else None
         key = sentence, time, time is not None and message.role in ("user", "assistant")
         if key not in self._offers:
             self._offers[key] = tuple(self._offered(*key))
         place = (at + 1) / page.size
-        new = (NEWER if question.now else NEW) * (1 - place if question.first else place)
+        new = (NEWER if self._now else NEW) * (1 - place if self._first else place)
         for offer in self._offers[key]:
             # How near it stands to the question's words, weighted, 0 to 1.
             near = {term: weight for term, weight in weights.items() if term in offer.near}
@@ -230,29 +201,29 @@ class _Question:
             score = support * offer.fits * (0.7 + 0.3 * close) * offer.newly + new
             # Asked for the first state, a span that was replaced is what is meant and others are a little less likely;
             # asked for the present one, it is the other way round.
-            if offer.replaced != question.first:
-                score *= OTHERWISE if question.first else OLD
+            if offer.replaced != self._first:
+                score *= OTHERWISE if self._first else OLD
             yield ReaderAnswer(offer.says, message.id, score)
 
     def _offered(self, sentence: str, time: float | None, dated: bool) -> Iterator[_Offer]:
         """Yield what a sentence offers that does not repeat the question; if `dated`, the day of its message too."""
-        question, lower, chinese = self._asked, sentence.lower(), self._asked.language == "zh"
+        lower, chinese = sentence.lower(), self._language == "zh"
         fits = 1.0
-        if question.wanted == "phrase":
+        if self._wanted == "phrase":
             # How much it adds to the words of the question, 0.6 to 1.
-            fits = min(1.0, 0.6 + 0.1 * len(set(terms(sentence)) - set(question.terms)))
+            fits = min(1.0, 0.6 + 0.1 * len(set(terms(sentence)) - set(self._terms)))
             fits *= ASKS if sentence.rstrip().endswith(("?", "？")) else 1.0
-        found = list(dict.fromkeys(_fitting(sentence, question.wanted, time)))
+        found = list(dict.fromkeys(_fitting(sentence, self._wanted, time)))
         if dated and time is not None and (day := day_of(time)) is not None:
             found.append(AnswerSpan(sentence, 0, TOLD, written(day, chinese)))
-        where = {term: places for term in question.terms if (places := _places(term, lower))}
+        where = {term: places for term in self._terms if (places := _places(term, lower))}
         for span in found:
             figure = _FIGURE.search(span.text) if len(span.text) < 12 else None
             # It only repeats the question, be it with another unit.
             if span.text.lower() in self._lower or (figure is not None and figure.group() in self._figures):
                 continue
             says = span.says or span.text
-            if question.wanted == "yesno":
+            if self._wanted == "yesno":
                 no = _CUES["denial"].search(sentence) is not None
                 says = ("否" if no else "是") if chinese else ("No" if no else "Yes")
             stop = span.start + len(span.text)
@@ -265,13 +236,13 @@ class _Question:
 
     def _newly(self, span: AnswerSpan) -> float:
         """Return how little of a span the question has already, 0.5 to 1: asking about AL-102 never means AL-103."""
-        if self._asked.wanted in ("phrase", "yesno") or span.says:
+        if self._wanted in ("phrase", "yesno") or span.says:
             return 1.0
         if _DIGIT.search(span.text):
             # The shape of AL-102 is AL-000: another code of the same shape is a neighbour of the one asked about.
             return 0.5 if _DIGIT.sub("0", span.text) in self._shapes else 1.0
         own = terms(span.text)
-        return 1.0 - 0.5 * sum(term in self._asked.terms for term in own) / max(len(own), 1)
+        return 1.0 - 0.5 * sum(term in self._terms for term in own) / max(len(own), 1)
 
 
 class _Offer(NamedTuple):
@@ -448,28 +419,25 @@ class Page:
         return (sums / total if total else sums), weights
 
     def _near_to(self, term: str) -> tuple[int, Floats]:
-        """Return how many sentences have a term, and how near each sentence is to one of them."""
+        """Return how many sentences have a term, and how near each sentence is to one of them, 1 = is one."""
         if term in self._known:
             return self._known[term]
-        places = self.having(term)
-        known = len(places), self._near(places) if len(places) else np.empty(0)
+        places, near = self.having(term), np.empty(0)
+        if len(places):
+            axis, hits = self._axis, self._axis[places]
+            # The nearest hits on both sides. At the ends there is one side only: the other index falls on it as well.
+            after = np.searchsorted(hits, axis)
+            right, left = hits[np.minimum(after, len(hits) - 1)] - axis, axis - hits[np.maximum(after - 1, 0)]
+            # Next sentence 0.62, next one behind a message's border 0.38, and no less than 0.3 within the message.
+            near = np.exp(-np.minimum(abs(left), abs(right)) / NEAR) * BESIDE
+            least = np.zeros(len(self.messages))
+            least[self.message[places]] = SAME
+            np.maximum(near, least[self.message], out=near)
+            near[places] = 1.0
+        known = len(places), near
         if len(self._known) * self.size < KEPT:
             self._known[term] = known
         return known
-
-    def _near(self, places: Ints) -> Floats:
-        """Return how near each sentence is to one of these, 1 = is one."""
-        axis, hits = self._axis, self._axis[places]
-        # The nearest hits on both sides. At the ends there is one side only, and the other index falls on it as well.
-        after = np.searchsorted(hits, axis)
-        right, left = hits[np.minimum(after, len(hits) - 1)] - axis, axis - hits[np.maximum(after - 1, 0)]
-        # Next sentence 0.62, next one behind a message's border 0.38, and no less than 0.3 within the message.
-        near: Floats = np.exp(-np.minimum(abs(left), abs(right)) / NEAR) * BESIDE
-        least = np.zeros(len(self.messages))
-        least[self.message[places]] = SAME
-        np.maximum(near, least[self.message], out=near)
-        near[places] = 1.0
-        return near
 
 
 class AnswerSpan(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from ctxbench.harness.bill.bill import SUMS, Billed
+from ctxbench.harness.bill.bill import SUMS, Billed, under
 from ctxbench.harness.bill.requests import PAUSE
 from ctxbench.harness.bill.simulation import BOUND, Scheme, rule_of
 from ctxbench.metrics.cache.mechanisms import AutomaticRules, CachedContentRules, UnitRules
@@ -200,12 +200,12 @@ def assumptions(billed: Billed, schemes: Sequence[Scheme]) -> list[str]:
     if hidden := requests.hidden.values():
         mean, conversations = sum(hidden) / len(hidden), count(len(hidden), "conversation")
         notes.append(about("bill_hidden", tokens=f"{mean:,.0f}", conversations=conversations))
-    if number := requests.untimed:
+    if number := sum(not recording.timed for recording in requests.recordings.values()):
         which = count(number, "conversation has", "conversations have")
         notes.append(about("bill_untimed", conversations=which, seconds=f"{PAUSE:g}"))
     if number := requests.overmarked:
         notes.append(about("bill_overmarked", calls=count(number, "call has", "calls have")))
-    for scheme in dict.fromkeys(one for of in billed.schemes for one in billed.under(of)):
+    for scheme in dict.fromkeys(one for of in billed.schemes for one in under(of, billed.own)):
         notes += [text for of in (_recorded, _media, _thinking, _caching) for text in of(billed, scheme)]
     dropped = dict.fromkeys(scheme.model for scheme in schemes if scheme not in billed.schemes)
     notes += [about("bill_no_marks", model=model) for model in dropped]

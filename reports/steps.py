@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ctxbench.harness.folder.run import KEYS, Ints, Run, steps_of
-from ctxbench.metrics.figures import METRICS, OF_STEPS, growth_of, turn_means
+from ctxbench.metrics.figures import METRICS, OF_STEPS, growth, turn_means
 from ctxbench.metrics.tokens import encoding_of
 from ctxbench.metrics.value import Column, Missing, Ratio, Summed, Value
 
@@ -72,7 +72,7 @@ def step_figures(run: Run, uneven: frozenset[str]) -> StepFigures:
             name: {key: own[key].value() if key in own else METRICS[key].of(timings[name]) for key in OF_STEPS}
             for name, own in sums.items()
         },
-        growth_of(pd.concat([rows.astype({"strategy": kinds["strategy"]}) for rows in means], ignore_index=True)),
+        growth(pd.concat([rows.astype({"strategy": kinds["strategy"]}) for rows in means], ignore_index=True)),
         _counter_rows(pd.concat(reported, ignore_index=True), run.manifest.plan.encoding),
     )
 

@@ -46,13 +46,13 @@ _AGREEMENT = (
     Column("prediction error", "hit_rate_error", _points),
     Column("cost error", "money.error", _signed),
 )
-_KINDS = {
-    "both hit": "hit / hit",
-    "only predicted": "hit / miss",
-    "only reported": "miss / hit",
-    "neither": "miss / miss",
-}
-_HITS = (*_NAMES, *(Column(head, _counts("hits", kind), _tokens) for head, kind in _KINDS.items()))
+_HITS = (
+    *_NAMES,
+    Column("both hit", _counts("hits", "hit / hit"), _tokens),
+    Column("only predicted", _counts("hits", "hit / miss"), _tokens),
+    Column("only reported", _counts("hits", "miss / hit"), _tokens),
+    Column("neither", _counts("hits", "miss / miss"), _tokens),
+)
 _PAUSES = (
     *_NAMES,
     Column("pauses", lambda row: sum(row["pauses"].values()), _tokens),
@@ -60,11 +60,13 @@ _PAUSES = (
     Column("reported gone", _counts("pauses", "gone / gone", "kept / gone"), _tokens),
     Column("both", _counts("pauses", "gone / gone"), _tokens),
 )
+_FITTED = {0: "nothing", 1: "itself"}
 _OWN = (
     Column("model", "model"),
     Column("encoding", "own_counts.encoding"),
     Column("factor", "own_counts.factor", "{:.3f}".format),
-    Column("fitted on", "own_counts.factors", lambda factors: _fitted(len(factors)), spare=2),
+    # The factor of each conversation is fitted on the others that grew.
+    Column("fitted on", "own_counts.factors", lambda of: _FITTED.get(len(of)) or count(len(of) - 1, "other"), spare=2),
     Column("prompts off, raw", "own_counts.prompt_error_raw", percent),
     Column("calibrated", "own_counts.prompt_error", percent),
     Column("median call", "own_counts.prompt_error_median", percent, spare=1),
@@ -94,19 +96,15 @@ _CALL = (
 
 def tables(validation: Validation) -> list[Table]:
     """Return a row for each model and rule; then hits, our own counts, costs, disagreements and assumptions."""
-    agreements, shown = validation.agreements, []
-    if agreements:
-        title = "How well do the cache models predict recorded usage?"
-        shown.append(table_of(title, _AGREEMENT, agreements, [about("validation_exact")], names=2))
-        note = "A hit is a call that reads something from the cache."
-        shown.append(table_of("Predicted and reported hits, in calls", _HITS, agreements, [note], names=2))
-        if expired := [row for row in agreements if row["pauses"]]:
-            shown.append(
-                table_of("Pauses longer than the lifetime", _PAUSES, expired, [about("validation_pauses")], names=2)
-            )
-        shown.append(
-            table_of("And with our own token counts?", _OWN, agreements, [about("validation_own_counts")], names=2)
-        )
+    agreements, note = validation.agreements, "A hit is a call that reads something from the cache."
+    expired = [row for row in agreements if row["pauses"]]
+    by_model = (
+        ("How well do the cache models predict recorded usage?", _AGREEMENT, agreements, about("validation_exact")),
+        ("Predicted and reported hits, in calls", _HITS, agreements, note),
+        ("Pauses longer than the lifetime", _PAUSES, expired, about("validation_pauses")),
+        ("And with our own token counts?", _OWN, agreements, about("validation_own_counts")),
+    )
+    shown = [table_of(title, columns, rows, [note], names=2) for title, columns, rows, note in by_model if rows]
     if validation.costs:
         shown.append(_costs(validation))
     reasons = [
@@ -121,13 +119,6 @@ def tables(validation: Validation) -> list[Table]:
     if notes := tuple(_notes(validation)):
         shown.append(Table("Assumptions", (), (), notes))
     return shown
-
-
-def _fitted(known: int) -> str:
-    """Return on how many conversations the factor of each is fitted, of those that grew."""
-    if not known:
-        return "nothing"
-    return "itself" if known == 1 else f"{known - 1} other" + "s" * (known > 2)
 
 
 def _costs(validation: Validation) -> Table:

@@ -88,10 +88,6 @@ class Billed:
     own: Mapping[str, str] = field(default_factory=dict)
     """By conversation: the model that it is billed under where the scheme's is OWN_MODELS."""
 
-    def under(self, scheme: Scheme) -> list[Scheme]:
-        """Return the scheme itself, or of OWN_MODELS that of each model."""
-        return _under(scheme, self.own)
-
     def cached(self, scheme: Scheme) -> Ints:
         """Return the tokens that each call reads from the cache, in our counts."""
         read: Ints = self._of_own(scheme, lambda one: {"read": self.usages[one].read})["read"]
@@ -106,7 +102,7 @@ class Billed:
         self, scheme: Scheme, make: Callable[[Scheme], dict[str, Column]], *, by_step: bool = True
     ) -> dict[str, Column]:
         """Return the columns of a scheme; of OWN_MODELS, in each row those of its conversation's model."""
-        schemes = self.under(scheme)
+        schemes = under(scheme, self.own)
         columns = [make(one) for one in schemes]
         if len(schemes) == 1:
             return columns[0]
@@ -375,15 +371,15 @@ def bill(
     requests = run if isinstance(run, RunRequests) else RunRequests(run)
     is_own = any(scheme.model == OWN_MODELS for scheme in schemes)
     own = own_models(requests.run, prices, requests.recorded) if is_own else {}
-    check_prices([one for scheme in schemes for one in _under(scheme, own)], prices)
+    check_prices([one for scheme in schemes for one in under(scheme, own)], prices)
     billed_schemes = [
-        scheme for scheme in schemes if scheme.placement != BOUND or all(map(is_bounded, _under(scheme, own)))
+        scheme for scheme in schemes if scheme.placement != BOUND or all(map(is_bounded, under(scheme, own)))
     ]
     if schemes and not billed_schemes:
         raise RunError(
             f"{BOUND} bounds where cache marks are put, and {schemes[0].model} takes none: choose another placement"
         )
-    single = [one for scheme in billed_schemes for one in _under(scheme, own)]
+    single = [one for scheme in billed_schemes for one in under(scheme, own)]
     bases = (scheme.base for scheme in single)
     needed = list(dict.fromkeys((*(scheme for scheme in single if scheme.placement != BOUND), *bases)))
     models = dict.fromkeys(scheme.model for scheme in needed)
@@ -398,7 +394,8 @@ def bill(
     return Billed(requests, billed_schemes, prices, usages, factors, counted, thinking, own)
 
 
-def _under(scheme: Scheme, own: Mapping[str, str]) -> list[Scheme]:
+def under(scheme: Scheme, own: Mapping[str, str]) -> list[Scheme]:
+    """Return the scheme itself, or of OWN_MODELS that of each model; `own` are the models of the conversations."""
     if scheme.model != OWN_MODELS:
         return [scheme]
     return [scheme._replace(model=model) for model in dict.fromkeys(own.values())]
@@ -478,19 +475,8 @@ def still_cached(scheme: Scheme, started: float, tokens: int, marked: int, pause
     return 0
 
 
-class PriceColumns(NamedTuple):
-    """The prices that apply to every row."""
-
-    input: Floats
-    output: Floats
-    read: Floats
-    write: Floats
-    write_1h: Floats
-    storage: Floats
-
-
-def _prices(scheme: Scheme, tariff: Tariff, tokens: Ints, started: Floats) -> PriceColumns:
-    """Return the prices by the size of each prompt, and by its hour where prices differ by the hour."""
+def _prices(scheme: Scheme, tariff: Tariff, tokens: Ints, started: Floats) -> Any:
+    """Return a `Price` of columns: by the size of each prompt, and by its hour where prices differ by the hour."""
     rates: list[Price] = []
     which = np.zeros(len(tokens), np.int64)
     # A price is looked up once for each hour of the recordings and each size, not once for each call.
@@ -505,7 +491,7 @@ def _prices(scheme: Scheme, tariff: Tariff, tokens: Ints, started: Floats) -> Pr
     # The last of the six is None where stored content is not sold.
     priced = _priced_as(scheme)
     rows = np.array([[rate or 0.0 for rate in priced(price)] for price in rates]).reshape(-1, 6)[which]
-    return PriceColumns(*rows.T)
+    return Price(*rows.T)
 
 
 def _priced_as(scheme: Scheme) -> Callable[[Price], Price]:

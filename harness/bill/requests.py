@@ -195,11 +195,6 @@ class RunRequests:
         """Number of calls with more marks than a provider takes."""
         return int((np.diff(self._table.column("marks").combine_chunks().offsets.to_numpy()) > MOST_MARKS).sum())
 
-    @property
-    def untimed(self) -> int:
-        """Number of conversations without any recorded time; their calls are taken to be `PAUSE` seconds apart."""
-        return sum(not recording.timed for recording in self.recordings.values())
-
     @cached_property
     def log(self) -> list[tuple[int, tuple[tuple[int, int], ...], tuple[str, ...], int, tuple[int, ...]]]:
         """Rows of the context log, one a request: the first fields of a `RequestStep`."""

@@ -31,7 +31,6 @@ from ctxbench.metrics.cache.rules import DOCUMENT, RULES, STORED, CacheRule, Rul
 from ctxbench.metrics.media import media_rule
 from ctxbench.metrics.prices import Price, Tariff
 from ctxbench.metrics.thinking import thinking_rule
-from ctxbench.metrics.tokens import FRAME, ROLE, text_encoder
 
 from ..folder.run import Floats, Ints, read_derived, write_derived
 from . import CacheRules
@@ -195,16 +194,15 @@ def _through(counted: CountedRequests, conversation: ConversationRequests, lines
 
 def _alike(counted: CountedRequests, conversation: ConversationRequests) -> SharedStarts | None:
     """Return the shared starts of messages, or None where the run's encoding has no tokens."""
-    encoding, texts = counted.requests.run.manifest.plan.encoding, conversation.texts
 
     def text(block: Hashable) -> tuple[str, str] | None:
         if not isinstance(block, int):
             return None  # tools
-        message = texts[block]
+        message = conversation.texts[block]
         # Reasoning comes before the text: where it differs, no text is shared.
         return f"{message.role} {message.thinking if counted.thinking else ''}", message.text
 
-    return None if encoding == "chars4" else SharedStarts(text, text_encoder(encoding), FRAME + ROLE)
+    return SharedStarts.under(counted.requests.run.manifest.plan.encoding, text)
 
 
 def _usages(results: Sequence[tuple[Table, int]]) -> Usages:

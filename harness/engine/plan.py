@@ -172,14 +172,15 @@ def execute(
         if remote is not None:
             remote.push_manifest()
         problems = Problems(strict=strict)
-        opened = plan.inputs.open(problems)
+        batches = plan.inputs.open(problems)
         # One id for all workers: what each of them spends counts against the same limit.
         models = replace(plan.models, command=plan.models.command or uuid4().hex, run=plan.models.run or str(out))
         address = "" if remote is None else remote.address
         work = Work(str(out), plan.strategies, plan.encoding, models, plan.probes, plan.answers, address)
-        shards = _Shards(work, opened, watcher, remote)
+        shards = _Shards(work, plan.inputs.read(problems, batches), problems, watcher, remote)
         if watcher is not None:
-            watcher.begin(opened.size, len(work.parts), opened.messages)
+            size = sum(size_of(path) for batch in batches for path in batch.files)
+            watcher.begin(size, len(work.parts), 0 if batches else plan.inputs.messages())
         (engine or partial(run_shards, jobs=jobs))(shards.tasks(), shards.done)
         if remote is not None and engine is not None:
             remote.pull()  # what workers of other machines have put there
@@ -224,40 +225,44 @@ class _Shard:
     digest: str = ""
 
 
+@dataclass(slots=True)
 class _Shards:
     """The shards of a run: what is to be done for each, and how far it has come."""
 
-    def __init__(self, work: Work, opened: InputFile, watcher: Watcher | None, remote: RemoteFolder | None) -> None:
-        self.counts: list[_Shard] = []
-        self.media: Counter[MediaKind] = Counter()
-        self._work, self._opened, self._watcher, self._remote = work, opened, watcher, remote
+    work: Work
+    read: Iterator[Conversation]
+    problems: Problems
+    watcher: Watcher | None
+    remote: RemoteFolder | None
+    counts: list[_Shard] = field(default_factory=list)
+    media: Counter[MediaKind] = field(default_factory=Counter)
 
     def tasks(self) -> Iterator[list[PartTask]]:
         """Yield the tasks of each shard, as its conversations are read."""
-        parts = self._work.parts
+        parts = self.work.parts
         for number, group in enumerate(groups(self._conversations())):
             said = [message for conversation in group for message in conversation.messages]
             self.counts.append(_Shard(len(group), len(said), len(parts)))
             self.media.update(medium.kind for message in said for medium in message.media)
-            yield [PartTask(self._work, number, part, tuple(group) if part == OWN else ()) for part in parts]
+            yield [PartTask(self.work, number, part, tuple(group) if part == OWN else ()) for part in parts]
 
     def _conversations(self) -> Iterator[Conversation]:
-        for conversation in self._opened.conversations():
-            if self._watcher is not None:
-                self._watcher.read(conversation, self._opened.problems.consumed)
+        for conversation in self.read:
+            if self.watcher is not None:
+                self.watcher.read(conversation, self.problems.consumed)
             yield conversation
-        if self._watcher is not None:
-            self._watcher.all_read()
+        if self.watcher is not None:
+            self.watcher.all_read()
 
     def done(self, tasks: Sequence[Done]) -> None:
         """Take note of finished tasks."""
-        if self._remote is not None:
-            self._remote.check()
+        if self.remote is not None:
+            self.remote.check()
         for task in tasks:
             shard = self.counts[task.shard]
             shard.digest, shard.left = task.digest, shard.left - 1
-            if self._watcher is not None:
-                self._watcher.measured(0 if shard.left else shard.conversations, shard.messages, task.steps)
+            if self.watcher is not None:
+                self.watcher.measured(0 if shard.left else shard.conversations, shard.messages, task.steps)
 
 
 def _unfinished(plan: Plan) -> Manifest:
@@ -382,7 +387,7 @@ class RunInputs:
             remedy = f"name one that `ctxbench probe` wrote, or give {', '.join(SOURCES)}"
             raise RunError(f"--probes {self.probes}: there is no such file: {remedy}")
 
-    def open(self, problems: Problems) -> InputFile:
+    def open(self, problems: Problems) -> list[Batch]:
         """Find the files, and report at once those that are not there."""
         if "" in self.names:
             raise RunError("an input is an empty text (an unset variable?): name a file, a folder or a scenario")
@@ -404,12 +409,18 @@ class RunInputs:
                 problems.add(error)
         if self.form and not self.names:
             batches = [Batch(parse_format(self.form), ())]
-        return InputFile(self, batches, problems)
+        return batches
+
+    def read(self, problems: Problems, batches: Sequence[Batch] | None = None) -> Iterator[Conversation]:
+        """Return every conversation: those of the scenarios first, then those of the files (`open`, if not given)."""
+        batches = self.open(problems) if batches is None else batches
+        recorded = read(batches, problems, chain.from_iterable(self.of_scenarios()))
+        return with_probes(recorded, self.probes, problems)
 
     def conversations(self, problems: Problems) -> list[Conversation]:
         """Return every conversation. Raises RunError, with the first problem, if there is none."""
         before = len(problems.errors)
-        conversations = list(self.open(problems).conversations())
+        conversations = list(self.read(problems))
         if not conversations:
             errors = map(str, problems.errors[before:])
             raise RunError(next(errors, "no conversation was read: name recordings or a scenario"))
@@ -420,6 +431,11 @@ class RunInputs:
         # `ctxbench run standard` must not read its own earlier results, which stand in a folder of that name.
         is_named = name.partition("(")[0] in SCENARIOS
         return is_named and (not os.path.exists(name) or os.path.isfile(f"{name}/manifest.json"))
+
+    def messages(self) -> int:
+        """Return the number of messages of the scenarios; 0 where one is generated: it is not known."""
+        numbers = list(map(messages_in, self.scenarios()))
+        return sum(numbers) * all(numbers)
 
     def scenarios(self) -> list[str]:
         """Return the names that are scenarios, each once."""
@@ -437,31 +453,6 @@ def written_to(file: Path, conversations: Iterable[Conversation]) -> RunInputs:
     return RunInputs((str(file),), form="ctxbench")
 
 
-@dataclass(frozen=True, slots=True)
-class InputFile:
-    """Inputs whose files exist."""
-
-    inputs: RunInputs
-    batches: list[Batch]
-    problems: Problems
-
-    @property
-    def size(self) -> int:
-        """Bytes in all files."""
-        return sum(size_of(path) for batch in self.batches for path in batch.files)
-
-    @property
-    def messages(self) -> int:
-        """Number of all messages, where recorded sets alone are read; else 0, as it is not known."""
-        numbers = [0] * len(self.batches) + [messages_in(name) for name in self.inputs.scenarios()]
-        return sum(numbers) * all(numbers)
-
-    def conversations(self) -> Iterator[Conversation]:
-        """Yield every conversation: those of the scenarios first, then those of the files."""
-        recorded = read(self.batches, self.problems, chain.from_iterable(self.inputs.of_scenarios()))
-        return with_probes(recorded, self.inputs.probes, self.problems)
-
-
 def default_strategies(inputs: RunInputs) -> tuple[tuple[str, ...], int]:
     """Return DEFAULT_STRATEGIES, and `recorded` where a recorded agent or its provider changed what was sent.
 
@@ -471,9 +462,8 @@ def default_strategies(inputs: RunInputs) -> tuple[tuple[str, ...], int]:
     """
     if any(is_remote(name) or is_address(name) for name in inputs.names):
         return DEFAULT_STRATEGIES, 0
-    opened = inputs.open(Problems())
-    changed = hidden = 0
-    for conversation in read(opened.batches, opened.problems):
+    problems, changed, hidden = Problems(), 0, 0
+    for conversation in read(inputs.open(problems), problems):
         calls = tuple(conversation.calls())
         edited = any(call is not None and call.edits for call in (conversation.messages[at].call for at in calls))
         last = calls[-1] if calls else 0

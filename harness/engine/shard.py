@@ -12,7 +12,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from operator import or_
 from pathlib import Path
 from typing import Any
 
@@ -321,12 +322,10 @@ def write_recordings(
 
 
 def _compacted(conversation: Conversation) -> Iterator[bool]:
-    """Yield for each message whether the recorded agent had compacted its context before it."""
+    """Return for each message whether the recorded agent had compacted its context before it."""
     after = {compaction.after for compaction in conversation.compactions}
-    seen = False
-    for message in conversation.messages:
-        yield seen
-        seen = seen or message.id in after
+    ends = [message.id in after for message in conversation.messages]
+    return accumulate([False, *ends][: len(ends)], or_)
 
 
 def write_cells(
@@ -370,11 +369,11 @@ def write_cells(
         "grounding",
         {
             "conversation": [name for name, demand in demands for _ in demand.step],
-            "strategy": [spec] * sum(len(demand.step) for _, demand in demands),
-            "step": [step for _, demand in demands for step in demand.step.tolist()],
-            "of": [of for _, demand in demands for of in demand.of],
-            "kind": [kind for _, demand in demands for kind in demand.kind],
-            "values": [count for _, demand in demands for count in demand.values.tolist()],
+            "strategy": [spec for _, demand in demands for _ in demand.step],
+            **{
+                name: [item for _, demand in demands for item in getattr(demand, name)]
+                for name in ("step", "of", "kind", "values")
+            },
             "kept": [count for counts in kept_by_row for count in counts.tolist()],
         },
     )

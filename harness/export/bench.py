@@ -20,7 +20,7 @@ from typing import NamedTuple
 import msgspec
 import pandas as pd
 
-from ctxbench.metrics.figures import display_name, growth
+from ctxbench.metrics.figures import display_name, growth, turn_means
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.errors import MissingExtra, NotLogged, SpecError, printable_line
 from ctxbench.scenarios.secrets import hide, without_secrets
@@ -151,7 +151,7 @@ def _curves(steps: pd.DataFrame, survival: pd.DataFrame) -> dict[str, list[Metri
         for strategy, step, number in zip(strategies, steps.tolist(), values.tolist(), strict=True):
             points.setdefault(str(strategy), []).append(MetricPoint(name, int(step), float(number)))
 
-    by_turn = growth(steps)
+    by_turn = growth(turn_means(steps))
     for name in ("tokens_full", "tokens_sent", "saving", "conversations"):
         add(by_turn.strategy, by_turn.turn, f"growth/{name}", by_turn[name])
     rounds = survival.groupby(["strategy", "age"], observed=True)[["values", "kept"]].sum().reset_index()

@@ -318,17 +318,9 @@ class BoundaryCache(Cache):
 
     def _looked_up(self, request: CacheRequest) -> Iterable[int]:
         """Return the blocks at which a cached prefix may end, the last first."""
-        marks, system = request.marks, request.system
-        latest = [*request.eligible[-1 - EARLIER_ENDS :]] if request.implicit else []
-        if marks:
-            places = [mark.block for mark in marks]
-            looked_up = {*places[:FIRST_MARKS], *places[-LATEST_MARKS:], *latest}
-            return sorted(looked_up | ({system} - {-1} if request.implicit else set()), reverse=True)
-        # `eligible` is in order, and the system messages begin the prompt: their end is the first place or is not in
-        # it. So no set and no sort are needed, where most requests come by.
-        if request.implicit and system >= 0 and latest[:1] != [system]:
-            latest.insert(0, system)
-        return reversed(latest)
+        marks = [mark.block for mark in request.marks]
+        own = (*request.eligible[-1 - EARLIER_ENDS :], request.system) if request.implicit else ()
+        return sorted({*marks[:FIRST_MARKS], *marks[-LATEST_MARKS:], *own} - {-1}, reverse=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,30 +65,24 @@ def lowest(
     none of its lists is kept. Equal prefixes are assumed to have equal ends.
     """
     tree = _Tree()
-    times, prices, plain, whole = list[tuple[float, float]](), list[Price](), list[float](), 0
+    rows, plain, whole = list[tuple[float, ...]](), list[float](), 0
     for step, (request, price) in enumerate(requests):
         tree.add(step, request.prefixes, request.ends)
-        times.append((request.started, request.answered))
-        prices.append(price)
+        writes = [price.write_1h if lifetime >= HOUR else price.write for lifetime in lifetimes]
+        unread = min(price.input, *writes)  # the lowest price of a token that is not read
+        rows.append((request.started, request.answered, unread, price.read, *writes))
         # What is behind the last block (the priming of the reply) can never be cached, nor a prompt that is too short:
         # both cost the input price, also where writing would be cheaper.
         cached = tree.tokens if tree.tokens >= rules.least else 0
-        plain.append(cached * _unread(price, lifetimes) + (request.tokens - cached) * price.input)
+        plain.append(cached * unread + (request.tokens - cached) * price.input)
         whole += request.tokens
-    steps = _Steps.of(times, prices, lifetimes)
+    started, answered, least, reads, *columns = np.array(rows, np.float64).reshape(-1, 4 + len(lifetimes)).T
+    extra = [(lifetime, prices - least) for lifetime, prices in zip(lifetimes, columns, strict=True)]
+    steps = _Steps(started, answered, np.maximum(least - reads, 0.0), extra, max(lifetimes))
     blocks = [(tokens, _written(steps, asking)) for tokens, asking in tree.spans(rules.least)]
     read, written, hour = (sum(tokens * times[at] for tokens, (_, times) in blocks) for at in range(3))
     cost = math.fsum(plain) - math.fsum(tokens * gain for tokens, (gain, _) in blocks)
     return Bound(cost, read, written, hour, whole - read - written - hour)
-
-
-def _write(price: Price, lifetime: float) -> float:
-    return price.write_1h if lifetime >= HOUR else price.write
-
-
-def _unread(price: Price, lifetimes: Sequence[float]) -> float:
-    """Return the lowest price of a token that is not read."""
-    return min([price.input, *(_write(price, lifetime) for lifetime in lifetimes)])
 
 
 class _Steps(NamedTuple):
@@ -102,13 +96,6 @@ class _Steps(NamedTuple):
     """For each lifetime, the extra cost of writing a token over the plain price."""
     longest: float
     """The longest lifetime."""
-
-    @classmethod
-    def of(cls, times: Sequence[tuple[float, float]], prices: Sequence[Price], lifetimes: Sequence[float]) -> _Steps:
-        started, answered = np.array(times, dtype=np.float64).reshape(-1, 2).T
-        plain, read = np.array([(_unread(price, lifetimes), price.read) for price in prices]).reshape(-1, 2).T
-        writes = [(lifetime, np.array([_write(price, lifetime) for price in prices]) - plain) for lifetime in lifetimes]
-        return cls(started, answered, np.maximum(plain - read, 0.0), writes, max(lifetimes))
 
 
 def _written(steps: _Steps, asking: Ints) -> tuple[float, tuple[int, int, int]]:

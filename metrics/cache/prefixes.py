@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from ctxbench.scenarios.model import Media, Message, ToolCall
 
+from ..tokens import FRAME, ROLE, text_encoder
+
 START = 0  # the number of the empty prefix
 
 
@@ -212,6 +214,11 @@ class SharedStarts:
         self._of = -1
         self._yielded: list[int] = []
         self._more: Iterator[int] = iter(())
+
+    @classmethod
+    def under(cls, encoding: str, said: Callable[[Hashable], tuple[str, str] | None]) -> SharedStarts | None:
+        """Return an empty index for prompts in an encoding; None for `chars4`, which has no tokens to share."""
+        return None if encoding == "chars4" else cls(said, text_encoder(encoding), FRAME + ROLE)
 
     def add(self, before: int, block: Hashable, prefix: int) -> None:
         """Record that a block came after the prefix `before` for the first time, which makes `prefix`."""

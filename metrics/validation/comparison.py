@@ -45,11 +45,11 @@ from ctxbench.scenarios.errors import MissingExtra, Place, RecordingError
 from ctxbench.scenarios.model import STOPPED, Conversation, Usage
 
 from ..cache.mechanisms import MOST_MARKS, AutomaticRules, ExplicitRules, UnitRules
-from ..cache.prefixes import CacheRequest, CacheUsage, SentPrefix, common
+from ..cache.prefixes import CacheRequest, CacheUsage, Prefixes, SentPrefix, SharedStarts, common
 from ..cache.rules import CacheRule, cache_of
 from ..prices import Prices
 from ..tokens import ENCODINGS, TokenCounter, encoding_of
-from .requests import TOOLS, Asking, Assumed, RecordedPrompt, RecordedRequest, numbering
+from .requests import TOOLS, Asking, Assumed, RecordedPrompt, RecordedRequest, said
 
 
 def integers(values: NDArray[np.int64]) -> array[int]:
@@ -234,7 +234,7 @@ class CacheReplay:
         self.calibration = Calibration()
         self.counted: list[RecordedRequest] = []
         """Calls whose token counts can be believed, in the order they began."""
-        self._prefixes = cache(lambda model: numbering(counters[model].encoding))
+        self._prefixes = cache(lambda model: Prefixes(SharedStarts.under(counters[model].encoding, said)))
         self._asking = Asking(counters, self._prefixes)
         self.assumed: set[Assumed] = self._asking.assumed
         """Assumptions made about the recordings."""

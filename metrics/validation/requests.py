@@ -18,7 +18,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from math import floor, inf
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +27,11 @@ from ctxbench.scenarios.model import Call, Conversation, Message, Tool, compacte
 from ctxbench.scenarios.readers.messages import rising
 
 from ..cache.mechanisms import FIVE_MINUTES, HOUR, ExplicitRules
-from ..cache.prefixes import CacheMark, ContentBlocks, Prefixes, SentPrefix, SharedStarts
+from ..cache.prefixes import CacheMark, ContentBlocks, Prefixes, SentPrefix
 from ..cache.requests import Boundaries
 from ..cache.rules import CacheRule, in_force, rules_of
 from ..thinking import KeptThinking, thinking_rule, thinking_tokens
-from ..tokens import FRAME, ROLE, TokenCounter, text_encoder
+from ..tokens import TokenCounter
 from ..value import Missing
 
 Ints = NDArray[np.int64]
@@ -80,14 +80,8 @@ class RecordedRequest:
         return max((mark.lifetime for mark in self.marks), default=None) if seconds is None else seconds
 
 
-class _When(NamedTuple):
-    started: float
-    answered: float
-    earliest: float
-    dated: bool
-    clock: str
-
-
+When = tuple[float, float, float, bool, str]
+"""The last fields of a `RecordedRequest`, which are about its time."""
 _rules_of = cache(rules_of)
 
 
@@ -110,7 +104,7 @@ class Asking:
         assumed, lifetimes = _placements(calls), _lifetimes(calls)
         for (at, call), when in zip(calls, times, strict=True):
             rules, prompt = _rules_of(call.model, host=call.provider), prompts.of(at, call)
-            rule = in_force(rules, when.started if when.dated else None)
+            rule = in_force(rules, when[0] if when[3] else None)  # its start, where that is known
             placed = assumed.get(call.model)
             if placed is not None and rule is not None and isinstance(rule.rules, ExplicitRules):
                 self.assumed.add(placed)
@@ -123,17 +117,17 @@ class Asking:
                 )
             yield RecordedRequest(conversation, at, call, rule, prompt, marks, *when)
 
-    def _times(self, recorded: Sequence[tuple[float | None, float | None, float | None]]) -> list[_When]:
+    def _times(self, recorded: Sequence[tuple[float | None, float | None, float | None]]) -> list[When]:
         """Return the times of calls from their recorded starts, the messages before them and their answers."""
         firsts = [next((time for time in times if time is not None), None) for times in recorded]
         if firsts and not any(time is not None for time in firsts):
             self.assumed.add("no time")
             made_up = [self._undated + at for at in range(1, len(firsts) + 1)]
             self._undated = made_up[-1]
-            return [_When(time, time, time, False, "") for time in made_up]
+            return [(time, time, time, False, "") for time in made_up]
         rising_calls = set(rising([None if time is None else floor(time) for time in firsts]))
         clock = next((time for at, time in enumerate(firsts) if at in rising_calls and time is not None), 0.0)
-        before, result = -inf, list[_When]()
+        before, result = -inf, list[When]()
         for at, ((began, requested, answered), time) in enumerate(zip(recorded, firsts, strict=True)):
             wrong = NO_TIME if time is None else "" if at in rising_calls else BACKWARDS
             if time is not None and not wrong:
@@ -145,7 +139,7 @@ class Asking:
                 self.assumed.add("no start")
                 earliest = min(before, clock) if requested is None else clock
             before = max(clock, answered) if answered is not None and not wrong else clock
-            result.append(_When(clock, before, earliest, True, wrong))
+            result.append((clock, before, earliest, True, wrong))
         return result
 
 
@@ -277,18 +271,12 @@ class RecordedPrompts:
         return self._made[key]
 
 
-def numbering(encoding: str) -> Prefixes:
-    """Return an empty numbering of prefixes for prompts in this encoding."""
-    if encoding == "chars4":  # it has no tokens of which some could be shared
-        return Prefixes()
-    return Prefixes(SharedStarts(_said, text_encoder(encoding), FRAME + ROLE))
-
-
 def _thought(message: Message) -> str:
     """Return what tells an answer's reasoning from another's: its text, or that there is some."""
     return message.thinking or "hidden"
 
 
-def _said(block: Hashable) -> tuple[str, str] | None:
+def said(block: Hashable) -> tuple[str, str] | None:
+    """Return the role and the text of a block, for `SharedStarts`; None for the tools."""
     # Reasoning comes before the text: where it differs, no text is shared.
     return (f"{block.role} {block.effort} {block.thinking}", block.text) if isinstance(block, SentPrefix) else None

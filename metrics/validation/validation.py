@@ -185,24 +185,21 @@ def recorded_costs(calls: Iterable[RecordedRequest], prices: Prices) -> list[Fig
         usage, model = recorded.call.usage, recorded.call.model
         if usage is None or usage.cost is None or usage.input is None:
             continue
-        of_model = costs.setdefault(model, [])
-        billed = [(used, _price(prices, recorded, name, used)) for name, used in recorded.call.billed]
-        known = [(used, price) for used, price in billed if price is not None]
-        if len(known) < len(billed):
-            unpriced[model] += 1
-        elif not usage.cost:
-            # A subscription, or a logger that did not know the price.
-            free[model] += any(used.input or used.output for used, _ in known)
+        of_model, cached, plain, is_used = costs.setdefault(model, []), 0.0, 0.0, False
+        for name, used in recorded.call.billed:
+            price, sizes = _price(prices, recorded, name, used), (used.input or 0, used.output or 0)
+            if price is None:
+                unpriced[model] += 1
+                break
+            parts = (used.cache_read or 0, used.cache_write or 0, used.cache_write_1h or 0)
+            cached, plain = cached + price.of(Billed(*sizes, *parts)), plain + price.of(Billed(*sizes))
+            is_used = is_used or any(sizes)
         else:
-            cached = sum(price.of(_reported(used)) for used, price in known)
-            plain = sum(price.of(Billed(used.input or 0, used.output or 0)) for used, price in known)
-            of_model.append((usage.cost, cached, plain))
+            if usage.cost:
+                of_model.append((usage.cost, cached, plain))
+            else:  # a subscription, or a logger that did not know the price
+                free[model] += is_used
     return [_cost_figures(model, each, unpriced[model], free[model]) for model, each in costs.items()]
-
-
-def _reported(usage: Usage) -> Billed:
-    read, written, hour = usage.cache_read or 0, usage.cache_write or 0, usage.cache_write_1h or 0
-    return Billed(usage.input or 0, usage.output or 0, read, written, hour)
 
 
 def _cost_figures(model: str, costs: Sequence[tuple[float, float, float]], unpriced: int, free: int) -> Figures:

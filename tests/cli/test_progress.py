@@ -12,7 +12,6 @@ from ctxbench.cli import progress
 from ctxbench.cli.progress import ProgressCounts, watching
 from ctxbench.harness.engine.plan import RunInputs, execute
 from ctxbench.scenarios.embedded import messages_in, scenario
-from ctxbench.scenarios.source import Problems
 from tests.builders import talk
 from tests.harness.runs import plan, recording
 
@@ -91,5 +90,5 @@ def test_the_share_of_a_set_is_known_from_the_start() -> None:
     counts.read(TALK, 0)
     counts.measured(1, len(TALK.messages), 1)
     assert counts.share == len(TALK.messages) / sum(len(each.messages) for each in scenario("questions"))
-    assert RunInputs(("smoke",)).open(Problems()).messages == messages_in("smoke") == 385
-    assert RunInputs(("smoke", "load(turns=2)")).open(Problems()).messages == 0
+    assert RunInputs(("smoke",)).messages() == messages_in("smoke") == 385
+    assert RunInputs(("smoke", "load(turns=2)")).messages() == 0

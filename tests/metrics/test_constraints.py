@@ -187,7 +187,7 @@ def test_how_well_rules_are_found_in_the_sample_recordings(recordings: Path) -> 
     paths = RunInputs(tuple(str(recordings / name) for name in names))
     found = {
         hashlib.sha256(rule.encode()).hexdigest()[:16]
-        for conversation in paths.open(Problems(strict=False)).conversations()
+        for conversation in paths.read(Problems(strict=False))
         for message in conversation.messages
         for rule in rules_of(message)
     }

@@ -74,7 +74,7 @@ def test_the_sample_recordings_bear_out_the_readme(recordings: Path) -> None:
     """002 speaks of ±25 %: English prose is within that, Chinese and tools' JSON are not (MemoryBank, τ-bench)."""
     total: dict[tuple[str, str], float] = {}
     for name in ("memorybank", "tau-bench"):
-        chats = RunInputs((str(recordings / name),)).open(Problems()).conversations()
+        chats = RunInputs((str(recordings / name),)).read(Problems())
         found = estimates((message for chat in chats for message in chat.messages), text_counter("o200k_base"))
         total |= {(row.language, row.content): row.total for row in found}
     assert total["zh", "prose"] == pytest.approx(-0.66, abs=0.01)

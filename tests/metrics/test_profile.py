@@ -83,9 +83,7 @@ SLACK = {"question_terms": 0.1}
 def test_standard_is_within_the_range_of_recordings(recordings: Path) -> None:
     """Every figure of `standard` lies between the least and the largest of the sample recordings'."""
     count = text_counter("o200k_base")
-    samples = [
-        profile(RunInputs((str(recordings / name),)).open(Problems()).conversations(), count) for name in SAMPLES
-    ]
+    samples = [profile(RunInputs((str(recordings / name),)).read(Problems()), count) for name in SAMPLES]
     standard = profile(scenario("standard"), count)
     outside = {}
     for key, value in standard.items():

@@ -146,7 +146,7 @@ def test_ages() -> None:
 
 def recorded(folder: Path, *names: str) -> Iterator[Conversation]:
     """The conversations of some sample recordings."""
-    return (each for name in names for each in RunInputs((str(folder / name),)).open(Problems()).conversations())
+    return (each for name in names for each in RunInputs((str(folder / name),)).read(Problems()))
 
 
 @pytest.mark.slow

@@ -80,5 +80,5 @@ def test_references_go_back_and_are_there_once(conversation: Conversation) -> No
 
 def test_recorded_agents_go_back_to_what_was_said(recordings: Path) -> None:
     """In the sample recordings of coding agents nearly every conversation has references."""
-    found = list(RunInputs((str(recordings / "openhands"),)).open(Problems()).conversations())
+    found = list(RunInputs((str(recordings / "openhands"),)).read(Problems()))
     assert all(references(each) for each in found)

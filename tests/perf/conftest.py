@@ -14,7 +14,7 @@ from tests.conftest import RECORDINGS
 def recorded() -> list[Conversation]:
     """The sample recordings if they are there, else the `standard` scenario."""
     if RECORDINGS.is_dir():
-        return list(RunInputs((str(RECORDINGS),)).open(Problems()).conversations())
+        return list(RunInputs((str(RECORDINGS),)).read(Problems()))
     return list(scenario("standard"))
 
 

@@ -29,7 +29,7 @@ ROUNDS = 400
 
 def items(folder: Path) -> list[ArchivedMessage]:
     """The messages of a folder of recordings. System messages are left out: the same policy repeated flatters."""
-    found = RunInputs((str(folder),)).open(Problems()).conversations()
+    found = RunInputs((str(folder),)).read(Problems())
     return [item for item in items_of(found, TokenCounter()) if item.message.role != "system"]
 
 

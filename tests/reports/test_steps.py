@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import Run, load, steps_of
-from ctxbench.metrics.figures import METRICS, figures, growth
+from ctxbench.metrics.figures import METRICS, figures, growth, turn_means
 from ctxbench.reports.results import summarise
 from ctxbench.reports.steps import REJECTED, SUMMED, MetricSums, step_figures
 from ctxbench.scenarios.model import Call, Conversation, Usage
@@ -77,7 +77,7 @@ def test_pieces_have_the_figures_of_all_steps(run: Run, failing: str, monkeypatc
     assert len(list(run.pieces())) == 4
     found = step_figures(run, frozenset({uneven}))
     assert found.strategies == {name: figures(common[common.strategy == name]) for name in STRATEGIES}
-    pd.testing.assert_frame_equal(found.growth, growth(common), check_exact=True)
+    pd.testing.assert_frame_equal(found.growth, growth(turn_means(common)), check_exact=True)
     sums = steps.groupby(["conversation", "strategy"], observed=True)[[*SUMMED]].sum().reset_index()
     pd.testing.assert_frame_equal(found.by_conversation.drop(columns=["steps", *REJECTED]), sums, check_exact=True)
     assert found.by_conversation.steps.sum() == len(steps)

@@ -224,7 +224,7 @@ def test_a_format_that_does_not_fit(tmp_path: Path) -> None:
 def test_a_format_without_a_path(form: str, what: str) -> None:
     """A format alone says what is to be named with it."""
     problems = Problems()
-    assert not list(RunInputs((), form).open(problems).conversations())
+    assert not list(RunInputs((), form).read(problems))
     [problem] = problems.errors
     assert str(problem).startswith(what)
     assert "path" in problem.remedy or "files" in problem.remedy

@@ -28,6 +28,7 @@ from ctxbench.harness.engine.plan import RunInputs
 from ctxbench.scenarios import packed
 from ctxbench.scenarios.errors import Place
 from ctxbench.scenarios.model import Conversation, check
+from ctxbench.scenarios.packed import size_of
 from ctxbench.scenarios.read import find, read
 from ctxbench.scenarios.source import Problems
 from tests.examples import examples
@@ -242,8 +243,11 @@ def test_the_size_of_packed_inputs_is_known(tmp_path: Path) -> None:
     """Progress counts bytes as they are read: those of members, and an estimate for compressed files."""
     archive(tmp_path / "logs.zip", **{"a.jsonl": chat("a")})
     (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(chat("b")))
-    inputs = RunInputs((str(tmp_path),)).open(Problems())
-    assert inputs.size == len(chat("a")) + 4 * (tmp_path / "b.jsonl.gz").stat().st_size
+    batches = RunInputs((str(tmp_path),)).open(Problems())
+    assert (
+        sum(size_of(path) for batch in batches for path in batch.files)
+        == len(chat("a")) + 4 * (tmp_path / "b.jsonl.gz").stat().st_size
+    )
 
 
 def remote(**files: bytes) -> str:
@@ -260,12 +264,12 @@ def test_remote_files_are_read() -> None:
     """An address is a file, or a folder of them, compressed or not; errors and sources have the address."""
     address = remote(**{"a.jsonl": chat("a") + b"{", "b.jsonl.gz": gzip.compress(chat("b"))})
     problems = Problems()
-    found = list(RunInputs((address,)).open(problems).conversations())
+    found = list(RunInputs((address,)).read(problems))
     assert [each.id for each in found] == ["a", "b"]
     assert [each.source for each in found] == ["memory://logs/a.jsonl:1", "memory://logs/b.jsonl.gz:1"]
     assert [str(error.place) for error in problems.errors] == ["memory://logs/a.jsonl:2"]
     problems = Problems()
-    [one] = RunInputs((f"{address}/b.jsonl.gz",)).open(problems).conversations()
+    [one] = RunInputs((f"{address}/b.jsonl.gz",)).read(problems)
     assert (one.id, problems.errors) == ("b", [])
 
 
@@ -287,7 +291,7 @@ def test_web_addresses_are_files(tmp_path: Path) -> None:
         address = f"http://127.0.0.1:{server.server_port}"
         names = tuple(f"{address}/{name}" for name in ("a.jsonl", "b.jsonl.gz", "none.jsonl"))
         problems = Problems()
-        found = list(RunInputs(names).open(problems).conversations())
+        found = list(RunInputs(names).read(problems))
         server.shutdown()
     assert [each.source for each in found] == [f"{address}/a.jsonl:1", f"{address}/b.jsonl.gz:1"]
     [error] = problems.errors
@@ -342,7 +346,7 @@ def test_files_of_the_hub_are_read_in_any_format(tmp_path: Path, monkeypatch: py
         found = {}
         for name in ("logs/a.jsonl", "logs", "logs/*.gz", "", "none.jsonl"):
             problems = Problems()
-            read = RunInputs((f"hf://org/data/{name}",)).open(problems).conversations()
+            read = RunInputs((f"hf://org/data/{name}",)).read(problems)
             found[name] = [one.source for one in read], [str(error) for error in problems.errors], problems.ignored
         server.shutdown()
     top = "hf://datasets/org/data"
@@ -362,7 +366,7 @@ def test_what_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def problem(address: str) -> str:
         problems = Problems()
-        assert not list(RunInputs((address,)).open(problems).conversations())
+        assert not list(RunInputs((address,)).read(problems))
         [error] = problems.errors
         return str(error)
 

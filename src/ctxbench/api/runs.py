@@ -33,7 +33,7 @@ from ctxbench.harness.folder.schema import Manifest
 from ctxbench.harness.folder.store import remove_empty
 from ctxbench.harness.models import Settings
 from ctxbench.harness.models.settings import usual_access
-from ctxbench.metrics.figures import display_name, growth, metric_of
+from ctxbench.metrics.figures import display_name, growth, metric_of, turn_means
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.figures.style import INK, row_name, style
 from ctxbench.reports.html import sections
@@ -367,7 +367,7 @@ class BenchmarkRun:
         steps = steps_of(self.reader)
         conversations = self.table("results").conversation.nunique()
         finished = steps[~steps.conversation.isin(uneven(self.reader.failures, conversations))]
-        return described(growth(finished), names)
+        return described(growth(turn_means(finished)), names)
 
     def bill(self, *models: str, names: Names = "keys") -> pd.DataFrame:
         """Return one row per conversation, strategy and model: tokens read, written and fresh, and costs in US dollars.

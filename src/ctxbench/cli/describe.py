@@ -46,7 +46,7 @@ def describe(
     with counting(len(recordings), "sets") as done:
         for name in dict.fromkeys(recordings):
             problems = Problems()
-            profiles[name] = profile(RunInputs((name,), form).open(problems).conversations(), count)
+            profiles[name] = profile(RunInputs((name,), form).read(problems), count)
             report_problems(problems)
             done(1)
     if not any(figures["conversations"] for figures in profiles.values()):
@@ -79,7 +79,7 @@ def probe(inputs: list[str], *, to: Path | None = None, form: str | None = None,
         what = "--json prints on standard output" if as_json else "it is there, and may have been edited"
         raise RunError(f"--to {to}: {what}: name another file")
     problems, lines, questions = Problems(), [], []
-    for conversation in RunInputs(tuple(inputs), form, "made").open(problems).conversations():
+    for conversation in RunInputs(tuple(inputs), form, "made").read(problems):
         place = {message.id: at for at, message in enumerate(conversation.messages)}
         for each in conversation.probes:
             if each.category.startswith(MADE):

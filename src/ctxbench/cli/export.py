@@ -195,7 +195,7 @@ def convert(
             if path.exists() and (place == path or path in place.parents):
                 raise RunError(f"--to {to}: is one of the recordings that are read, or among them: name another")
     problems = Problems(strict=strict)
-    conversations = RunInputs(tuple(inputs), form).open(problems).conversations()
+    conversations = RunInputs(tuple(inputs), form).read(problems)
     try:
         written = write_dataset(conversations, to, inputs, "--to") if is_folder else write(conversations, target, to)
     finally:

@@ -167,7 +167,7 @@ def validate(inputs: list[str], *, form: str | None = None, strict: bool = False
     from .output import put
 
     problems = Problems(strict=strict)
-    conversations = list(RunInputs(tuple(inputs), form).open(problems).conversations())
+    conversations = list(RunInputs(tuple(inputs), form).read(problems))
     validated = validation(conversations, Counters(), usual_prices())
     report_problems(problems)
     left_out = validated.replayed.left_out

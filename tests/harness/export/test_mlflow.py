@@ -18,7 +18,7 @@ from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.export.bench import name_of
 from ctxbench.harness.export.mlflow import KIND, PARENT, VIEW, TrackingStore, client, place
 from ctxbench.harness.folder.run import load, steps_of
-from ctxbench.metrics.figures import growth
+from ctxbench.metrics.figures import growth, turn_means
 from tests.harness.command import ctxbench
 from tests.harness.runs import plan, recording
 
@@ -85,7 +85,7 @@ def test_what_is_logged(made: Path) -> None:
     assert run.manifest.digest.startswith(data.dataset.digest)
     assert json.loads(data.dataset.profile)["conversations"] == 5
     history = into.get_metric_history(children["last_turn"].info.run_id, "growth/tokens_sent")
-    curve = growth(steps_of(run))
+    curve = growth(turn_means(steps_of(run)))
     curve = curve[curve.strategy == "last_turn"]
     assert {each.step: each.value for each in history} == dict(zip(curve.turn, curve.tokens_sent, strict=True))
 

@@ -169,7 +169,7 @@ def test_a_bound_needs_no_replay() -> None:
 def locomo(recordings: Path) -> list[Conversation]:
     from ctxbench.scenarios.source import Problems
 
-    return list(RunInputs((str(recordings / "locomo"),)).open(Problems(strict=False)).conversations())[:1]
+    return list(RunInputs((str(recordings / "locomo"),)).read(Problems(strict=False)))[:1]
 
 
 def test_on_real_conversations_none_keeps_most(locomo: list[Conversation]) -> None:

@@ -15,7 +15,7 @@ from tests.metrics.validation.recordings import MODEL, T0, call, compared, reads
 
 
 def of_folder(folder: Path) -> list[ComparedCall]:
-    return compared(*RunInputs((str(folder),)).open(Problems()).conversations())
+    return compared(*RunInputs((str(folder),)).read(Problems()))
 
 
 def test_pi_sessions(recordings: Path) -> None:

@@ -133,8 +133,8 @@ def test_an_address_of_files(address: str) -> None:
 def test_a_bad_address_is_a_problem(address: str, tmp_path: Path) -> None:
     """It says how an address is written, or which options there are; the other inputs are read."""
     problems = Problems()
-    inputs = RunInputs((address, str(jsonl(tmp_path, {"messages": OPENAI})))).open(problems)
-    assert len(list(inputs.conversations())) == 1
+    inputs = RunInputs((address, str(jsonl(tmp_path, {"messages": OPENAI}))))
+    assert len(list(inputs.read(problems))) == 1
     (error,) = problems.errors
     assert error.place.file == address
     assert "hf://owner/data" in error.remedy or "split" in error.remedy
