@@ -107,11 +107,11 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
         some = ", ".join(renamed[:4]) + " …" * (len(renamed) > 4)
         had, were = ("conversation", "was") if len(renamed) == 1 else ("conversations", "were")
         problems.notes.append(f"{len(renamed)} {had} had the id of an earlier one and {were} given another: {some}")
-    if grown:
-        begin = "conversation begins" if len(grown) == 1 else "conversations begin"
+    if len(grown) > 1:  # one may be by chance: a greeting, then another chat that began alike
+        some = ", ".join(grown[:4]) + " …" * (len(grown) > 4)
         problems.notes.append(
-            f"{len(grown):,} {begin} with all of an earlier one ({', '.join(grown[:4])}{' …' * (len(grown) > 4)}): "
-            "requests of one growing chat, logged one by one? Each counts as a conversation: keep the last of each chat"
+            f"{len(grown):,} conversations begin with all of an earlier one ({some}): requests of one growing chat, "
+            "logged one by one? Each counts as a conversation: keep the last of each chat"
         )
     problems.note_unknown()
 

@@ -211,7 +211,6 @@ def cache_section(results: Results) -> ReportSection | None:
     calls = {scheme.model: results.billed.calls(scheme, charts.OF_CALLS) for scheme in results.billed.schemes}
     parts: tuple[Table | Chart, ...] = (
         chart_of("cached_share", charts.cached_share_rows(calls), charts.cached_share),
-        chart_of("hit_rate_by_gap", charts.gap_rows(calls), charts.hit_rate_by_gap),
         chart_of("break_even", charts.break_even_rows(calls), charts.break_even),
     )
     table = broken(results.breaks, list(totals.strategy.unique()), int(totals.calls.max()))
