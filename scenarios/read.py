@@ -65,7 +65,7 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
 
     Ids are made unique by a suffix `~2`, `~3` …; a note says so once all are read.
     """
-    seen, renamed, grown, whole = dict[str, int](), list[str](), list[str](), set[int]()
+    seen, renamed = dict[str, int](), list[str]()
 
     def named(conversation: Conversation) -> Conversation:
         if (name := unique_name(conversation.id, seen)) != conversation.id:
@@ -88,8 +88,6 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
                     problems.add(error)
                     continue
                 sound += 1
-                if _continues(conversation, whole):
-                    grown.append(conversation.id)
                 where_from = Place(packed.shown(place.file), place.line, place.field)
                 yield replace(named(conversation), source=conversation.source or str(where_from))
             silent = empty and (errors, ignored) == (len(problems.errors), len(problems.ignored))
@@ -107,24 +105,28 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
         some = ", ".join(renamed[:4]) + " …" * (len(renamed) > 4)
         had, were = ("conversation", "was") if len(renamed) == 1 else ("conversations", "were")
         problems.notes.append(f"{len(renamed)} {had} had the id of an earlier one and {were} given another: {some}")
+    problems.note_unknown()
+
+
+def growth_noted(conversations: Iterable[Conversation], problems: Problems) -> Iterator[Conversation]:
+    """Yield conversations, and note those that begin with all messages of an earlier one, from two on."""
+    grown, whole = list[str](), set[int]()
+    for conversation in conversations:
+        key, continues = 0, False
+        for message in conversation.messages:
+            continues = continues or key in whole
+            key = hash((key, message.role, message.text, *(call.arguments for call in message.calls)))
+        if conversation.messages:
+            whole.add(key)
+        if continues:
+            grown.append(conversation.id)
+        yield conversation
     if len(grown) > 1:  # one may be by chance: a greeting, then another chat that began alike
         some = ", ".join(grown[:4]) + " …" * (len(grown) > 4)
         problems.notes.append(
             f"{len(grown):,} conversations begin with all of an earlier one ({some}): requests of one growing chat, "
             "logged one by one? Each counts as a conversation: keep the last of each chat"
         )
-    problems.note_unknown()
-
-
-def _continues(conversation: Conversation, whole: set[int]) -> bool:
-    """Return whether a conversation begins with all messages of an earlier one, and add it to the `whole` ones."""
-    key, found = 0, False
-    for message in conversation.messages:
-        found = found or key in whole
-        key = hash((key, message.role, message.text, *(call.arguments for call in message.calls)))
-    if conversation.messages:
-        whole.add(key)
-    return found
 
 
 def find(paths: Iterable[Path], problems: Problems, form: str | None = None) -> list[Batch]:

@@ -25,7 +25,7 @@ from ctxbench.scenarios.errors import Place, RecordingError, RunError, SpecError
 from ctxbench.scenarios.media import media_counts
 from ctxbench.scenarios.model import RECORDED, Conversation, MediaKind, placed_compactions
 from ctxbench.scenarios.packed import is_address, is_packed, size_of
-from ctxbench.scenarios.read import Batch, find, is_remote, parse_format, read, remote
+from ctxbench.scenarios.read import Batch, find, growth_noted, is_remote, parse_format, read, remote
 from ctxbench.scenarios.secrets import has_secret, without_secrets
 from ctxbench.scenarios.source import Problems
 from ctxbench.scenarios.spec import nearest
@@ -415,7 +415,7 @@ class RunInputs:
         """Return every conversation: those of the scenarios first, then those of the files (`open`, if not given)."""
         batches = self.open(problems) if batches is None else batches
         recorded = read(batches, problems, chain.from_iterable(self.of_scenarios()))
-        return with_probes(recorded, self.probes, problems)
+        return with_probes(growth_noted(recorded, problems), self.probes, problems)
 
     def conversations(self, problems: Problems) -> list[Conversation]:
         """Return every conversation. Raises RunError, with the first problem, if there is none."""

@@ -245,7 +245,7 @@ def test_requests_of_one_growing_chat(tmp_path: Path) -> None:
     lists = [*(said[:size] for size in (1, 3, 5)), said[:5], [*said[:2], said[4]]]
     path = written(tmp_path / "log.jsonl", *(f'{{"messages": [{", ".join(each)}]}}'.encode() for each in lists))
     problems = Problems()
-    assert len(list(read(find([path], problems), problems))) == 5
+    assert len(list(RunInputs((str(path),)).read(problems))) == 5
     [note] = problems.notes
     assert note.startswith("4 conversations begin with all of an earlier one (log.2, log.3, log.4, log.5): requests of")
 
