@@ -196,7 +196,8 @@ class Scope:
         leaves it open. `is_other` says that another answer stands there, which the accepted one may follow.
         """
         before, after = self.text[max(0, start - _BEFORE) : start], self.text[stop : stop + _AFTER]
-        if stop <= self._final:
+        taken_back = is_other and any(mark.search(self.text, stop) for mark in (_WITHDRAWN, _ZH_WITHDRAWN))
+        if taken_back or stop <= self._final:
             return _Doubt("takes {} back")
         if self._names_another(before, after):
             return _Doubt("names something else by {}")
