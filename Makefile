@@ -102,7 +102,7 @@ baseline: $(VENV)/.run  ## make tests/baseline.smoke.json anew, to be reviewed a
 	@$(SMOKE) > /dev/null
 	@$(BIN)/ctxbench gate runs/smoke --update --baseline tests/baseline.smoke.json
 
-readme: $(VENV)/.run $(VENV)/.hnswlib  ## run the standard scenarios and write their tables into README.md and docs/
+readme: $(VENV)/.test $(VENV)/.hnswlib  ## run the standard scenarios and write their tables into README.md and docs/
 	@$(BIN)/ctxbench run standard --jobs $(JOBS) --out runs/standard --overwrite > /dev/null
 	@$(BIN)/python scripts/renew_docs.py runs/standard
 

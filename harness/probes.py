@@ -17,7 +17,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
-from itertools import chain, count
+from itertools import chain, count, repeat
 from operator import is_
 from typing import Any, NamedTuple, TypeVar
 
@@ -435,14 +435,9 @@ class _ProbeRun:
 def _recalled(events: tuple[Event, ...]) -> tuple[str, ...] | None:
     """Return the recalled messages, best first, each once; those of equal scores in the order they were sent."""
     recalls = [event for event in events if isinstance(event, Recalled)]
-    if not recalls:
-        return None
-    pairs = [
-        (score, name)
-        for event in recalls
-        for name, score in zip(event.sources, event.scores or (0.0,) * len(event.sources), strict=False)
-    ]
-    return tuple(dict.fromkeys(name for _, name in sorted(pairs, key=lambda pair: -pair[0])))
+    scored = (zip(event.scores or repeat(0.0), event.sources, strict=False) for event in recalls)
+    best = sorted(chain.from_iterable(scored), key=lambda pair: -pair[0])
+    return tuple(dict.fromkeys(name for _, name in best)) if recalls else None
 
 
 FOCUS = "focus"

@@ -1,4 +1,4 @@
-"""Answers and their grades, as tables and as JSON, and whether the measures of quality order strategies alike."""
+"""Answers and their grades, as tables and as JSON."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
@@ -17,8 +16,7 @@ from ctxbench.harness.answers.tally import tallies_json
 from ctxbench.harness.folder.run import Run
 from ctxbench.harness.graders.profiles import Profiles
 from ctxbench.metrics.figures import METRICS
-from ctxbench.metrics.statistics.comparison import OrderAgreement, OrderSums, alike
-from ctxbench.metrics.statistics.intervals import Ends, by_unit
+from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing, Ratio, Value
 
 from .calibration import figure, quoted
@@ -74,14 +72,18 @@ def tables(graded: AnswerFigures, notes: Sequence[str], by_kind: bool = True) ->
     ]
     kinds = list(dict.fromkeys(kind for of in graded.by_category.values() for kind in of))
     if by_kind and len(kinds) > 1:
-        none = Missing("undefined", "no such probe is graded")
-        rows = [(name, *(with_reach(of.get(kind, none)) for kind in kinds)) for name, of in graded.by_category.items()]
-        heads = ("strategy", *(kind or "(none)" for kind in kinds))
-        shown.append(Table("Which kinds of questions are answered?", heads, tuple(rows), (REACH,)))
+        columns = [Column("strategy", lambda row: row[0])]
+        columns += [Column(kind or "(none)", partial(_of_kind, kind), with_reach) for kind in kinds]
+        title = "Which kinds of questions are answered?"
+        shown.append(table_of(title, columns, graded.by_category.items(), [REACH]))
     if why := [(of.strategy, integer(times), text) for of in graded.strategies for text, times in of.why]:
         heads = ("strategy", "times", "why")
         shown.append(Table("Why answers or grades are missing", heads, tuple(why), prose=True))
     return [*shown, Table("Who answered, and who graded?", (), (), tuple(notes))] if by_kind else shown
+
+
+def _of_kind(kind: str, row: tuple[str, Mapping[str, Interval | Missing]]) -> Interval | Missing:
+    return row[1].get(kind, Missing("undefined", "no such probe is graded"))
 
 
 def _notes(graded: AnswerFigures) -> Iterator[str]:
@@ -210,16 +212,6 @@ def notes(stored: Answered, profiles: Profiles) -> Iterator[str]:
     yield from quoted(stored.grader, profiles.of(stored.grader)[:_MOST_PROFILES])
 
 
-class Pair(NamedTuple):
-    """Two measures, and how alike they order the strategies."""
-
-    one: str
-    other: str
-    strategies: int
-    conversations: int
-    found: OrderAgreement
-
-
 def sums_of(metric: str, rows: pd.DataFrame) -> pd.DataFrame:
     """Return the parts of a share, got and wanted, by conversation and strategy."""
     share = METRICS[metric].of
@@ -236,49 +228,3 @@ def evidence_rows(run: Run, uneven: frozenset[str], strategies: Collection[str])
     broken = set(rows.conversation[rows.failed != ""].astype(str))
     complete: pd.DataFrame = rows[~rows.conversation.isin(broken | uneven)]
     return complete
-
-
-def measures(run: Run, answers: Answers | None, uneven: frozenset[str] = frozenset()) -> dict[str, pd.DataFrame]:
-    """Return context recall, and the share correct under each answer model and grader: conversation, strategy, got,
-    wanted."""
-    if answers is None:
-        return {}
-    names = {name for graded in answers.figures for name in graded.counts.strategy} - set(BOUNDS)
-    recall = sums_of("context_recall", evidence_rows(run, uneven, names))
-    return {"context recall": recall} | {
-        f"correct ({graded.answerer} / {graded.grader})": graded.counts[~graded.counts.strategy.isin(BOUNDS)]
-        for graded in answers.figures
-    }
-
-
-def pairs(measures: Mapping[str, pd.DataFrame], units: Mapping[str, str]) -> list[Pair]:
-    """Return how alike every two measures order the strategies; intervals are over the independent units."""
-    found = []
-    for one, other in combinations(measures, 2):
-        tables = [measures[name].set_index(["conversation", "strategy"]) for name in (one, other)]
-        both = tables[0].index.intersection(tables[1].index)
-        where, names = (list(dict.fromkeys(both.get_level_values(at))) for at in (0, 1))
-        every, labels = pd.MultiIndex.from_product([where, names]), [units.get(name, name) for name in where]
-        # A row for each independent unit and a column for each strategy; what one measure lacks counts 0.
-        parts = (table.reindex(every).fillna(0)[part] for table in tables for part in ("got", "wanted"))
-        sums = [by_unit(part.to_numpy(float).reshape(len(where), len(names)), labels) for part in parts]
-        found.append(Pair(one, other, len(names), len(where), alike(OrderSums(*sums[:2]), OrderSums(*sums[2:]))))
-    return found
-
-
-def agreement_table(pairs: Sequence[Pair]) -> Table:
-    """Return a row for each pair of measures."""
-
-    def coefficient(value: Value | Ends) -> str:
-        if isinstance(value, Missing):
-            return f"({value.why})"
-        return " to ".join(f"{end:.2f}".replace("-", "−") for end in (value if isinstance(value, Ends) else (value,)))
-
-    keys = ("kendall", "kendall_interval", "spearman", "spearman_interval")
-    columns = (
-        Column("measure", "one"),
-        Column("and", "other"),
-        *map(Column, ("tau", "95 %", "rho", "95 %"), (f"found.{key}" for key in keys), [coefficient] * 4),
-        *(Column(key, key, integer) for key in ("strategies", "conversations")),
-    )
-    return table_of("Do the measures order the strategies alike?", columns, pairs, [about("order_agreement")], names=2)

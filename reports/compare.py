@@ -23,6 +23,7 @@ from ctxbench.scenarios.errors import printable
 from .render import (
     MARKS,
     STRATEGY,
+    WIDE,
     Column,
     Table,
     about,
@@ -285,33 +286,37 @@ Look = Callable[[str, str, str], int | None]
 """Function from metric, conversation and strategy to the step that worsens the figure most."""
 
 
-def gate_tables(gate: Gate, look: Look) -> Iterator[Table]:
-    """Yield the result, what fails and where it moved most, how to accept it, and what got better."""
+def gate_tables(gate: Gate, look: Look, every: bool = False) -> Iterator[Table]:
+    """Yield the result, what fails and where it moved most, how to accept it, and what got better.
+
+    `every`: all figures that got worse or better, in as many lines as it takes.
+    """
     yield Table(_title(gate), (), (), tuple(_summary(gate)))
     where = Column("worse", lambda row: row.verdict.why if row.verdict.word == "worse" else row.verdict.word)
     columns = _columns(("was", "is"), None, where)
     if worse := [row for row in gate.failing if row.found is not None]:
-        yield from _section("What got worse?", columns, worse, _MOST_LINES // 2)
+        yield from _section("What got worse?", columns, worse, WIDE if every else _MOST_LINES // 2)
         # The worst conversation of each comparison, then the second worst of each; none twice under a strategy.
         changes = ([(row, change) for change in row.moved if change.gain < 0] for row in _most(worse, _MOST_LINES // 2))
         places = dict[tuple[str, str], tuple[Comparison, MetricChange]]()
         for pair in (pair for rank in zip_longest(*changes) for pair in rank if pair is not None):
             places.setdefault((pair[0].strategy, pair[1].conversation), pair)
-        heads = ("conversation", "strategy", "metric", "was", "is", "step")
-        rows = tuple(_conversation(row, change, look) for row, change in [*places.values()][:_MOST_CONVERSATIONS])
+        rows = [_conversation(row, change, look) for row, change in [*places.values()][:_MOST_CONVERSATIONS]]
+        heads = ("conversation", "strategy", "metric", "was", "is", *["step"] * any(row[-1] for row in rows))
         first = [gate.compared.after, rows[0][0], *rows[0][-1].split(), "-s", rows[0][1]] if rows else []
         notes = (f"Look at the first: {shlex.join(['ctxbench', 'show', *first])}",) if rows else ()
-        yield Table("Which conversations moved most?", heads, rows, notes, prose=True)
+        cells = tuple(row[: len(heads)] for row in rows)
+        yield Table("Which conversations moved most?", heads, cells, notes, prose=True)
     if gate.result == "fails":
         yield Table("How to accept it?", ("if", "then"), tuple(_accept(gate)), prose=True)
     better = [row for row in gate.compared.comparisons if row.verdict.word == "better"]
-    yield from _section("What got better?", columns[:-1], better, _MOST_LINES // 3)
+    yield from _section("What got better?", columns[:-1], better, WIDE if every else _MOST_LINES // 3)
 
 
 def _section(title: str, columns: Sequence[Column], rows: Sequence[Comparison], lines: int) -> Iterator[Table]:
     if rows:
         shown = _most(rows, lines)
-        notes = [f"{len(rows) - len(shown):,} more in --json."] * (len(rows) > len(shown))
+        notes = [f"{len(rows) - len(shown):,} more: --all."] * (len(rows) > len(shown))
         yield table_of(title, columns, shown, notes, names=2)
 
 

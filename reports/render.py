@@ -362,7 +362,7 @@ def percent(value: Value) -> str:
     return text.replace("%", " %").replace("-", "−")
 
 
-REACH = "± is half the 95 % interval over independent units; [ ] the range over them where they are too few for one."
+REACH = "± is half the 95 % interval over independent units."
 """Note of tables with figures by `with_reach`."""
 
 

@@ -183,15 +183,17 @@ class RunVerdict:
 
     @cached_property
     def best(self) -> list[str]:
-        """The frontier of the candidates, the most expensive first."""
-        return frontier(self.candidates)
+        """The frontier of the candidates, the most expensive first; of what is the same as the base only the base."""
+        base = self.points.get(self.base)
+        return [name for name in frontier(self.candidates) if name == self.base or self.points[name] != base]
 
     @cached_property
     def beaten_by(self) -> Mapping[str, str]:
         """Map from each candidate that another one beats to the best of those."""
-        return {
-            name: max(others, key=lambda other: self.points[other].quality)
-            for name, others in dominators(self.candidates).items()
+        better = dominators(self.candidates)
+        beaten = {name: self.base for name in self.candidates if name not in (*self.best, *better)}
+        return beaten | {
+            name: max(others, key=lambda other: self.points[other].quality) for name, others in better.items()
         }
 
     def choice(self, points: float) -> str:

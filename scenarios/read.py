@@ -108,6 +108,27 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
     problems.note_unknown()
 
 
+def growth_noted(conversations: Iterable[Conversation], problems: Problems) -> Iterator[Conversation]:
+    """Yield conversations, and note those that begin with all messages of an earlier one, from two on."""
+    grown, whole = list[str](), set[int]()
+    for conversation in conversations:
+        key, continues = 0, False
+        for message in conversation.messages:
+            continues = continues or key in whole
+            key = hash((key, message.role, message.text, *(call.arguments for call in message.calls)))
+        if conversation.messages:
+            whole.add(key)
+        if continues:
+            grown.append(conversation.id)
+        yield conversation
+    if len(grown) > 1:  # one may be by chance: a greeting, then another chat that began alike
+        some = ", ".join(grown[:4]) + " …" * (len(grown) > 4)
+        problems.notes.append(
+            f"{len(grown):,} conversations begin with all of an earlier one ({some}): requests of one growing chat, "
+            "logged one by one? Each counts as a conversation: keep the last of each chat"
+        )
+
+
 def find(paths: Iterable[Path], problems: Problems, form: str | None = None) -> list[Batch]:
     """Return the batches that stand at these paths, in the order of the paths; folders are walked in sorted order.
 

@@ -78,6 +78,7 @@ def main(folder: Path) -> None:
     digests = load(folder).reader.table("conversations").digest.astype(str)
     facts = {"recordings": sha256("\n".join(digests)), "baseline": sha256(BASELINE.read_text()), "tables": tables()}
     WRITTEN_FROM.write_text(json.dumps(facts, indent=2) + "\n")
+    subprocess.run([sys.executable, "-m", "tests.judging", "--write"], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
     printed("report", folder, "--figures")
     shutil.copyfile(folder / "report" / "figures" / "frontier.svg", ROOT / "docs" / "images" / "frontier.svg")
     report = measured.report

@@ -128,7 +128,7 @@ def _low_ceiling(made: Made) -> Said:
     changed = tuple(replace(of, correct=shares.get(of.strategy, 0.2)) for of in graded.strategies)
     found.summary.__dict__["answers"] = replace(found.summary.answers, figures=(replace(graded, strategies=changed),))
     name = quality(found).name
-    return f"judged by {name}", name == "context recall"
+    return f"judged by {name}", name == "answer in context"
 
 
 def _choices(_: Made) -> Said:

@@ -20,12 +20,12 @@ from msgspec.structs import asdict, replace
 
 from ctxbench.metrics.models import prices_version, window_of
 from ctxbench.metrics.tokens import check_encoding
-from ctxbench.scenarios.embedded import SCENARIOS, named_scenario
+from ctxbench.scenarios.embedded import SCENARIOS, messages_in, named_scenario
 from ctxbench.scenarios.errors import Place, RecordingError, RunError, SpecError
 from ctxbench.scenarios.media import media_counts
 from ctxbench.scenarios.model import RECORDED, Conversation, MediaKind, placed_compactions
 from ctxbench.scenarios.packed import is_address, is_packed, size_of
-from ctxbench.scenarios.read import Batch, find, is_remote, parse_format, read, remote
+from ctxbench.scenarios.read import Batch, find, growth_noted, is_remote, parse_format, read, remote
 from ctxbench.scenarios.secrets import has_secret, without_secrets
 from ctxbench.scenarios.source import Problems
 from ctxbench.scenarios.spec import nearest
@@ -129,8 +129,8 @@ def _given_names(names: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
 class Watcher(Protocol):
     """An observer of a run: the progress bar."""
 
-    def begin(self, size: int, parts: int) -> None:
-        """Prepare for a run: `size` bytes are to be read (0 = not known), and each shard has so many parts."""
+    def begin(self, size: int, parts: int, messages: int = 0) -> None:
+        """Prepare for a run: bytes to be read, parts of each shard, and all messages; 0 = not known."""
 
     def read(self, conversation: Conversation, consumed: int) -> None:
         """Count a conversation that was read; `consumed` bytes have been read so far."""
@@ -179,7 +179,8 @@ def execute(
         work = Work(str(out), plan.strategies, plan.encoding, models, plan.probes, plan.answers, address)
         shards = _Shards(work, plan.inputs.read(problems, batches), problems, watcher, remote)
         if watcher is not None:
-            watcher.begin(sum(size_of(path) for batch in batches for path in batch.files), len(work.parts))
+            size = sum(size_of(path) for batch in batches for path in batch.files)
+            watcher.begin(size, len(work.parts), 0 if batches else plan.inputs.messages())
         (engine or partial(run_shards, jobs=jobs))(shards.tasks(), shards.done)
         if remote is not None and engine is not None:
             remote.pull()  # what workers of other machines have put there
@@ -414,7 +415,7 @@ class RunInputs:
         """Return every conversation: those of the scenarios first, then those of the files (`open`, if not given)."""
         batches = self.open(problems) if batches is None else batches
         recorded = read(batches, problems, chain.from_iterable(self.of_scenarios()))
-        return with_probes(recorded, self.probes, problems)
+        return with_probes(growth_noted(recorded, problems), self.probes, problems)
 
     def conversations(self, problems: Problems) -> list[Conversation]:
         """Return every conversation. Raises RunError, with the first problem, if there is none."""
@@ -430,6 +431,11 @@ class RunInputs:
         # `ctxbench run standard` must not read its own earlier results, which stand in a folder of that name.
         is_named = name.partition("(")[0] in SCENARIOS
         return is_named and (not os.path.exists(name) or os.path.isfile(f"{name}/manifest.json"))
+
+    def messages(self) -> int:
+        """Return the number of messages of the scenarios; 0 where one is generated: it is not known."""
+        numbers = list(map(messages_in, self.scenarios()))
+        return sum(numbers) * all(numbers)
 
     def scenarios(self) -> list[str]:
         """Return the names that are scenarios, each once."""

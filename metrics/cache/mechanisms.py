@@ -68,10 +68,6 @@ FIVE_MINUTES, HOUR = 300.0, 3600.0
 MOST_MARKS = 4
 
 
-class TooManyMarks(ValueError):
-    """A request that the provider answers with status 400."""
-
-
 class Cache:
     """A cache of one account at a provider. This one caches nothing."""
 
@@ -114,10 +110,10 @@ class ExplicitCache(Cache):
         self._entries: _Entries = {}
 
     def request(self, request: CacheRequest) -> CacheUsage:
-        """Return what a request reads and writes. Raises TooManyMarks for more than four marks."""
+        """Return what a request reads and writes. Raises ValueError for more than four marks: status 400."""
         ends, least, marks = request.ends, self.rules.least, request.marks
         if len(marks) > MOST_MARKS:
-            raise TooManyMarks(f"{len(marks)} cache breakpoints, {MOST_MARKS} are the most")
+            raise ValueError(f"{len(marks)} cache breakpoints, {MOST_MARKS} are the most")
         # Marks come in the order of their blocks and ends never fall, so only the first ones can be too short.
         while marks and ends[marks[0].block] < least:
             marks = marks[1:]

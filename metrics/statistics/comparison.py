@@ -7,7 +7,7 @@ alternatives: others may be ordered in another way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple
@@ -20,17 +20,12 @@ from .intervals import (
     ALPHA,
     BY_CONSTRUCTION,
     DRAWS,
-    FEW,
     FEWEST,
     FEWEST_OF_AMOUNTS,
     FEWEST_OF_RATIOS,
-    LEVEL,
-    LOST,
-    SEED,
     Ends,
     Floats,
     by_unit,
-    counts,
     enough,
     finite,
     of_change,
@@ -361,91 +356,3 @@ def holm(p_values: Sequence[float]) -> list[float]:
         most = max(most, min(1.0, p_values[at] * (len(order) - rank)))
         adjusted[at] = most
     return adjusted
-
-
-FEWEST_RANKED = 3
-"""Least number of alternatives for an order to mean anything."""
-_DIGITS = 12  # figures that differ by rounding alone count as equal
-
-
-class OrderSums(NamedTuple):
-    """Sums behind a measure, got / wanted: a row per independent unit, a column per alternative."""
-
-    got: Floats
-    wanted: Floats
-
-
-class OrderAgreement(NamedTuple):
-    """Agreement of two orders: 1 = the same, 0 = as by chance, −1 = reversed."""
-
-    kendall: Value
-    """Tau-b, which takes ties into account."""
-    kendall_interval: Ends | Missing
-    spearman: Value
-    spearman_interval: Ends | Missing
-
-
-def alike(one: OrderSums, other: OrderSums, draws: int = DRAWS) -> OrderAgreement:
-    """Compare the orders of two measures over the same units and alternatives; Missing where undefined."""
-    if one.got.shape[1] < FEWEST_RANKED:
-        none = Missing("undefined", f"fewer than {FEWEST_RANKED} strategies have both measures")
-        return OrderAgreement(none, none, none, none)
-    return OrderAgreement(*_alike(one, other, kendall, draws), *_alike(one, other, spearman, draws))
-
-
-def _alike(
-    one: OrderSums, other: OrderSums, correlation: Callable[[Floats, Floats], Floats], draws: int
-) -> tuple[Value, Ends | Missing]:
-    """Return one correlation and its interval."""
-    conversations, alternatives = one.got.shape
-
-    def correlations(weights: Floats) -> Floats:
-        return correlation(_figures_drawn(one, weights), _figures_drawn(other, weights))
-
-    value = float(correlations(np.ones((1, conversations)))[0])
-    if np.isnan(value):
-        return (equal := Missing("undefined", "one of the two measures is the same for all strategies")), equal
-    if (few := enough(np.column_stack([one.wanted.sum(axis=1), other.wanted.sum(axis=1)]))) is not None:
-        return value, few
-    drawn = np.concatenate(list(map(correlations, counts(conversations, SEED, draws, width=alternatives**2))))
-    known = drawn[np.isfinite(drawn)]
-    if len(known) < (1 - LOST) * len(drawn):
-        return value, Missing("undefined", FEW)
-    return value, Ends(*np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist())
-
-
-def _figures_drawn(sums: OrderSums, weights: Floats) -> Floats:
-    """Return the figure of each alternative in each draw; NaN where it has none."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        figures: Floats = np.round((weights @ sums.got) / (weights @ sums.wanted), _DIGITS)
-    return figures
-
-
-def kendall(one: Floats, other: Floats) -> Floats:
-    """Return Kendall's tau-b of each row; NaN where all of a row are equal, or one is unknown."""
-    # A tie has the sign 0, so squares count the pairs that are no ties: the denominator of tau-b.
-    left, right = np.triu_indices(one.shape[1], 1)
-    first, second = (np.sign(values[:, left] - values[:, right]) for values in (one, other))
-    together, alone = (first * second).sum(axis=1), (first**2).sum(axis=1) * (second**2).sum(axis=1)
-    return _over(together, np.sqrt(alone))
-
-
-def spearman(one: Floats, other: Floats) -> Floats:
-    """Return Spearman's rho of each row: the correlation of ranks, where equal values share the mean of theirs."""
-    first, second = (_ranks(values) for values in (one, other))
-    first, second = (values - values.mean(axis=1, keepdims=True) for values in (first, second))
-    spread = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
-    return _over((first * second).sum(axis=1), spread)
-
-
-def _ranks(rows: Floats) -> Floats:
-    """Return ranks from 1 for the smallest of each row; equal values share the mean of theirs. NaN where a NaN is."""
-    # By the values below less those above: of 5, 5, 9 it is (-1 + 3 + 1) / 2 = 1.5 for each 5, and (2 + 3 + 1) / 2 = 3
-    # for 9.
-    ranks: Floats = (np.sign(rows[:, :, None] - rows[:, None, :]).sum(axis=2) + rows.shape[1] + 1) / 2
-    return ranks
-
-
-def _over(top: Floats, bottom: Floats) -> Floats:
-    quotient: Floats = np.divide(top, bottom, out=np.full(len(top), np.nan), where=bottom > 0)
-    return quotient

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from ctxbench.harness.tier_bench.working import BOUND
 from ctxbench.metrics.survival import Survival
 
-from ..render import count
 from ..tier_actions import TIERS, TierActions
 from .style import (
     COLOURS,
@@ -55,8 +54,6 @@ PARTS = {
 """Parts of a bill: the column of a table of costs, and its words."""
 TIER_NAMES = {"focus": "Focus", "working": "Working", "archive": "Archive", "rag": "RAG"}
 LATENCIES = {"latency_p50": "median", "latency_p99": "99th percentile"}
-GAPS = {5: "< 5 s", 15: "15 s", 60: "1 min", 300: "5 min", 600: "10 min", 3600: "1 h", 86400: "1 day", np.inf: "more"}
-"""Pauses between two calls: up to so many seconds, in words."""
 
 Calls = Mapping[str, pd.DataFrame]
 """Calls of each model, as `Billed.calls` returns them."""
@@ -65,9 +62,8 @@ OF_CALLS = ("tokens", "read", "cost", "cost_own")
 
 # Turns at which a bin begins, for shares that a single turn has too few values of.
 _TURN_EDGES = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610, 987, 1597, 2584, np.inf)
-# Bins of steps along a conversation; calls that a bin, and conversations that a median needs at least.
+# Bins of steps along a conversation; conversations that a median needs at least.
 _BINS = 24
-_LEAST_CALLS = 5
 _LEAST_CONVERSATIONS = 2
 # Values, or facts, below which a point is not drawn.
 _LEAST = 20
@@ -385,43 +381,6 @@ def break_even_rows(calls: Calls) -> pd.DataFrame:
         frames.append(turns.assign(model=model).rename(columns={"median": "ratio"}))
     columns: list[str] = ["model", "strategy", "turn", "ratio"]
     return pd.concat(frames, ignore_index=True).reindex(columns=columns)
-
-
-def gap_rows(calls: Calls) -> pd.DataFrame:
-    """Return model, gap, calls, read: the share that `none` reads from the cache by the pause before the call."""
-    frames = []
-    for model, frame in calls.items():
-        rows = frame[(frame.strategy == "none") & frame.gap.notna()]
-        bins = np.searchsorted((0, *GAPS), rows.gap, side="right") - 1
-        sums = rows.assign(calls=1).groupby(bins)[["calls", "read", "tokens"]].sum()
-        sums = sums[sums.calls >= _LEAST_CALLS]
-        gaps = [list(GAPS.values())[at] for at in sums.index]
-        frames.append(pd.DataFrame({"model": model, "gap": gaps, "calls": sums.calls, "read": sums.read / sums.tokens}))
-    return pd.concat(frames, ignore_index=True)
-
-
-def hit_rate_by_gap(rows: pd.DataFrame) -> Figure:
-    """Draw the hit rate of the whole history by the pause before the call: a line per model."""
-    names, models = list(GAPS.values()), list(rows.groupby("model", sort=False))
-    counts = np.zeros(len(names), int)
-    with style():
-        drawn = figure()
-        axes = drawn.subplots()
-        for at, (model, own) in enumerate(models):
-            places = np.array([names.index(gap) for gap in own.gap], int)
-            counts[places] = own.calls
-            beside = (at - (len(models) - 1) / 2) * 0.08  # lines of equal figures stay visible
-            axes.plot(places + beside, own.read, **{**look(at), "markersize": 6}, label=legible(str(model)))
-        if rows.empty:
-            axes.text(0.5, 0.5, "no recorded times, or none was not run", ha="center", transform=axes.transAxes)
-        ticks = [f"{name}\n{count(int(number), 'call')}" for name, number in zip(names, counts, strict=True)]
-        axes.set_xticks(range(len(names)), ticks)
-        axes.set_ylim(-0.02, 1.02)
-        axes.set_xlabel("time since the call before in the conversation began, up to")
-        axes.set_ylabel("prompt tokens read from the cache (none)")
-        if models:
-            axes.legend()
-    return drawn
 
 
 def latency(rows: pd.DataFrame) -> Figure:

@@ -18,7 +18,7 @@ from ctxbench.scenarios.errors import printable
 from ..render import CROSS
 from ..tune import numbers, unit
 from ..verdict import Place
-from .style import COLOURS, FAINT, INK, by_row, figure, legible, share, style
+from .style import COLOURS, FAINT, INK, by_row, figure, legible, share_axis, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,7 +83,6 @@ def frontier(rows: pd.DataFrame, up: str, along: str, bounds: Mapping[str, float
         axes.set_xlabel(along)
         axes.set_ylabel(up)
         axes.xaxis.set_major_formatter(lambda value, _: f"\\${value:g}")
-        axes.yaxis.set_major_formatter(share)
         for name, dashes in _BOUNDS.items():
             if name in bounds:
                 axes.axhline(
@@ -92,7 +91,9 @@ def frontier(rows: pd.DataFrame, up: str, along: str, bounds: Mapping[str, float
         axes.margins(0.06)
         axes.set_xlim(left=0)
         low, high = axes.get_ylim()
-        axes.set_ylim(max(low, -0.03), min(high, 1.03))  # shares, and room for a mark
+        low = max(low, -0.03)
+        axes.set_ylim(low, min(high, 1 + 0.04 * (1 - low)))  # shares, and room for a mark
+        share_axis(axes.yaxis)
         handles, labels = axes.get_legend_handles_labels()
         drawn.legend(handles[::-1], labels[::-1], loc="outside upper center", ncols=3)
         _name_marks(axes, {name: points[name] for name in (*best, *points)}, numbers, line)
@@ -163,7 +164,7 @@ def between(
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlim(left=0)
         if in_percent:
-            axes.xaxis.set_major_formatter(share)
+            share_axis(axes.xaxis)
         axes.set_xlabel(along)
         if bounds:
             drawn.legend(loc="outside upper center", ncols=2)
@@ -204,7 +205,7 @@ def tuning_frontier(tuned: Tuned) -> Figure:
         axes.set_xlabel(legible(f"cost ({unit(tuned.cost)})"))
         axes.set_ylabel(tuned.quality)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if tuned.cost == TOKENS else f"\\${value:g}")
-        axes.yaxis.set_major_formatter(share)
+        share_axis(axes.yaxis)
         axes.set_xlim(left=0)
         drawn.legend(loc="outside upper center", ncols=3)
     return drawn

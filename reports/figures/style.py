@@ -21,6 +21,7 @@ from ctxbench.scenarios.errors import RunError, printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 
@@ -176,6 +177,13 @@ def short(value: float, _: object = None) -> str:
 def share(value: float, _: object = None) -> str:
     """Return a share for a tick: 25 %."""
     return f"{value * 100:g} %"
+
+
+def share_axis(axis: Axis) -> None:
+    """Label an axis of shares, whose limits are set, in per cent: there is no more than 100 %."""
+    low, high = axis.get_view_interval()
+    axis.set_ticks([tick for tick in axis.get_majorticklocs() if low <= tick <= min(high, 1)])
+    axis.set_major_formatter(share)
 
 
 def times(value: float, _: object = None) -> str:

@@ -39,6 +39,8 @@ MARK = '<meta name="generator" content="ctxbench">'
 _MOST_ROWS = 300
 # Pixels of the page for a point of a figure: its smallest letters, of 7 points, are then above 11 pixels.
 _SCALE = 1.6
+# Pixels of the widest figure that shrinks with its column: a wider one would shrink to letters too small to read.
+_FITTING = 760
 # Colours that the page has in a light and a dark shade; those that tell things apart are seen on both.
 _COLOURS = {
     INK.lower(): "currentColor",
@@ -92,6 +94,8 @@ class Chart:
             self._embed(element)
         root.attrib = {"viewBox": root.attrib["viewBox"], "width": str(wide), "height": str(high), "role": "img"}
         root.attrib["aria-label"] = self.title
+        if wide <= _FITTING:
+            root.attrib["class"] = "fits"
         return Markup(ElementTree.tostring(root, encoding="unicode"))
 
     def _embed(self, element: ElementTree.Element) -> None:

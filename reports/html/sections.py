@@ -24,7 +24,7 @@ from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing
 
 from .. import claims, probes, tables
-from ..answers import agreement_table, measures, pairs, run_tables
+from ..answers import run_tables
 from ..bill import against, assumptions, bill_of, broken, causes, how
 from ..calibration import corrected_of, corrected_table, profile_tables
 from ..figures import charts
@@ -158,7 +158,6 @@ def answers_section(results: Results) -> ReportSection | None:
     shown = run_tables(answers, by_kind=True)
     if not answers.figures:
         return section_of("answers", (left_out("answers"), *shown))
-    agreement = pairs(measures(results.run, answers, results.summary.uneven), results.run.units)
     names = ("correct", "given", "unknown", "abstained", "base", "of_whole", "missing", "ungraded", "paired")
     rows = [
         {"answerer": figures.answerer, "grader": figures.grader, "strategy": of.strategy}
@@ -170,7 +169,7 @@ def answers_section(results: Results) -> ReportSection | None:
         for figures in answers.figures
         for of in figures.strategies
     ]
-    parts: tuple[Table | Chart, ...] = (_answers_chart(answers.best), *shown, agreement_table(agreement))
+    parts: tuple[Table | Chart, ...] = (_answers_chart(answers.best), *shown)
     return section_of("answers", parts, {"answers": pd.DataFrame(rows)})
 
 
@@ -212,7 +211,6 @@ def cache_section(results: Results) -> ReportSection | None:
     calls = {scheme.model: results.billed.calls(scheme, charts.OF_CALLS) for scheme in results.billed.schemes}
     parts: tuple[Table | Chart, ...] = (
         chart_of("cached_share", charts.cached_share_rows(calls), charts.cached_share),
-        chart_of("hit_rate_by_gap", charts.gap_rows(calls), charts.hit_rate_by_gap),
         chart_of("break_even", charts.break_even_rows(calls), charts.break_even),
     )
     table = broken(results.breaks, list(totals.strategy.unique()), int(totals.calls.max()))

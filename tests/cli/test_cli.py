@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from ctxbench.cli import app
 from ctxbench.cli.run import demo
+from ctxbench.scenarios.errors import UserError
 from tests.harness.command import CTXBENCH, ctxbench, said, with_ctxbench
 from tests.harness.runs import recording
 
@@ -295,3 +299,19 @@ def test_the_window_is_a_model_or_a_number(tmp_path: Path) -> None:
     shown = ctxbench("run", path, "-s", "none", "-o", "s", "--model", "gpt-5.6", cwd=tmp_path).stdout
     assert "billed under gpt-5.6" in shown
     assert "report s -m gpt-5.6" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("report --lose x", "--lose x: give a number"),
+        ("report --lose 101", "--lose 101: give 100 or less"),
+        ("run --jobs -1", "--jobs -1: give 0 or more"),
+        ("show runs c x", "STEP x: give a whole number"),
+        ("report --by day", "--by day: 'day' is not one of 'conversation', 'kind'"),
+    ],
+)
+def test_a_value_that_an_option_cannot_have(words: str, said: str) -> None:
+    """One error, in our words."""
+    with pytest.raises(UserError, match=re.escape(said)):
+        CliRunner().invoke(app, words.split(), catch_exceptions=False)

@@ -10,7 +10,8 @@ from rich.console import Console
 
 from ctxbench.cli import progress
 from ctxbench.cli.progress import ProgressCounts, watching
-from ctxbench.harness.engine.plan import execute
+from ctxbench.harness.engine.plan import RunInputs, execute
+from ctxbench.scenarios.embedded import messages_in, scenario
 from tests.builders import talk
 from tests.harness.runs import plan, recording
 
@@ -80,3 +81,14 @@ def test_a_terminal_shows_a_bar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with watching() as watcher:
         execute(plan(recording(tmp_path), strategies=("none", "last_turn")), tmp_path / "r", watcher=watcher)
     assert "conversations" in terminal.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_the_share_of_a_set_is_known_from_the_start() -> None:
+    """Its messages are counted before it is read; how many a generated one makes is not known."""
+    counts = ProgressCounts()
+    counts.begin(0, 1, messages_in("questions"))
+    counts.read(TALK, 0)
+    counts.measured(1, len(TALK.messages), 1)
+    assert counts.share == len(TALK.messages) / sum(len(each.messages) for each in scenario("questions"))
+    assert RunInputs(("smoke",)).messages() == messages_in("smoke") == 385
+    assert RunInputs(("smoke", "load(turns=2)")).messages() == 0

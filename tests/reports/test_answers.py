@@ -1,4 +1,4 @@
-"""Answers in a run's report: what counts as quality, the sections, corrected shares, and whether measures agree."""
+"""Answers in a run's report: what counts as quality, the sections, and corrected shares."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ctxbench.harness.models import Models, Settings
 from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.grading.rules import RulesGrader
 from ctxbench.metrics.value import Missing
-from ctxbench.reports.answers import answers_of, pairs, run_tables, uncalibrated
+from ctxbench.reports.answers import answers_of, run_tables, uncalibrated
 from ctxbench.reports.calibration import corrected_of, corrected_table
 from ctxbench.reports.html.sections import sections
 from ctxbench.reports.verdict import quality
@@ -147,15 +147,3 @@ def test_corrected_by_hand() -> None:
     assert one.by[profile.set].value == pytest.approx(given.value / 2)
     assert "by evouna-nq" in corrected_table([one]).heads
     assert "not calibrated" in corrected_table(corrected_of(found, [])).notes[0]
-
-
-def test_orders_by_hand() -> None:
-    """Only strategies and conversations that both have count."""
-    one = pd.DataFrame(
-        [(name, strategy, got, 10) for name in "abc" for strategy, got in (("s", 1), ("t", 5), ("u", 9), ("only", 3))],
-        columns=["conversation", "strategy", "got", "wanted"],
-    )
-    other = one[one.strategy != "only"].assign(got=lambda rows: rows.got + 1)
-    [pair] = pairs({"one": one, "other": other[other.conversation != "c"]}, {})
-    assert (pair.strategies, pair.conversations) == (3, 2)
-    assert pair.found.kendall == 1

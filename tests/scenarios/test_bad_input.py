@@ -238,6 +238,18 @@ def test_conversations_of_one_id(tmp_path: Path) -> None:
     assert problems.notes == ["3 conversations had the id of an earlier one and were given another: a~3, a~4, a~2~2"]
 
 
+def test_requests_of_one_growing_chat(tmp_path: Path) -> None:
+    """A note says which begin with all of an earlier one. The same one twice, or another end, does not count."""
+    roles = zip(["user", "assistant"] * 3, "abcdef", strict=True)
+    said = [f'{{"role": "{role}", "content": "{text}"}}' for role, text in roles]
+    lists = [*(said[:size] for size in (1, 3, 5)), said[:5], [*said[:2], said[4]]]
+    path = written(tmp_path / "log.jsonl", *(f'{{"messages": [{", ".join(each)}]}}'.encode() for each in lists))
+    problems = Problems()
+    assert len(list(RunInputs((str(path),)).read(problems))) == 5
+    [note] = problems.notes
+    assert note.startswith("4 conversations begin with all of an earlier one (log.2, log.3, log.4, log.5): requests of")
+
+
 def test_strict_stops_at_the_first_problem(tmp_path: Path) -> None:
     """With `strict` the first problem is raised, and what stood before it has been read."""
     path = written(tmp_path / "chats.jsonl", CHAT % b"a", b"broken", CHAT % b"b")

@@ -92,16 +92,14 @@ def answer(
     figures = of(graded.answers, graded.grades, graded.answerer, graded.grader, opened.units)
     profiles = Profiles()
     notes = list(shown.notes(graded, profiles))
-    orders = shown.pairs(shown.measures(opened, shown.answers_of(opened)), opened.units)
     extra = corrected_of(figures, profiles.of(graded.grader)) if corrected else None
 
     def exact() -> dict[str, object]:
         more = {} if extra is None else {"corrected": {row.strategy: row for row in extra}}
         spent = spent_json(load(opened.folder).manifest)
-        return {**shown.as_json(figures, notes), "orders": orders, "spent": spent, **more}
+        return {**shown.as_json(figures, notes), "spent": spent, **more}
 
-    tables = [*shown.tables(figures, notes), shown.agreement_table(orders)]
-    put(exact, lambda: [*tables, *([corrected_table(extra)] if extra else [])], as_json)
+    put(exact, lambda: [*shown.tables(figures, notes), *([corrected_table(extra)] if extra else [])], as_json)
     end(figures.replies, strict, settings, opened.folder)
 
 

@@ -89,8 +89,31 @@ class _PlainFlags:
         return parameters
 
 
+_WANTED = {
+    "float_parsing": "give a number",
+    "int_parsing": "give a whole number",
+    "greater_than_equal": "give {ge:g} or more",
+    "less_than_equal": "give {le:g} or less",
+}
+"""Values to give instead, by the fault that typer finds in one."""
+
+
 class PlainCommand(_PlainFlags, TyperCommand):
     """A command of the program, which looks at every text and path on its command line before it does any work."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments. Raises UserError for a value that is no number, or not one that a parameter can have."""
+        try:
+            rest: list[str] = super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            cause = error.__cause__
+            if error.param is None or cause is None or not hasattr(cause, "errors"):
+                raise
+            fault = cause.errors()[0]
+            name = next((name for name in error.param.opts if name.startswith("-")), error.param.metavar)
+            wanted = _WANTED.get(fault["type"], fault["msg"].removeprefix("Value error, ").rstrip("."))
+            raise UserError(f"{name} {fault['input']}: {wanted.format(**fault.get('ctx', {}))}") from None
+        return rest
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command.

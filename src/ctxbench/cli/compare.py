@@ -64,6 +64,7 @@ def gate(
     policy: Path | None = None,
     markdown: Path | None = None,
     junit: Path | None = None,
+    every: bool = False,
     as_json: bool = False,
     model: list[str] | None = None,
 ) -> None:
@@ -81,6 +82,7 @@ def gate(
         policy (FILE): File of guarded metrics, and how much worse each may get (docs/ci.md). [default: everything in
             the baseline, and not at all]
         junit (FILE): Write JUnit XML to this file.
+        every (--all): Print all that got worse or better, not what moved most alone.
         model (-m MODEL): A model whose bill is compared; repeat it. `none` leaves the bill out. [default: the recorded
             one, claude-sonnet-5, gpt-5.6, gemini-2.5-pro]
     """
@@ -88,7 +90,7 @@ def gate(
     from ctxbench.harness.compare.figures import measured_by_name
     from ctxbench.harness.compare.gate import baseline_text, write_baseline
     from ctxbench.harness.folder.run import load
-    from ctxbench.reports.compare import as_junit, gate_json
+    from ctxbench.reports.compare import as_junit, gate_json, gate_tables
     from ctxbench.reports.render import count
     from ctxbench.reports.render import markdown as markdown_of
 
@@ -99,7 +101,9 @@ def gate(
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")
         is_given = source is not None and source.name == "COMMANDLINE"
-        if is_given and parameter.name in (("policy", "markdown", "junit", "as_json") if update else ("model",)):
+        if is_given and parameter.name in (
+            ("policy", "markdown", "junit", "every", "as_json") if update else ("model",)
+        ):
             why = "--update writes the baseline and compares nothing" if update else "the baseline names what is billed"
             raise UserError(f"{parameter.opts[0]}: {why}: leave it out{'' if update else ', or add --update'}")
     opened = load(run_folder(run))
@@ -114,12 +118,13 @@ def gate(
         say(f"written: {baseline} ({' × '.join(sizes)})")
         return
     answer = gate_of(opened, baseline, policy)
+    tables = list(gate_tables(answer.decision, answer.look, every))
     if junit is not None:
         write_text(as_junit(answer.decision), junit)
     if markdown is not None:
-        write_text(markdown_of(answer.tables), markdown)
+        write_text(markdown_of(tables), markdown)
     if as_json:
         print_json(gate_json(answer.decision, answer.look))
     elif str(markdown) != "-":
-        print_tables(answer.tables)
+        print_tables(tables)
     raise typer.Exit(0 if answer.passes else 1)

@@ -36,8 +36,8 @@ class ProgressCounts:
         self._whole = 0.0
         self._is_read = False
 
-    def begin(self, size: int, parts: int) -> None:
-        self._size, self._parts = size, parts
+    def begin(self, size: int, parts: int, messages: int = 0) -> None:
+        self._size, self._parts, self._whole = size, parts, messages
         self._began = monotonic()  # what was planned before is no work of the run
 
     def read(self, conversation: Conversation, consumed: int) -> None:

@@ -63,6 +63,7 @@ def test_a_regression(folder: Path) -> None:
     assert "Look at the first: ctxbench show one c" in done.stdout
     assert f"ctxbench gate one --update --baseline {words[3]}" in done.stdout
     assert 'with [metrics."tokens_sent"] each = ' in done.stdout
+    assert "more: --all" not in ctxbench(*words[:4], "--all", cwd=folder, code=1).stdout
     text = (folder / "fail.md").read_text()
     assert text.startswith("## The gate FAILS")
     assert "| window(max\\_tokens=400)" in text or "| window(max_tokens=400) |" in text

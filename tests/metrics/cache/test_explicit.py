@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.metrics.cache.mechanisms import ExplicitCache, ExplicitRules, TooManyMarks
+from ctxbench.metrics.cache.mechanisms import ExplicitCache, ExplicitRules
 from ctxbench.metrics.cache.prefixes import CacheMark, CacheRequest, CacheUsage, ContentBlocks, Prefixes
 from ctxbench.metrics.cache.requests import Boundaries
 
@@ -95,7 +95,7 @@ def test_two_lifetimes() -> None:
 
 def test_more_than_four_marks() -> None:
     """The provider refuses them."""
-    with pytest.raises(TooManyMarks, match="5 cache breakpoints, 4 are the most"):
+    with pytest.raises(ValueError, match="5 cache breakpoints, 4 are the most"):
         ExplicitCache().request(Talk().request("abcdef", 0, 1, 2, 3, 4))
 
 

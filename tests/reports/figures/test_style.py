@@ -7,7 +7,18 @@ from pathlib import Path
 import matplotlib as mpl
 import pytest
 
-from ctxbench.reports.figures.style import COLOURS, MARKERS, _fonts, check, figure, legible, save, style, written
+from ctxbench.reports.figures.style import (
+    COLOURS,
+    MARKERS,
+    _fonts,
+    check,
+    figure,
+    legible,
+    save,
+    share_axis,
+    style,
+    written,
+)
 from ctxbench.scenarios.errors import RunError
 
 
@@ -58,3 +69,13 @@ def test_letters_that_no_font_has() -> None:
         drawn = figure()
         drawn.text(0.5, 0.5, legible("中文 $a$ \U0001f9ff"))
     assert written(drawn, ".svg")  # a missing letter would be a warning, which is an error here
+
+
+def test_an_axis_of_shares_ends_at_all() -> None:
+    """Room for a mark above 100 % has no tick."""
+    with style():
+        axes = figure().subplots()
+        axes.set_ylim(0.944, 1.03)
+        share_axis(axes.yaxis)
+        assert axes.get_yticks()[-1] == pytest.approx(1)
+        assert axes.get_yticks()[0] >= 0.944

@@ -82,7 +82,6 @@ def test_what_is_left_out_says_why(tmp_path: Path) -> None:
     assert notes["When has a strategy paid off?"] == (
         "No two conversations with a bill under none reach the same turn in this run, so nothing can pay off by turn.",
     )
-    assert "After which pause does the cache forget?" in notes
     text = page(results(run), list(found.values()), NOTHING)
     assert "no questions were asked in this run, so there is no recall of their evidence" in text
     assert "no strategy of this run summarises" in text
