@@ -1,24 +1,13 @@
 """Constraint recall: are the rules that system and user have stated still in the context of each later call?
 
-A **constraint** is a sentence of a system or user message that states a standing rule, prohibition or instruction. It
-is found by cues (`data/constraints.toml`):
+A **constraint** is a sentence of a system or user message that states a standing rule. Cues (`data/constraints.toml`)
+tell: a clause that begins as an order ("never …", 不要), what speaks of all that comes ("from now on") or binds the one
+who is spoken to ("you must"); in a system message or a file of instructions (CLAUDE.md) any modal verb or imperative;
+and any item of a list announced as rules. In a language other than English and Chinese none is found, which is missing
+and not 0. Questions, quotes, code, tables, headings, the content of elements such as `<document>`, what users say of
+themselves or of the past, and what tools say are none.
 
-- it has a clause that begins as an order and goes on with a verb ("never …", "always …", "do not …", "only …", 不要,
-  务必, 禁止 …);
-- or it speaks of all that comes ("from now on", "as a rule", 以后…一律);
-- or it binds the one who is spoken to ("you must", "the agent should only", "must not", 你必须);
-- or, in a system message or a file of instructions (CLAUDE.md, AGENTS.md) alone, it has any modal verb or begins with
-  an imperative: there statements are rules.
-
-An item of a list that is announced as rules ("Rules:", 请遵守：) is one as it stands. Cues are English and Chinese: in
-another language no rule is found, which is missing and not 0.
-
-These are no constraints: questions; quoted text, in lines that begin with `>` and in quotation marks; code, in fences
-and in lines that look like it; tables, headings, and the content of elements such as `<document>`; what users say of
-themselves or of the past; sentences under `FEWEST` words or over `LONGEST` characters; and what tools say.
-
-A constraint is **retained** if a message that is sent has the sentence word for word, apart from white space and the
-mark of a list item.
+A constraint is **retained** if a message that is sent has it word for word, but for white space and list marks.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from ctxbench.scenarios.model import Conversation, Message, Probe
 from ctxbench.scenarios.view import Messages
 
-from .grading.rules.dates import dates
+from .grading.rules.quantities import dates
 from .grounding import said
 from .language import SHORT, sentences, words
 from .times import written

@@ -11,13 +11,11 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ...language import stemmer, written_in
+from ...language import written_in
 from ...value import Missing
 from .. import Grade, GradedItem
 from . import foreign, stance
-from .dates import DAY, MONTH, SEASON, YEAR, exactness, less_exact
 from .match import (
-    SAID_WORD,
     Gold,
     GoldSpan,
     Match,
@@ -32,7 +30,7 @@ from .match import (
     strange_items,
     whole_places,
 )
-from .quantities import equal
+from .quantities import DAY, MONTH, SEASON, YEAR, equal, exactness, less_exact
 from .words import HAN_STOP, LONGEST, STOP, TextWords, clean, is_bounded
 
 LANGUAGES = ("en", "zh", *foreign.LANGUAGES)  # languages of answers that have grades; others have none
@@ -142,8 +140,10 @@ def _grade(item: GradedItem) -> Grade | Missing:
 
 def _language_of(item: GradedItem) -> str:
     """Return the language of a question; of the answers where the question has no words that tell."""
+    if language := written_in(item.question):
+        return language
     others = re.sub("[\0-\u024f]+", "", " ".join((*item.accepted, item.candidate)))  # no Latin letters
-    return written_in(item.question) or written_in(others) or ("en" if item.question.isascii() else "another")
+    return written_in(others) or ("en" if item.question.isascii() else "another")
 
 
 def _in_other_language(item: GradedItem, accepted: Sequence[str], final: str, language: str) -> Grade | Missing:
@@ -180,13 +180,13 @@ def _judged(gold: Gold, answer: ParsedAnswer) -> _Score:
     # What is wrong needs no further look. "It is not known" denies by its nature, so a denial in it takes nothing back.
     if judgement.score < THRESHOLD or gold.form == "unknown":
         return judgement
-    doubts = _doubts(gold, answer, places(gold, answer))
-    if doubts:
+    spans = places(gold, answer)
+    if doubts := _doubts(gold, answer, spans):
         # It may be right by what it has beside those spans.
         rest = _FORMS[gold.form](gold, answer.without(span for span, _ in doubts))
         if rest.score < THRESHOLD or (gold.form in ("yes", "no") and doubts[0][0].whole):
             return _Score(_WRONG, f"the answer {doubts[0][1].format(_quoted(gold))}")
-    if gold.form not in ("yes", "no") and (why := answer.scope.unclear(places(gold, answer))):
+    if gold.form not in ("yes", "no") and (why := answer.scope.unclear(spans)):
         return _Score(BELOW, f"the answer {why.format(_quoted(gold))}", unclear=True)
     return judgement
 
@@ -217,16 +217,11 @@ def _date(gold: Gold, answer: ParsedAnswer) -> _Score:
         for when in gold.whens:
             if all(less_exact(when, date, enough) for date in dates if agrees(when, date)):
                 return _Score(BELOW, f"{LESS_EXACT} {_quoted(gold)}")
-    has_day = any(date.day for date, _, _ in answer.words.dates)
-    if order == 2 and "day" in asks and not has_day:
-        return _Score(0.3, f"a date, but not to the day: {_quoted(gold)} was asked for")
-    if (
-        order == 2
-        and not has_day
-        and not asks & _EXACTNESS.keys()
-        and all(exactness(when) == DAY for when in gold.whens)
-    ):
-        return _Score(BELOW, f"{LESS_EXACT} {_quoted(gold)}", unclear=True)
+    if order == 2 and not any(date.day for date, _, _ in answer.words.dates):
+        if "day" in asks:
+            return _Score(0.3, f"a date, but not to the day: {_quoted(gold)} was asked for")
+        if not asks & _EXACTNESS.keys() and all(exactness(when) == DAY for when in gold.whens):
+            return _Score(BELOW, f"{LESS_EXACT} {_quoted(gold)}", unclear=True)
     said = ("no date for", "another date than", LESS_EXACT, "a date within", "the same date")[order]
     return _Score(DATES[order], f"{said} {_quoted(gold)}")
 
@@ -266,9 +261,7 @@ def _yes_or_no(gold: Gold, answer: ParsedAnswer) -> _Score:
         judgement = _phrase(gold, answer)
         if judgement.score >= THRESHOLD:
             return judgement
-        words = list(SAID_WORD.finditer(answer.said))
-        stems = stemmer().stemWords([word.group() for word in words])
-        spans = [GoldSpan(*word.span(), False) for word, stem in zip(words, stems, strict=True) if stem in asked]
+        spans = [span for stem, span in answer.stems_at if stem in asked]
         if 2 * len(asked & answer.words.places.keys()) >= len(asked) > 0:
             if why := next(filter(None, (answer.scope.unclear([span]) for span in spans)), ""):
                 return _Score(BELOW, f"the answer {why.format('it')}", unclear=True)
@@ -277,15 +270,10 @@ def _yes_or_no(gold: Gold, answer: ParsedAnswer) -> _Score:
         return _Score(BELOW, f"neither yes nor no; accepted is {gold.form}", unclear=True) if bare else judgement
     # "Yes, he wanted to, but in the end he did not sell it."
     *_, turn = stance.TURN.split(answer.said)
-    if (
-        turn != answer.said
-        and stance.leaning(turn) not in (None, side)
-        and not asked.isdisjoint(TextWords(turn).places)
-    ):
-        side = stance.leaning(turn)
-    if side == gold.form:
-        return _Score(0.9, f"the answer says {side}")
-    return _Score(0.08, f"the answer says {side}, accepted is {gold.form}")
+    if turn != answer.said and not asked.isdisjoint(TextWords(turn).places):
+        side = stance.leaning(turn) or side
+    agreed = side == gold.form
+    return _Score(0.9 if agreed else 0.08, f"the answer says {side}{'' if agreed else f', accepted is {gold.form}'}")
 
 
 def _unknown(answer: ParsedAnswer) -> _Score:
@@ -340,19 +328,10 @@ def _phrase(gold: Gold, answer: ParsedAnswer) -> _Score:
     if matched.within != few and (score >= THRESHOLD if few else len(gold.units) > _FEW and score < THRESHOLD):
         return _Score(BELOW, f"a part of {_quoted(gold)}", unclear=True)
     missing = ", ".join(unit.word for unit in lost[:4])
-    why = (
-        "another name"
-        if rivalled
-        else "not the number"
-        if number
-        else "not the surname"
-        if matched.lacks == "surname"
-        else ""
-    )
+    whys = {"another name: ": rivalled, "not the number: ": number, "not the surname: ": matched.lacks == "surname"}
     found = f"{matched.share:.0%}" if matched.share else "nothing"
-    return _Score(
-        score, f"{why + ': ' if why else ''}{found} of {_quoted(gold)} found{f', not {missing}' if missing else ''}"
-    )
+    why = next((why for why, fits in whys.items() if fits), "")
+    return _Score(score, f"{why}{found} of {_quoted(gold)} found{f', not {missing}' if missing else ''}")
 
 
 def features(gold: Gold, matched: Match, answer: ParsedAnswer) -> dict[str, float]:

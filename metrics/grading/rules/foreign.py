@@ -79,9 +79,9 @@ def _folded(text: str) -> str:
     return clean(text).lower().strip(" .\"'")
 
 
-def _alike(one: str, other: str) -> bool:
+def _alike(one: str, other: str, least: int = _PREFIX) -> bool:
     """Return whether two words may be forms of one."""
-    return one == other or (min(len(one), len(other)) >= _PREFIX and one[:_PREFIX] == other[:_PREFIX])
+    return one == other or (min(len(one), len(other)) >= least and one[:least] == other[:least])
 
 
 def _spans(gold: str, answer: str, plain: frozenset[str], language: str) -> list[tuple[int, int]]:
@@ -109,8 +109,6 @@ def _strange(gold: str, answer: str, question: str, plain: frozenset[str], langu
     """Return the words of an answer that neither the question nor the accepted answer nor the lists have."""
     if language == "ja":
         return [run for run in _RUN.findall(answer.replace(gold, " ")) if run not in plain and run not in question]
-    known = [*_WORD.findall(question), *_WORD.findall(gold)]
+    known, least = _WORD.findall(f"{question} {gold}"), 1 if language == "ko" else _PREFIX
     found = [word for word in _WORD.findall(answer) if word not in plain]
-    if language == "ko":  # a word changes at its end
-        return [word for word in found if not any(word[:1] == other[:1] for other in known)]
-    return [word for word in found if not any(_alike(word, other) for other in known)]
+    return [word for word in found if not any(_alike(word, other, least) for other in known)]

@@ -12,8 +12,7 @@ from typing import Literal, NamedTuple
 
 from ...language import HAN, cut, either, stemmer, word_lists
 from . import stance
-from .dates import When, agreement
-from .quantities import ONES, ROMAN, Quantity, chinese, equal
+from .quantities import ONES, ROMAN, Quantity, When, agreement, chinese, equal
 from .scope import Scope
 from .words import FILLERS, HAN_STOP, PARTICLES, PLACES, PROSE, STOP, TITLES, TextWords, clean, given_names
 
@@ -208,7 +207,7 @@ START = 150  # characters at the start of an answer in which a denial counts
 _BESIDE = r"([A-Z][A-Za-z]+)\.?[ -]{0}\b|\b{0}[ -]([A-Z][A-Za-z]+)"
 _GLUED = 4  # letters of a word that may run into its neighbours: shorter ones are in others by chance
 _ORDER = {"same": 4, "finer": 3, "about": 3, "coarser": 2, "other": 1}
-SAID_WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:[.,:]\d+)*")
+_SAID_WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:[.,:]\d+)*")
 
 
 class Match(NamedTuple):
@@ -256,6 +255,13 @@ class ParsedAnswer:
         return ParsedAnswer("".join(text), self.golds)
 
     @cached_property
+    def stems_at(self) -> list[tuple[str, GoldSpan]]:
+        """Stem of each word of `said`, and its span."""
+        words = list(_SAID_WORD.finditer(self.said))
+        stems = stemmer().stemWords([word.group() for word in words])
+        return [(stem, GoldSpan(*word.span(), False)) for word, stem in zip(words, stems, strict=True)]
+
+    @cached_property
     def refused(self) -> int:
         """Place where it says that it does not know; -1 if it does not."""
         return stance.refuses(self.said)
@@ -288,7 +294,7 @@ def match(gold: Gold, answer: ParsedAnswer) -> Match:
     elif _has_chinese_rival(gold, words) or _has_another_word(gold, words):
         lacks = "word"
     said, accepted = words.squeezed, gold.text.squeezed
-    counted = [number for number in words.quantities if not said.isascii() and gold.numbers]
+    counted = words.quantities if gold.numbers and not said.isascii() else []
     other_number = bool(counted) and not any(equal(number, other) for number in gold.numbers for other in counted)
     is_part = gold.form == "name" and 0 < fresh < 1
     rival = not whole and is_part and _has_rival(gold, words)
@@ -317,7 +323,10 @@ def _has_rival(gold: Gold, words: TextWords) -> bool:
 def _has_chinese_rival(gold: Gold, words: TextWords) -> bool:
     """Return whether a short answer has another name: 蓝鲸8号公馆 for 蓝鲸客栈, 阿里巴巴 for 阿里."""
     accepted, said = gold.text.squeezed, words.squeezed
-    if not all(unit.han for unit in gold.units) or len(gold.units) > 2 or len(said) > len(accepted) + 2 * _LONGER_NAME:
+    if (
+        not (0 < len(gold.units) < 3 and all(unit.han for unit in gold.units))
+        or len(said) > len(accepted) + 2 * _LONGER_NAME
+    ):
         return False
     if runs := [run for run in _HAN_RUN.findall(words.plain) if accepted in run]:
         if "who" in gold.asked.asks:  # a name has no end that can be seen
@@ -464,8 +473,6 @@ def strange_items(golds: Sequence[Gold], answer: ParsedAnswer) -> tuple[int, int
         _ITEMS.search(gold.text.plain.strip()) for gold in golds
     )
     accepted = {gold.text.bare for gold in (*listed, *golds)}
-    if re.search(r"[<{|=]", text):
-        return 0, 0
     if (
         len(answer.words.raw) > 4 * _BRIEF
         or ((several or is_one) and not listed)
@@ -521,12 +528,10 @@ def places(gold: Gold, answer: ParsedAnswer) -> list[GoldSpan]:
     if gold.form in ("list", "yes", "no"):
         return []
     fresh = [unit for unit in gold.units if not unit.echoed] or list(gold.units)
-    words = list(SAID_WORD.finditer(said))
-    stems = stemmer().stemWords([word.group() for word in words])
     mine = {unit.word for unit in fresh if not unit.han}
-    spans = [word.span() for word, stem in zip(words, stems, strict=True) if stem in mine]
-    spans += [hit.span() for unit in fresh if unit.han for hit in re.finditer(re.escape(unit.word), said)]
-    return [GoldSpan(*span, False) for span in sorted(spans)]
+    spans = [span for stem, span in answer.stems_at if stem in mine]
+    spans += [GoldSpan(*hit.span(), False) for unit in fresh if unit.han for hit in re.finditer(unit.word, said)]
+    return sorted(spans)
 
 
 def one_edit(one: str, other: str) -> bool:

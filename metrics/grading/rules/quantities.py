@@ -1,9 +1,12 @@
-"""Numbers in texts with their units: in digits, in words, in Chinese; and whether two of them are equal."""
+"""Numbers with their units and dates in texts, in digits, in words, in Chinese; and how two of them agree."""
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from bisect import bisect_left
+from calendar import monthrange
+from datetime import date
+from typing import Literal, NamedTuple
 
 from ...language import word_lists
 
@@ -213,3 +216,282 @@ def chinese(text: str) -> float:
         digit = 0
     # A last digit right behind a unit is of the next lower one: 三百二 is 320 and 两万五 25,000, but 三百零二 302.
     return total + section + digit * (last / 10 if last > 10 and whole[-2:-1] in _ZH_BIG else 1) + fraction
+
+
+Agreement = Literal["same", "finer", "about", "coarser", "other"]
+"""Agreement of a date with the accepted one: the same; more exact and fitting; as exact and overlapping, such as early
+June and the week before 9 June; less exact and fitting; another."""
+
+
+class When(NamedTuple):
+    """Days from `low` to `high` inclusive, numbered like `date.toordinal`; before year 1 below zero.
+
+    Without a year only `month` and `day` are known, or a `weekday` (Monday is 0).
+    """
+
+    low: int = 0
+    high: int = -1
+    month: int = 0
+    day: int = 0
+    weekday: int = -1
+
+    @property
+    def dated(self) -> bool:
+        """Whether the year is known."""
+        return self.low <= self.high
+
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)\b\.?"
+)
+_WEEKDAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)\b"
+_YEAR = r"(?:1\d{3}|20\d\d|2100)"
+# After a year: no digit, or the digits of a footnote that text from a page has without its brackets.
+_NOTE = r"(?:(?!\d)|(?=\d{1,2}(?:[.\s,;]|$)))"
+_ZH = "[零一二三四五六七八九十\\d]"
+# A date in words begins where a word does, but for a century, which may stand behind letters. Without this look ahead
+# all alternatives are tried at each letter, which takes 2.5 times as long.
+_BEGINS = r"(?:(?=[^a-z\s])|(?<![a-z])(?=[a-z])|(?=[fsten][a-z-]{3,20}(?:-|\ )centur))"
+# Groups are named by what they hold: y year, m month, d day, e last day, c century; a number tells alternatives apart.
+_DATE = re.compile(
+    rf"""{_BEGINS}(?:
+    (?<![\d.])(?P<y1>{_YEAR})(?P<sep>[-/.])(?P<m1>\d{{1,2}})(?P=sep)(?P<d1>\d{{1,2}})(?!\d)
+    |(?<![\d.:])(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?(?:\s*(?:-|to|and)\s*(?P<e2>\d{{1,2}})(?:st|nd|rd|th)?)?
+        \ ?(?:of\ )?(?P<m2>{_MONTH})(?:,?\ ?(?:in\ |of\ )?(?P<y2>{_YEAR}){_NOTE})?
+    |\b(?P<m3>{_MONTH})\ ?(?:the\ )?(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:])
+        (?:\ ?(?:-|to|and)\ ?(?P<e3>\d{{1,2}})(?:st|nd|rd|th)?(?!\d))?(?:\ ?,?\ ?(?:in\ |of\ )?(?P<y3>{_YEAR}){_NOTE})?
+    |\b(?P<season1>spring|summer|autumn|fall|winter)(?:\ of|\ in|,)?\ (?P<y8>{_YEAR}){_NOTE}
+    |(?P<y9>\d{{4}})年(?P<season2>[春夏秋冬])[天季]?
+    |(?<![a-z])(?P<m4>{_MONTH}),?\ ?(?:of\ |in\ )?(?P<y4>{_YEAR}){_NOTE}
+    |(?<![\d/.])(?P<a>\d{{1,2}})[/.](?P<b>\d{{1,2}})[/.](?P<y5>\d{{4}}|\d\d)(?![\d/])
+    |(?P<y6>\d{{4}}|[零一二三四五六七八九]{{4}})\ ?年
+        (?:\ ?(?P<m6>{_ZH}{{1,3}})\ ?月(?:份|\ ?(?P<d6>{_ZH}{{1,3}})\ ?[日号])?)?
+    |(?P<m7>{_ZH}{{1,3}})\ ?月(?:份|\ ?(?P<d7>{_ZH}{{1,3}})\ ?[日号])?
+    |(?<!\d)(?P<c1>\d{{1,2}}|{"|".join(ORDINALS)})(?:st|nd|rd|th)?(?:-|\ )centur(?:y|ies)(?P<cbc1>\ b\.?c\.?(?:e\b)?)?
+    |(?P<cbc2>公元前)?(?P<c2>{_ZH}{{1,3}})世纪(?:(?P<zdec>[一二三四五六七八九]十|\d0)年代)?
+    |(?<!\d)(?P<dec>1\d\d0|20\d0)'?s(?![a-z])
+    |(?<![\d.,])(?P<bc1>\d{{1,4}})\ ?(?:b\.c\.(?:e\.)?|bce?\b)
+    |公元前(?P<bc2>\d{{1,4}})年?
+    |\b(?:a\.d\.|ad)\ ?(?P<y10>\d{{1,4}})(?!\d)|(?<![\d.,])(?P<y11>\d{{1,4}})\ ?(?:a\.d\.|ad\b|c\.e\.|ce\b)
+    |\byear\ (?P<y12>\d{{1,3}})(?![\d.,])
+    |(?<![\d.,$£€/-])(?P<y13>{_YEAR})(?!,\d|\.\d)(?![a-z%]){_NOTE}
+    |(?<=-)(?P<y14>{_YEAR})(?![\d%]|,\d)
+    |(?:(?<=in\ )|(?<=by\ )|(?<=of\ )|(?<=mid-)|(?<=early\ )|(?<=late\ )|(?<=until\ )|(?<=during\ )|(?<=till\ )|^)
+        (?P<m8>{_MONTH})(?!\ \w+ing\b)
+    |\b(?P<m9>january|february|april|june|july|august|september|october|november|december)\b
+    |\b(?P<day1>{_WEEKDAY})|(?:星期|周|礼拜)(?P<day2>[一二三四五六日天])
+    )""",
+    re.VERBOSE,
+)
+_BEFORE = re.compile(
+    r"(?:(?P<n>\d{1,2}|a few|few|a|one|two|three|four|five|six|ten) )?(?P<what>mon|tues|wednes|thurs|fri|satur|sun|)"
+    r"(?P<unit>weekend|day|week|month|year|)s? (?P<way>before|prior to|preceding|after|following) (?:the )?$"
+)
+# A part of a month: "early June 2023", "the last week of June 2023", and behind a Chinese one 初, 中旬, 底.
+_PART = re.compile(
+    r"\b(?:(?P<third>early|beginning of|start of|mid(?:dle)?(?: of| to)?|late|end of)[ -](?:the month of )?"
+    r"|(?P<nth>first|second|third|fourth|last|1st|2nd|3rd|4th) (?P<unit>weekend|week) (?:of|in) )(?:the )?$"
+)
+_ZH_PART = re.compile(
+    r" ?(?P<third>初|上旬|中旬|下旬|底|末)|(?:的)?第(?P<nth>[一二三四])(?:个)?(?:周|星期)(?![一二三四五六日天])"
+)
+_WEEK = re.compile(r"\b(?P<unit>weekend|week) (?:of|starting|beginning) (?:the )?$")
+_THIRDS = {"early": 0, "beginning of": 0, "start of": 0, "late": 2, "end of": 2, "初": 0, "上旬": 0, "中旬": 1}
+_NTHS = ("last", "first 1st 一", "second 2nd 二", "third 3rd 三", "fourth 4th 四")
+_NTH = {name: at for at, names in enumerate(_NTHS) for name in names.split()}
+_COUNTS = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "ten": 10}
+_LAST = 2999  # a later year is a number
+_SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12, "春": 3, "夏": 6, "秋": 9, "冬": 12}
+_DATEABLE = re.compile(r"\d|[年月周日世期拜]|day\b|centur|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)")
+
+
+def dates(text: str) -> list[tuple[When, int, int]]:
+    """Return the dates of a lower-case text in order, each with its start and stop. 3/4/2020 has both readings."""
+    if not _DATEABLE.search(text):
+        return []
+    dates_at: list[tuple[When, int, int]] = []
+    for match in _DATE.finditer(text):
+        for when in _read_date(match):
+            before = _BEFORE.search(text, max(0, match.start() - 40), match.start()) if when.dated else None
+            if before is not None and (moved := _moved(when, before)) is not None:
+                # The Sunday of "the Sunday before 9 June 2023" was read as a date itself: what is meant takes its
+                # place.
+                while dates_at and dates_at[-1][1] >= before.start():
+                    dates_at.pop()
+                dates_at.append((moved, before.start(), match.end()))
+            else:
+                dates_at.append(_narrowed(when, text, match.start(), match.end()))
+    return dates_at
+
+
+def _narrowed(when: When, text: str, start: int, stop: int) -> tuple[When, int, int]:
+    """Return a date with the words beside it that make a part of a month of it, or a week of a day."""
+    before = max(0, start - 40)
+    if when.dated and when.day:
+        if (week := _WEEK.search(text, before, start)) is not None:
+            # Day 1 of `toordinal` is a Monday, so (day - 1) % 7 is the weekday, everywhere here.
+            monday = when.low - (when.low - 1) % 7
+            return When(monday + 5 * (week["unit"] == "weekend"), monday + 6), week.start(), stop
+    elif when.dated and exactness(when) == MONTH:
+        if (part := _PART.search(text, before, start)) is not None:
+            return _part_of(when, part["third"], part["nth"], part["unit"]), part.start(), stop
+        if (part := _ZH_PART.match(text, stop)) is not None:
+            return _part_of(when, part["third"], part["nth"], "week"), start, part.end()
+    return when, start, stop
+
+
+def _part_of(month: When, third: str | None, nth: str, unit: str | None) -> When:
+    """Return a third of a month, or one of its weeks or weekends."""
+    if third is not None:
+        at = _THIRDS.get(third, 1 if third.startswith("mid") else 2)
+        low, high = month.low + 10 * at, month.low + 10 * at + 9 if at < 2 else month.high
+    elif unit == "week":
+        low = month.low + 7 * _NTH[nth] - 7 if _NTH[nth] else month.high - 6
+        high = low + 6
+    else:
+        # The first and the last Saturday of the month.
+        first, last = month.low + (5 - (month.low - 1)) % 7, month.high - (month.high - 1 - 5) % 7
+        low = first + 7 * (_NTH[nth] - 1) if _NTH[nth] else last
+        high = low + 1
+    return When(low, high, month.month)
+
+
+def agreement(accepted: When, date: When) -> Agreement:
+    """Return how a date agrees with the accepted one."""
+    if accepted.dated and date.dated:
+        if (accepted.low, accepted.high) == (date.low, date.high):
+            return "same"
+        if accepted.low <= date.low and date.high <= accepted.high:
+            return "finer"
+        if date.low <= accepted.low and accepted.high <= date.high:
+            return "coarser"
+        overlap = accepted.low <= date.high and date.low <= accepted.high
+        return "about" if overlap and exactness(accepted) == exactness(date) else "other"
+    if accepted.weekday >= 0 or date.weekday >= 0:
+        return "same" if accepted.weekday == date.weekday else "other"
+    if not accepted.month or accepted.month != date.month:
+        return "other"
+    if bool(accepted.day) == bool(date.day):
+        if accepted.day != date.day:
+            return "other"
+        return "same" if accepted.dated == date.dated else "coarser" if accepted.dated else "finer"
+    if date.day:
+        return "finer"
+    return "other" if date.dated and not accepted.dated else "coarser"
+
+
+DAY, MONTH, SEASON, YEAR = 0, 2, 3, 4
+
+
+def exactness(date: When) -> int:
+    """Return how exact a date is, from DAY to YEAR and beyond: the higher, the less."""
+    if not date.dated:
+        return DAY if date.day or date.weekday >= 0 else MONTH
+    # Days up to which a span is a day, some weeks, a month, a season, a year: 1, 16, 31, 100, 366.
+    return bisect_left((1, 16, 31, 100, 366), date.high - date.low + 1)
+
+
+def less_exact(accepted: When, date: When, needed: int = DAY) -> bool:
+    """Return whether a fitting date is less exact than the accepted one, and than what is asked for.
+
+    A day says as much without its year, a month does not: "in June" is less than "in June 2023".
+    """
+    own, least = exactness(date), max(exactness(accepted), needed)
+    return own > least or (own == least == MONTH and accepted.dated and not date.dated and needed < MONTH)
+
+
+def _read_date(match: re.Match[str]) -> list[When]:
+    """Return the readings of a match: none if it is no date, two if day and month can be exchanged."""
+    of = {name.rstrip("0123456789"): text for name, text in match.groupdict().items() if text is not None}
+    year, day, last = (int(chinese(of.get(part, "0"))) for part in "yde")
+    if year > _LAST:
+        return []
+    if "a" in of:
+        year += 0 if year > 99 else 2000 if year < 50 else 1900
+        # 3/4 is 3 April or 4 March. A set: 4/4 has one reading, and 13/4 only one that is a date.
+        pairs = {(int(of["a"]), int(of["b"])), (int(of["b"]), int(of["a"]))}
+        return [when for pair in sorted(pairs) if (when := _day(year, *pair))]
+    if "season" in of and year:
+        # The three months of a northern season; winter begins in December and ends in the next year.
+        first = _SEASONS[of["season"]]
+        last_month = _month_of(year + (first == 12), (first + 1) % 12 + 1)
+        return [When(_month_of(year, first).low, last_month.high)]
+    if "dec" in of:
+        return [_span(int(of["dec"]), int(of["dec"]) + 9)]
+    if "c" in of:
+        number = ORDINALS.get(of["c"]) or int(chinese(of["c"]))
+        if not 1 <= number <= 21:
+            return []
+        start = -100 * number if "cbc" in of else 100 * (number - 1) + int(chinese(of.get("zdec", "0")))
+        return [_span(start, start + (9 if "zdec" in of and "cbc" not in of else 99))]
+    if "bc" in of:
+        return [_span(-int(of["bc"]))]
+    if "day" in of:
+        name = of["day"]
+        return [When(weekday=_WEEKDAYS.index(name[:3]) if name.isascii() else min("一二三四五六日天".index(name), 6))]
+    if "m" not in of:
+        return [_span(year)]
+    name = of["m"]
+    month = _MONTHS.index(name[:3]) + 1 if name[:3] in _MONTHS else int(chinese(name))
+    if not 1 <= month <= 12 or ("d" in of and not 1 <= day <= 31):
+        return []
+    if not year:
+        return [When(month=month, day=day)]
+    if not day:
+        return [_month_of(year, month)]
+    begin, end = _day(year, month, day), _day(year, month, last) if last > day else None
+    return [] if begin is None else [When(begin.low, end.high, month) if end else begin]
+
+
+def _span(first: int, last: int | None = None) -> When:
+    """Return whole years. Years before 1 count backwards, 366 days each."""
+    last = first if last is None else last
+    low = date(first, 1, 1).toordinal() if first >= 1 else 366 * (first - 1)
+    high = date(last, 12, 31).toordinal() if last >= 1 else 366 * last - 1
+    return When(low, high)
+
+
+def _month_of(year: int, month: int) -> When:
+    low = date(year, month, 1).toordinal()
+    return When(low, low + monthrange(year, month)[1] - 1, month)
+
+
+def _day(year: int, month: int, day: int) -> When | None:
+    try:
+        return _at(date(year, month, day).toordinal())
+    except ValueError:
+        return None
+
+
+def _at(ordinal: int) -> When | None:
+    if ordinal < 1:
+        return None
+    day = date.fromordinal(ordinal)
+    return When(ordinal, ordinal, day.month, day.day)
+
+
+def _moved(when: When, before: re.Match[str]) -> When | None:
+    """Return the date that "the Sunday before", "two days after" or "the week before" a date means."""
+    what, unit, count = before["what"], before["unit"], before["n"] or ""
+    back, few = before["way"] in ("before", "prior to", "preceding"), "few" in count
+    edge, way = (when.low, -1) if back else (when.high, 1)
+    if unit == ("day" if what else "weekend"):
+        weekday = _WEEKDAYS.index(what[:3]) if what else 5
+        # Never 0: the Sunday before a Sunday is a week before.
+        at = edge + way * (way * (weekday - (edge - 1) % 7) % 7 or 7)
+        return _at(at) if what else When(at, at + 1)
+    if what or not unit or (few and unit in ("month", "year")):
+        return None
+    if unit == "month":
+        near = date.fromordinal(max(1, edge + 15 * way))
+        return _month_of(near.year, near.month)
+    if unit == "year":
+        return _span(date.fromordinal(max(1, edge)).year + way)
+    size = 1 if unit == "day" else 7
+    days = size * (1 if not count else 5 + 2 * (unit == "day") if few else _COUNTS.get(count) or int(count))
+    if not few and (count or unit == "day"):
+        return _at(edge + way * days)
+    return When(when.low - days, when.low - 1) if back else When(when.high + 1, when.high + days)

@@ -15,8 +15,7 @@ from functools import cache, cached_property, lru_cache
 from typing import Any, Literal, NamedTuple
 
 from ...language import HAN, either, stemmer, word_lists
-from .dates import When
-from .quantities import Quantity, equal
+from .quantities import Quantity, When, equal
 from .words import HAN_STOP, STOP, TextWords
 
 _LISTS = word_lists(__package__, "scope")
@@ -197,19 +196,20 @@ class Scope:
         leaves it open. `is_other` says that another answer stands there, which the accepted one may follow.
         """
         before, after = self.text[max(0, start - _BEFORE) : start], self.text[stop : stop + _AFTER]
-        if stop <= self._final or (
-            is_other and any(mark.search(self.text, stop) for mark in (_WITHDRAWN, _ZH_WITHDRAWN))
-        ):
+        taken_back = is_other and any(mark.search(self.text, stop) for mark in (_WITHDRAWN, _ZH_WITHDRAWN))
+        if taken_back or stop <= self._final:
             return _Doubt("takes {} back")
         if self._names_another(before, after):
             return _Doubt("names something else by {}")
         sentence, clause = (boundary.split(before)[-1] for boundary in (_SENTENCE, _CLAUSE))
         is_there = {"before": _ANY["before"].search(sentence), "after": _ANY["after"].match(after)}
+        if not (self._has_han or any(is_there.values())):
+            return None
         unsure = None
         for cue in _CUES:
-            if (cue.past and self._told.past) or (cue.denial and denies) or not (self._has_han or is_there[cue.side]):
+            if (cue.past and self._told.past) or (cue.denial and denies) or (cue.unsure and self._size > _MIDDLE):
                 continue
-            if cue.unsure and self._size > _MIDDLE:
+            if not (self._has_han or is_there[cue.side]):
                 continue
             fits = self._fits(cue, clause if cue.within == "clause" else sentence, after, start, is_other)
             if fits and (not cue.unsure or (fits == "sure" and self._size <= _SHORT)):
@@ -233,41 +233,28 @@ class Scope:
         who = _ZH_WHO_DOES.search(self._question)
         if who and re.search(rf"\w{who[1]}了?$", self.text[:start]):
             return "has {} in another part"
-        if self._has_han or self._size > _SHORT:
-            return ""
-        if self._told.past:
+        if self._has_han or self._size > _SHORT or self._told.past:
             return ""
         own = next(part for part in reversed(self._parts) if part.start <= start)
         ahead, after = TextWords(self._plain[own.start : start]), self.text[stop:]
         strange = self._strange(ahead)
-        if self._exchanges(start, after) or (
-            strange
-            and self._told.subject not in ahead.lower
-            and _kind(ahead.raw[0]) == 1
-            and ahead.raw[0] == strange[0]
-        ):
+        opens = strange[:1] == ahead.raw[:1] and _kind(strange[0]) == 1 if strange else False
+        if self._exchanges(start, after) or (opens and self._told.subject not in ahead.lower):
             return "says it of somebody else, {}"
         if _GOES_ON.match(after):
             strange += self._strange(TextWords(self._plain[stop : own.stop]))
         # What is written like the accepted answer, as a number, a name or a common noun, is another answer.
         kind = max(map(_kind, TextWords(self._plain[start:stop]).raw), default=0)
         rivals = [part for part in self._parts if part is not own and any(_kind(raw) == kind for raw in part.strange)]
+        asked, did = self._told.asked, self._told.did
         apart = strange or own.link in _LINKS or _GOES_ON.match(after)
-        if (
-            apart
-            and self._told.asked.isdisjoint(own.stems)
-            and any(not self._told.asked.isdisjoint(part.stems) for part in rivals)
-        ):
+        if apart and asked.isdisjoint(own.stems) and any(not asked.isdisjoint(part.stems) for part in rivals):
             return "says of another what was asked, beside {}"
         turns = any(part.link == "but" for part in self._parts)
         was = (rivals and rivals[-1].start > start and _WAS.match(after)) or (turns and _WAS.search(ahead.lower))
         if was and _PRESENT.search(self._question):
             return "says what was, {}"
-        acts = (
-            self._told.did
-            and _ACTS.match(ahead.lower)
-            and not any(self._told.did[1] in part.stems for part in self._parts)
-        )
+        acts = did and _ACTS.match(ahead.lower) and not any(did[1] in part.stems for part in self._parts)
         if (acts or rivals) and any(_kind(raw) != 1 for raw in strange):
             return "says more than can be read of {}"
         return ""
@@ -301,21 +288,15 @@ class Scope:
 
     def _exchanges(self, start: int, after: str) -> bool:
         """Return whether who did it and whom it was done to have changed places since the question."""
-        before = TextWords(self._plain[:start])
-        if who := _WHO_DOES.search(self._question):
-            verb = stemmer().stemWord(who[1])
-            at = before.stems.index(verb) if verb in before.places else 0
-            names = {raw.lower() for raw in self._strange(before) if _kind(raw) == 1}
-            doers = {*before.stems[:at]} - {verb}
-            return (
-                verb not in _FEATURES
-                and "by" not in before.stems[at:]
-                and not doers.isdisjoint(self._told.asked | names)
-            )
-        if self._told.did and self._told.did[0] not in STOP and not before.stems:
-            behind = TextWords(after).stems
-            return self._told.did[1] in behind and self._told.did[0] in behind[behind.index(self._told.did[1]) :]
-        return False
+        before, did = TextWords(self._plain[:start]), self._told.did
+        if (who := _WHO_DOES.search(self._question)) is None:
+            behind = TextWords(after).stems if did and did[0] not in STOP and not before.stems else []
+            return bool(behind) and did[1] in behind and did[0] in behind[behind.index(did[1]) :]
+        verb = stemmer().stemWord(who[1])
+        at = before.places.get(verb, 0)
+        names = {raw.lower() for raw in self._strange(before) if _kind(raw) == 1}
+        doers = self._told.asked | names
+        return verb not in _FEATURES and "by" not in before.stems[at:] and not doers.isdisjoint(before.stems[:at])
 
     def offers(self, text: str) -> bool:
         """Return whether a text gives another answer, be it with words of an accepted one: "3 days" for "3 weeks"."""
@@ -350,8 +331,6 @@ class Scope:
             return "unsure" if cue.unsure else "sure"
         # An answer goes on in its paragraph: in the next one, text may speak to the grader.
         rest = (after if is_before else after[hit.end() :])[:_NEAR].partition("\n\n")[0]
-        if is_before and _THEN["turn"].search(hit["gap"]) and self.adds(hit["gap"]):
-            return ""  # "formerly Rome, now Paris": what is past is Rome
         if cue.then == "other":
             ahead = max(0, start - len(before) + hit.start())
             sure = self.offers(rest) or (is_before and self.adds(self.text[max(0, ahead - _NEAR) : ahead]))

@@ -5,20 +5,16 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 
 from ...language import HAN, either, stemmer, word_lists
-from .dates import When, dates
-from .quantities import ONES, ORDINALS, ROMAN, TENS, Quantity, equal, quantities
+from .quantities import ONES, ORDINALS, ROMAN, TENS, Quantity, When, dates, equal, quantities
 from .stance import negates
 
 LONGEST = 20_000  # characters of a text that are read, which bounds the time of a grade
 
-_TABLE = str.maketrans(
-    "аеорсухіјѕһԁԛԝкмтнвАВЕКМНОРСТУХІЈЅαορυνικτεηΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
-    "aeopcyxijshdqwkmtnbABEKMHOPCTYXIJSaopuviktenABEZHIKMNOPTYX",
-)
-_LOOKALIKES = {chr(code): chr(like) for code, like in _TABLE.items()}
+_LISTS = word_lists(__package__, "words")
+_TABLE = str.maketrans(_LISTS["lookalikes"])
 _ASCII = re.compile(r"[A-Za-z0-9]")
 _MIXED = re.compile(r"(?=\w*[A-Za-z])(?=\w*[\u0370-\u03ff\u0400-\u04ff])\w+")
 _FOREIGN = re.compile("[\u0370-\u03ff\u0400-\u04ff]")
@@ -29,14 +25,7 @@ _UNSEEN = re.compile(
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 # Marks of footnotes, which would become digits of the word before. m² and m³ stay.
 _NOTES = re.compile("(?<![mM])[¹²³⁰⁴-⁹]+")
-_PLAIN = str.maketrans(
-    dict.fromkeys("‘’‚‛′´`", "'")
-    | dict.fromkeys("“”„‟″«»「」『』", '"')
-    | dict.fromkeys("‐‑‒–—―−", "-")
-    | dict(zip("øØłŁđĐıð", "oOlLdDid", strict=True))
-    | {"ß": "ss", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "þ": "th", "×": " x "}
-    | {"、": ",", "。": ". ", "〇": "零", "\ufffd": " "}
-)
+_PLAIN = str.maketrans(_LISTS["characters"])
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -51,7 +40,7 @@ def clean(text: str) -> str:
         return text
     text = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
     if foreign := set(_FOREIGN.findall(text)):
-        if foreign <= _LOOKALIKES.keys() and _ASCII.search(text):
+        if foreign <= _LISTS["lookalikes"].keys() and _ASCII.search(text):
             text = text.translate(_TABLE)
         else:
             text = _MIXED.sub(lambda match: match.group().translate(_TABLE), text)
@@ -75,7 +64,6 @@ _SENTENCE = re.compile(
 _NUMERALS = {name: str(at) for names in (ONES, TENS, ORDINALS) for name, at in names.items()}
 # Not `language.terms`: that a hump ends a word, numerals are digits, and each Chinese character stands alone is part of
 # what the agreement with people was measured on (decisions 23 and 26), and so is this list of stop words.
-_LISTS = word_lists(__package__, "words")
 _SAME: dict[str, str] = _LISTS["same"] | {
     other: name for line in _LISTS["places"].splitlines() if line for name, other in [line.split()]
 }
@@ -107,6 +95,14 @@ def _unglued(word: str, prose: bool) -> list[str]:
     parts = _HUMP.split(word)
     glued = (prose and word[0].islower()) or not STOP.isdisjoint(parts)
     return parts if len(parts) > 1 and glued else [word]
+
+
+@lru_cache(1 << 16)
+def _stem(raw: str) -> str:
+    """Return the form of a word that is compared."""
+    word = ROMAN.get(raw) or raw.lower()
+    stem: str = stemmer().stemWord(_NUMERALS.get(word) or _SAME.get(word) or word)
+    return stem
 
 
 class TextWords:
@@ -146,9 +142,7 @@ class TextWords:
     @cached_property
     def stems(self) -> list[str]:
         """Words in the form that is compared, in order."""
-        words = [ROMAN.get(word) or word.lower() for word in self.raw]
-        stems: list[str] = stemmer().stemWords([_NUMERALS.get(word) or _SAME.get(word) or word for word in words])
-        return stems
+        return list(map(_stem, self.raw))
 
     @cached_property
     def places(self) -> dict[str, int]:

@@ -8,8 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.metrics.grading.rules.dates import DAY, MONTH, YEAR, When, agreement, dates, less_exact
-from ctxbench.metrics.grading.rules.quantities import chinese, equal, quantities
+from ctxbench.metrics.grading.rules.quantities import (
+    DAY,
+    MONTH,
+    YEAR,
+    When,
+    agreement,
+    chinese,
+    dates,
+    equal,
+    less_exact,
+    quantities,
+)
 from ctxbench.metrics.grading.rules.words import clean
 
 
