@@ -141,7 +141,7 @@ def _kind(word: str) -> int:
 
 
 class _Told(NamedTuple):
-    """What a question and its accepted answers say."""
+    """The words, dates and numbers of a question and its accepted answers."""
 
     accepted: frozenset[str]
     stems: frozenset[str]
