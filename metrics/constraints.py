@@ -39,7 +39,7 @@ _MARK = re.compile(
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|「[^」]*」|『[^』]*』|《[^》]*》|`[^`]*`")
 _EMPHASIS = re.compile(r"\*{1,3}|(?<!\w)_{1,2}|_{1,2}(?!\w)")
 _ELEMENT = re.compile(rf"\s*<(/?)({either(_LISTS['material'])})(?:\s[^>]*)?>", re.IGNORECASE)
-_RULE_TAG = re.compile(rf"</?(?:{either(_LISTS['rule_tags'])})\b[^>]*>", re.IGNORECASE)
+_RULE_TAG = re.compile(rf"</?(?:{either(_LISTS['rule_tags'])})\b[^>]{{0,{LONGEST}}}>", re.IGNORECASE)
 _FILE = re.compile(either(_LISTS["files"]))
 _ANNOUNCES = re.compile(rf"(?:^\s*#+\s.*|.*)(?:{either(_LISTS['announces'])})[^.!?。]*[:：]?\s*$")
 # A line of code, of a table, of a diff or of a file with line numbers; a heading; a quoted line.
@@ -195,7 +195,7 @@ def _prose(text: str, role: str) -> Iterator[tuple[str, str]]:
             reading = role
         line = _RULE_TAG.sub("", raw)
         if line.strip() and not _MARK.match(line.lstrip()):
-            announced = bool(_ANNOUNCES.search(line.lower()))
+            announced = len(line) <= LONGEST and bool(_ANNOUNCES.match(line.lower()))
         tag = _ELEMENT.match(line)
         # A tag that is not closed is a placeholder in a sentence, and no element.
         if tag and not tag[1] and not element and f"</{tag[2]}>" not in line and f"</{tag[2]}>" in text:
