@@ -205,7 +205,7 @@ def _written(call: ToolCall) -> str:
 
 def _readable(call: ToolCall) -> ToolCall:
     """Return the call with arguments that are a JSON object, which some providers insist on."""
-    with suppress(msgspec.DecodeError):
+    with suppress(msgspec.DecodeError, ValueError, RecursionError):
         if isinstance(msgspec.json.decode(call.arguments), dict):
             return call
     return replace(call, arguments=msgspec.json.encode({"arguments": call.arguments}).decode())

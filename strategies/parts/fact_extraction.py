@@ -191,7 +191,7 @@ def extract_by_model(
     reply = services.complete(Prompt(PROMPTS[language], lines, max_tokens, tuple(messages), 0.0, model))
     try:
         items = msgspec.json.decode(reply[reply.index("[") : reply.rindex("]") + 1])
-    except (ValueError, msgspec.DecodeError):
+    except (ValueError, msgspec.DecodeError, RecursionError):
         raise ModelError("the answer is no JSON list") from None
     facts = list[StatedFact]()
     for item in items:

@@ -90,7 +90,7 @@ def final_text(text: str) -> str:
     if bare.startswith("{"):
         try:
             fields = msgspec.json.decode(bare)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, ValueError, RecursionError):
             return text
         named = [value for key, value in fields.items() if key.lower() in _LISTS["answer_fields"]]
         return str(named[0]) if named else text
