@@ -260,12 +260,16 @@ def select_newest(
     that is `summarised` opens no turn.
     """
     said = len(history)
-    newest = _last_said(services.whole(history[start:]))
+    last = next((at for at in range(said - 1, start - 1, -1) if history[at].role != "system"), -1)
+    is_result = last >= 0 and history[last].role == "tool"  # which goes without its call
+    newest = _last_said(services.whole(history[start:])) if is_result else None
 
     def fitting(tokens: int) -> int:
         return max(start, services.fit(history, tokens) if tokens > 0 else said)
 
     def reaches(at: int) -> bool:
+        if not is_result:
+            return at <= last
         return newest is not None and _last_said(services.whole(history[at:])) is newest
 
     if room is not None:
