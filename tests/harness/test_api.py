@@ -140,7 +140,7 @@ def test_the_verdict_has_its_figures(smoke: ctxbench.BenchmarkRun, monkeypatch: 
     assert verdict.choice(0) == "none"
     window = verdict.objections("window(max_tokens=2000)")
     assert window[:-1] == list(verdict.breaks["window(max_tokens=2000)"])
-    assert window[-1] == "it lost 21.5 points here: 5 points are accepted"
+    assert window[-1] == "it lost 23.1 points here: 5 points are accepted"
     assert set(rows.place) == set(verdict.places.values())
     assert "newest message missing" in rows.breaks["window(max_tokens=2000)"]
 

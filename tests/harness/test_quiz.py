@@ -35,8 +35,8 @@ def plain() -> Conversation:
 def probes(file: Path, source: str) -> tuple[list[list[str]], Problems]:
     """The questions of each conversation, and what was wrong."""
     problems = Problems()
-    opened = RunInputs((str(file),), probes=source).open(problems)
-    return [[probe.question for probe in each.probes] for each in opened.conversations()], problems
+    read = RunInputs((str(file),), probes=source).read(problems)
+    return [[probe.question for probe in each.probes] for each in read], problems
 
 
 def test_a_set_with_questions_stays_as_it_is(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, reject
 
 from ctxbench.harness.engine.shard import cell_of
 from ctxbench.harness.folder.run import rebuild
@@ -18,7 +18,7 @@ from ctxbench.metrics.measure import RaggedArray, measure
 from ctxbench.metrics.tokens import PRIMING, TokenCounter
 from ctxbench.scenarios.model import Conversation, Message, Tool
 from ctxbench.scenarios.view import Messages
-from ctxbench.strategies.base import Context, Strategy, StrategyContext, budget_of
+from ctxbench.strategies.base import Context, Strategy, StrategyContext, SystemOverBudget, budget_of
 from ctxbench.strategies.chain import parse
 from tests.builders import talk
 
@@ -124,7 +124,10 @@ def test_any_context_is_rebuilt_from_the_log(spec: str, conversation: Conversati
     """From (kept, added) alone every context comes back, message for message."""
     strategy = parse(spec)
     view = strategy.start(RecordedContext(ConversationIndex(conversation, COUNTER)))
-    sent = [list(view(Context(Messages.prefix(conversation.messages, at))).messages) for at in conversation.calls()]
+    try:
+        sent = [list(view(Context(Messages.prefix(conversation.messages, at))).messages) for at in conversation.calls()]
+    except SystemOverBudget:
+        reject()
     steps, log = run(strategy, conversation)
     entries = [(step.kept, step.added_from, step.added_to) for step in steps]
     assert [list(each) for each in rebuild(entries, conversation.messages, log.written)] == sent
