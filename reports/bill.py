@@ -74,7 +74,7 @@ def tables(
 
 def causes(breaks: pd.DataFrame) -> pd.DataFrame:
     """Return the causes of prefix breaks: strategy, cause, reported, breaks, tokens_lost."""
-    groups = breaks.groupby(["strategy", "cause", "deeds"], observed=True, sort=False).lost
+    groups = breaks.groupby(["strategy", "cause", "actions"], observed=True, sort=False).lost
     sums = groups.agg(["size", "sum"]).reset_index()
     return sums.set_axis(["strategy", "cause", "reported", "breaks", "tokens_lost"], axis=1)
 
@@ -157,7 +157,7 @@ def broken(breaks: pd.DataFrame, strategies: Sequence[str], calls: int) -> Table
         lost = int(own.lost.sum())
         by_cause, by_action = (
             rows.lost.sum().sort_values(ascending=False, kind="stable")
-            for rows in (own.groupby("cause"), own[own.deeds != ""].groupby("deeds"))
+            for rows in (own.groupby("cause"), own[own.actions != ""].groupby("actions"))
         )
         causes = [f"{cause} {percent(part / lost)}" for cause, part in by_cause.head(_MOST_CAUSES).items()]
         return {

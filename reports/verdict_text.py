@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
@@ -156,14 +157,15 @@ def _quality(verdict: RunVerdict, name: str) -> Iterator[tuple[str, str]]:
     yield "quality", " ".join(sentences)
     if quality.graded and asked:
         both = f"{asked.paired:,} of {quality.graded.answerable:,} questions, which it answered from both; left out"
-        sides = [of for of in (quality.graded.of(WHOLE), asked) if of is not None]
-        whys = dict.fromkeys(why for of in sides for why, _ in of.why)
+        times: dict[str, Counter[str]] = {}
+        for of in {of.strategy: of for of in (quality.graded.of(WHOLE), asked) if of is not None}.values():
+            for why, number in of.why:
+                # What exactly rules cannot tell stands beside each answer.
+                reason = why.partition(": ")[0] if why.startswith("rules cannot tell") else why
+                times.setdefault(reason, Counter())[of.strategy] += number
         left = (
-            " and ".join(
-                dict.fromkeys(f"{times:,} under {of.strategy}" for of in sides for text, times in of.why if text == why)
-            )
-            + f", {why}"
-            for why in whys
+            f"{' and '.join(f'{number:,} under {strategy}' for strategy, number in by.items())} ({reason})"
+            for reason, by in times.items()
         )
         yield "compared on", f"{both}: {'; '.join(left) or 'none'}"
 

@@ -45,7 +45,7 @@ from tests.reports.test_verdict import by_hand
 PAGE = Path(__file__).parents[1] / "docs/decisions/0027-statistics-and-gate.md"
 _PLACE = re.compile(r"(<!-- judging -->\n).*?(<!-- end -->)", re.DOTALL)
 Said = tuple[str, bool]
-"""What is said now, and whether it is right."""
+"""The text that is printed today, and whether it is right."""
 
 
 class Case(NamedTuple):
@@ -59,7 +59,7 @@ class Case(NamedTuple):
 
 
 class Made:
-    """What several cases are measured on, made when it is first used."""
+    """The runs that several cases share; each is made when it is first used."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""What people are told in each case that was wrong once: it is right, and decision 27's table has it."""
+"""Each case that was judged wrong once is judged right now, and decision 27's table shows it."""
 
 from __future__ import annotations
 

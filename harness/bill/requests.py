@@ -431,7 +431,7 @@ class Break(NamedTuple):
     before: int
     """Tokens of all its messages."""
     cause: str
-    deeds: str
+    actions: str
     """Kinds of events that the strategy reported at this step, in order, without repetition."""
 
 

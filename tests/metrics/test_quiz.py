@@ -120,7 +120,7 @@ def hold(conversation: Conversation, probes: tuple[Probe, ...]) -> None:
 @given(conversation=conversations())
 @examples(60)
 def test_any_conversation_can_be_asked_about(conversation: Conversation) -> None:
-    """Whatever it says; and twice the same."""
+    """Any conversation can be read, and twice it gives the same questions."""
     hold(conversation, quiz(conversation))
     assert quiz(conversation) == quiz(conversation)
 

@@ -435,7 +435,7 @@ def test_what_right_answers_cannot_tell_the_ceiling_guards(found: float, place: 
     assert judged.places["short"] == place
     if place == "doubtful":
         assert headline(judged).endswith(
-            "short costs less here, but its right answers cannot tell, and 40 of 100 answers are not in what it sends"
+            "short costs less here, but it may have fewer right answers, and 40 of 100 answers are not in what it sends"
         )
     assert judged.careful == ("short" if place == "chosen" else "none")
 
@@ -451,7 +451,7 @@ def test_only_the_billed_model_s_provider_rejects(tmp_path: Path) -> None:
 
 
 def test_the_best_measure_counts(tmp_path: Path) -> None:
-    """What can be found; without accepted answers the evidence that is sent, without questions what was used next."""
+    """Quality is answers found; without accepted answers evidence sent, and without questions values used next."""
     found = verdict(results(usual(tmp_path / "usual"))).quality
     assert (found.metric, found.graded, found.reader is None) == ("answer_in_context", None, False)
     asked = recorded("one", ["a", "b"], probes=[{"id": "q", "question": "Which?", "evidence": ["u0"]}])

@@ -265,7 +265,7 @@ def test_the_newest_value_takes_the_place_of_the_older(said: list[str], kept: li
 
 
 def test_two_speakers_have_two_homes() -> None:
-    """What one says of himself does not supersede what the other says; a sentence with two such facts is two."""
+    """A speaker's fact does not supersede that of another speaker; a sentence with two facts gives two."""
     said = talk(
         ("user", "My name is Anna and I live in Berlin."), ("assistant", "I live in Rome."), ("user", "I moved to Oslo")
     )

@@ -69,5 +69,5 @@ def test_what_was_reported_with_it(tmp_path: Path) -> None:
     found = breaks(RunRequests(load(tmp_path / "run")))
     assert set(found.strategy) == {"summary(threshold=8)"}
     assert set(found.cause) == {"replaced", "rewritten"}
-    assert set(found.deeds) == {"called, summarised"}
+    assert set(found.actions) == {"called, summarised"}
     assert (found.kept == 1).all()

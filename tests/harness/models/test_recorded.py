@@ -147,7 +147,7 @@ def test_no_strategy_is_given_a_broken_answer(cassette: Cassette, answer: ModelA
     "text", ["The user is sorry that he cannot come.", "I can help with Redis, he said.", "用户不能吃花生。"]
 )
 def test_a_summary_of_a_refusal_is_none(cassette: Cassette, text: str) -> None:
-    """What only speaks of what cannot be is a summary."""
+    """A summary that only reports a refusal is a summary, and no refusal."""
     model = recorded(cassette, Scripted(ModelAnswer(text)))
     request = ModelRequest(model.name, "Summarise", 0.3, 50)
     assert model.chat(request, COUNTER, whole=True).text == text

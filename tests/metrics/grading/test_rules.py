@@ -147,7 +147,7 @@ def test_the_kind_of_an_answer(accepted: tuple[str, ...], kind: str) -> None:
 
 
 def test_a_part_of_an_explanation_is_ungraded() -> None:
-    """Which part of an accepted answer of several sentences is enough, rules cannot tell."""
+    """Rules leave an answer ungraded that says a part of an accepted answer of several sentences."""
     gold = "获得了金熊奖。《红高粱》是一部于1988年上映的中国大陆电影，由张艺谋执导，改编自莫言的两部中篇小说。"
     assert graded("《红高粱》获得了什么奖项？", (gold,), "金熊奖。").reason.startswith("ungraded: ")
     assert not graded("《红高粱》获得了什么奖项？", (gold,), "金棕榈奖。").correct
