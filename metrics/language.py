@@ -90,13 +90,15 @@ def written_in(text: str) -> str:
 
     Of texts in Latin letters nothing but words of grammar tells, so that a name or a code has no language.
     """
-    if not text.isascii():
-        for name, script in _SCRIPTS.items():
-            if script.search(text):
-                return str(name)
     words = _LATIN_WORD.findall(text.lower())
     hits = {name: sum(word in grammar for word in words) for name, grammar in _GRAMMAR.items()}
     best = max(hits, key=lambda name: hits[name])
+    if not text.isascii():
+        # A foreign letter or name in an English sentence does not make it another language.
+        latin = sum(len(word) for word in words if word.isascii()) if hits[best] else 0
+        for name, script in _SCRIPTS.items():
+            if (letters := len(script.findall(text))) and (name == "zh" or letters >= latin):
+                return str(name)
     return best if hits[best] else ""
 
 

@@ -35,6 +35,7 @@ AGES = (6, 20, 60)
 GAP = "____"
 CALL, TYPED, SENTENCE = 160, 1_500, 220  # characters of a quoted call, a typed message and a quoted sentence, at most
 LEAST, LAST = 6, 3  # words of a sentence with its gap, at least; lines that may follow the error that ended a command
+READ = 1_000  # matches of a rule in one result, at most
 
 
 class MadeQuestion(NamedTuple):
@@ -100,7 +101,7 @@ def _balanced(pool: list[tuple[int, MadeQuestion]]) -> Iterator[tuple[int, MadeQ
 
     def traits(pair: tuple[int, MadeQuestion]) -> tuple[object, ...]:
         stop, draft = pair
-        return draft.kind, draft.at, age_of(stop - draft.at), f"place {stop}"
+        return draft.kind, draft.at, f"age {age_of(stop - draft.at)}", f"place {stop}"
 
     while pool and taken.total() < MOST * len(traits(pool[0])):
         stop, draft = min(pool, key=lambda pair: [taken[trait] for trait in traits(pair)])
@@ -178,7 +179,7 @@ def _told(kind: str, call: str, text: str) -> Iterator[tuple[str, str, str, str]
             continue
         matches = list(rule["pattern"].finditer(body if only else plain))
         keys = Counter(match["key"] for match in matches)
-        for match in matches[-1:] if only else matches:
+        for match in matches[-1:] if only else matches[:READ]:
             is_one = body[match.end() :].strip().count("\n") < LAST if only else keys[match["key"]] == 1
             if is_one and plain.count(match["mark"] or match["answer"]) <= 1:
                 yield rule["kind"], match["key"], match["answer"].strip(), match["mark"]

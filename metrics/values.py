@@ -139,10 +139,12 @@ def exact_values(text: str) -> tuple[Value, ...]:
 
 def without_values(text: str) -> str:
     """Return a text with blanks in place of its dates, identifiers, paths and addresses: words and numbers are left."""
+    parts, end = [], 0
     for start, value in _exact(text):
         if value.kind != "number":
-            text = f"{text[:start]}{' ' * len(value.text)}{text[start + len(value.text) :]}"
-    return text
+            parts += [text[end:start], " " * len(value.text)]
+            end = start + len(value.text)
+    return "".join([*parts, text[end:]])
 
 
 def spellings(value: Value) -> tuple[str, ...]:

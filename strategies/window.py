@@ -67,7 +67,8 @@ class Window:
             room = None if budget is None else room_beside_systems(services, history, budget)
             head, tail = select_newest(services, history, start, room, self.user_first)
             if room is not None and budget is not None and not tail:
-                tokens = budget - room + services.tokens(history[-1])
+                newest = next((each for each in reversed(history) if each.role != "system"), history[-1])
+                tokens = budget - room + services.tokens(newest)
                 services.record(OverBudget("the newest message does not fit", tokens, budget))
             return context.sending(head + tail)
 

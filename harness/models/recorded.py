@@ -220,10 +220,11 @@ _WHY_BROKEN = {
 _LONGEST_REFUSAL = 500  # characters
 _REFUSAL = re.compile(
     r"\W*(?:i(?:['’]?m| am) (?:very |so |really )?)?(?:sorry|afraid|i apologi[sz]e|unfortunately)\b[^.]{0,60}"
-    r"\b(?:can(?:['’]t|not| not)|unable|won['’]t|not able)\b"
+    r"\b(?:i|i['’]?m|i am|we)\b[^.]{0,12}\b(?:can(?:['’]t|not| not)|unable|won['’]t|not able)\b"
     r"|\W*i(?:['’]m| am)? (?:can(?:['’]t|not| not)|won['’]t|unable to|not able to) "
     r"(?:help|assist|summari[sz]e|comply|provide|process|continue|fulfil|do (?:that|this))"
-    r"|\W*(?:[很非]常?)?(?:抱歉|对不起)[^。]{0,20}(?:无法|不能|没办法)|\W*我?(?:无法|不能)(?:协助|提供|帮助|总结|处理|完成|满足)",
+    r"|\W*(?:[很非]常?)?(?:抱歉|对不起)[^。]{0,20}(?:无法|不能|没办法)|\W*(?:我(?:无法|不能)(?:协助|提供|帮助|总结|处理|完成|满足)"
+    r"|(?:无法|不能)(?:协助|总结|满足))",
     re.IGNORECASE,
 )
 """How a refusal begins that a provider does not mark as one, in English and Chinese."""

@@ -50,19 +50,19 @@ _COMMAND, _KEEP, _BESIDE = _any("command", r"\W*{}"), _any("keep", r"\W*{}"), _a
 _CHANGED, _UPDATE, _STATE = _any("changed"), _any("update"), _any("state")
 _SINGLE = [re.compile(pattern, re.IGNORECASE) for patterns in data("facts")["single"].values() for pattern in patterns]
 # Text after a request for something to be done with it, or before one that points up.
-_BELOW = _any(
-    "material",
-    r"{}(?:[^\n:：]*[:：](?=\s|[^\x00-\x7f]|[\"'A-Za-z])"
-    r"|[^\n]*(?:\b(?:this|these|following|below|into)\b|下面|以下|这段|这句|这封|这篇)[^\n]*\n)",
+_LINE, _MATERIAL = re.compile(r"[^\n]+\n?"), _any("material")
+_BELOW = re.compile(
+    r"[^\n:：]*[:：](?=\s|[^\x00-\x7f]|[\"'A-Za-z])"
+    r"|[^\n]*(?:\b(?:this|these|following|below|into)\b|下面|以下|这段|这句|这封|这篇)[^\n]*\n"
 )
-_ABOVE = _any("material", r"[^\n]*{}[^\n]*(?:\babove\b|上面|上述|以上|上文)")
+_ABOVE = re.compile(r"\babove\b|上面|上述|以上|上文")
 _QUOTED_LINES = re.compile(r"^[ \t]*(?:```|~~~).*?(?:^[ \t]*(?:```|~~~)|\Z)|^[ \t]*(?:[>$]|/\w+ )[^\n]*$", re.M | re.S)
 _QUOTATION = re.compile(
     r"“[^”]*”|„[^“”]*[“”]|«[^»]*»|「[^」]*」|『[^』]*』|\"[^\"]*\"|(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w))+'(?!\w)"
 )
 _LONGEST_NAME = 2
 """Words of a quotation that may be a name or a value, and not what somebody else said."""
-_CLAUSE_END = re.compile(r"(?:[,;，；]| and| but|而且|并且)+\s*")
+_CLAUSE_END = re.compile(r"(?:[;，；]|,(?!\d)|\s(?:and|but)\b|而且|并且)+\s*")
 _MASK = "\ufffc"
 _FEWEST_WORDS = 3
 
@@ -122,7 +122,9 @@ def extract_by_rules(
     quotes, gives to be translated or the like, or commands is none. It is cut to `most_tokens`.
     """
     facts: list[StatedFact] = []
-    text, quotations = _own(message.text) if message.role == "user" else (message.text, [])
+    text, quotations = (message.text.replace(_MASK, " "), list[str]())
+    if message.role == "user":
+        text, quotations = _own(text)
     stated = list[str]()
     for sentence in sentences(text)[:SENTENCES]:
         # A user's sentence may say several things of which one has one.
@@ -144,11 +146,15 @@ def extract_by_rules(
 
 def _own(text: str) -> tuple[str, list[str]]:
     """Return what a user says himself: no quoted lines, code, texts to work on. Quotations are masked, and returned."""
-    text = _QUOTED_LINES.sub("", text.replace(_MASK, " "))
-    if (above := _ABOVE.search(text)) is not None:
-        text = text[above.start() :]
-    elif (below := _BELOW.search(text)) is not None:
-        text = text[: below.end()]
+    text = _QUOTED_LINES.sub("", text)
+    # The first request of each line: a search for the whole pattern takes the square of a long line.
+    asked = [(line, of) for line in _LINE.finditer(text) if (of := _MATERIAL.search(line.group())) is not None]
+    above = (line.start() for line, of in asked if _ABOVE.search(line.group(), of.end()))
+    below = (line.start() + end.end() for line, of in asked if (end := _BELOW.match(line.group(), of.end())))
+    if (start := next(above, None)) is not None:
+        text = text[start:]
+    elif (stop := next(below, None)) is not None:
+        text = text[:stop]
     quotations: list[str] = []
 
     def mask(match: re.Match[str]) -> str:

@@ -24,6 +24,7 @@ _RUN = re.compile(rf"[{HAN}々]+|[\u30a0-\u30ff]+|[a-z0-9]+")
 _UMLAUT = re.compile("([aou])e")  # Koeln is Köln
 DENIED = "the answer denies {}"
 _FEW, _SHORT = 3, 6  # words and characters of an accepted answer that is yes or no
+_NEAR = 200  # characters of a clause beside an accepted answer that are read
 _PREFIX = 4  # letters that two forms of one word share
 
 
@@ -58,14 +59,16 @@ def compared(gold: str, answer: str, question: str, language: str) -> tuple[bool
     plain, sides = _PLAIN[language], [side(gold, language), side(answer, language)]
     gold, answer, question = (_folded(text) for text in (gold, answer, question))
     if sides[0] and len(gold.split()) < _FEW and len(gold) <= _SHORT:
-        return None if sides[1] is None else sides[0] == sides[1], f"the answer says {sides[1]}, accepted is {sides[0]}"
+        said = sides[1] or "neither yes nor no"
+        return None if sides[1] is None else sides[0] == sides[1], f"the answer says {said}, accepted is {sides[0]}"
     if not (spans := _spans(gold, answer, plain, language)):
         content = [word for word in _WORD.findall(gold) if word not in plain]
         near = any(_alike(word, other) for word in content for other in _WORD.findall(answer))
         return (None, "only like {}") if near and gold not in answer else (False, "nothing of {} found")
-    clauses = [
-        (_CLAUSE.split(answer[:start])[-1], _CLAUSE.split(answer[stop:], maxsplit=1)[0]) for start, stop in spans
-    ]
+    clauses = (
+        (_CLAUSE.split(answer[max(0, start - _NEAR) : start])[-1], _CLAUSE.split(answer[stop : stop + _NEAR])[0])
+        for start, stop in spans
+    )
     if all(_pattern("denial", language).search("\0".join(clause)) for clause in clauses):
         return False, DENIED
     doubt = _pattern("doubt", language).search(answer.replace(gold, " "))

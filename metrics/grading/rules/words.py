@@ -191,7 +191,11 @@ class TextWords:
             if not (ranged or _SHARE.fullmatch(between) or is_bounded(low, number.start, number.stop)):
                 numbers.append(number)
             last = number
-        bounds = {start for _, start, stop in self.dates if is_bounded(low, start, stop) or _DUE.search(low[:start])}
+        bounds = {
+            start
+            for _, start, stop in self.dates
+            if is_bounded(low, start, stop) or _DUE.search(low, max(0, start - 30), start)
+        }
         return [date for date, start, _ in self.dates if start not in bounds], numbers
 
     @cached_property

@@ -91,7 +91,7 @@ def probe(inputs: list[str], *, to: Path | None = None, form: str | None = None,
         raise RunError("no question was made: the recordings have some, or nothing in them is said once and long ago")
     if to is not None:
         write_lines(lines, to)
-    say(f"to ask them: {command('run', *inputs, *(['--probes', to] if to else []))}")
+    say(f"to ask them: {command('run', *inputs, *(['--probes', to] if to and str(to) != '-' else []))}")
     numbers = Counter(question[:2] for question in questions)
     kinds = sorted({kind for kind, _ in numbers})
     rows = [{"kind": kind} | {f"from {age} messages ago": numbers[kind, age] for age in AGES} for kind in kinds]
