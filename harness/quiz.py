@@ -47,5 +47,5 @@ def with_probes(conversations: Iterable[Conversation], source: str, problems: Pr
         what = f"{name!r} names no conversation of these recordings"
         problems.add(RecordingError(unasked[0][0].at("conversation"), what, "correct it, or leave its lines out"))
     if some := sum(map(bool, counts)):
-        what = f"{sum(counts):,} questions were made by rules for {some:,} conversations that have none"
+        what = f"{sum(counts):,} questions were made by rules, for recordings that have none ({some:,} of them)"
         problems.notes.append(f"{what} (`ctxbench probe` shows them; --probes recorded leaves them out)")

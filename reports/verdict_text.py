@@ -145,8 +145,8 @@ def _quality(verdict: RunVerdict, name: str) -> Iterator[tuple[str, str]]:
         right, before = (
             f"{100 * share:.0f}" for share in (asked.correct, asked.base) if not isinstance(share, Missing)
         )
-        who = answerer_in_words(quality.graded.answerer)
-        sentences.append(f"{who[0].upper()}{who[1:]} answered {right} of 100 from it, {before} from {whole}.")
+        who = answerer_in_words(quality.graded.answerer).replace("a ", "A ", 1)
+        sentences.append(f"{who} answered {right} of 100 from it, {before} from {whole}.")
     elif quality.metric != "answer_in_context":
         before, after = (percent(verdict.points[of].quality) for of in (base, name))
         gain = f" instead of {before}: {_signed(_gain(verdict, name))} points" if before != after else f", as {whole}"
@@ -156,7 +156,7 @@ def _quality(verdict: RunVerdict, name: str) -> Iterator[tuple[str, str]]:
         sentences.append(f"A reader that finds words answers {percent(reader.of_whole)} of what it does from {whole}.")
     yield "quality", " ".join(sentences)
     if quality.graded and asked:
-        both = f"{asked.paired:,} of {quality.graded.answerable:,} questions, which it answered from both; left out"
+        both = f"{asked.paired:,} of {quality.graded.answerable:,} questions, which it answered from both"
         times: dict[str, Counter[str]] = {}
         for of in {of.strategy: of for of in (quality.graded.of(WHOLE), asked) if of is not None}.values():
             for why, number in of.why:
@@ -167,7 +167,7 @@ def _quality(verdict: RunVerdict, name: str) -> Iterator[tuple[str, str]]:
             f"{' and '.join(f'{number:,} under {strategy}' for strategy, number in by.items())} ({reason})"
             for reason, by in times.items()
         )
-        yield "compared on", f"{both}: {'; '.join(left) or 'none'}"
+        yield "compared on", both + f"; left out: {'; '.join(left)}" * bool(times)
 
 
 def _found(verdict: RunVerdict, name: str) -> str:

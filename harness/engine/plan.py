@@ -168,6 +168,8 @@ def execute(
     with store.alone(out), nullcontext() if remote is None else remote.alone():
         if remote is not None:
             remote.pull()
+        if overwrite and remote is None and store.part_files(out):
+            plan.inputs.check()  # before what is there goes
         manifest = _enter(out, manifest, overwrite)
         if remote is not None:
             remote.push_manifest()
@@ -363,6 +365,10 @@ def groups(conversations: Iterator[Conversation]) -> Iterator[list[Conversation]
         yield group
 
 
+def _none_read(errors: Iterable[Exception]) -> RunError:
+    return RunError(next(map(str, errors), "no conversation was read: name recordings or a scenario"))
+
+
 @dataclass(frozen=True, slots=True)
 class RunInputs:
     """Scenarios and paths of recordings; the scenarios come first. `form` reads every file as that format.
@@ -417,13 +423,18 @@ class RunInputs:
         recorded = read(batches, problems, chain.from_iterable(self.of_scenarios()))
         return with_probes(growth_noted(recorded, problems), self.probes, problems)
 
+    def check(self) -> None:
+        """Raise RunError, with the first problem, if there is no conversation."""
+        problems = Problems()
+        if next(self.read(problems), None) is None:
+            raise _none_read(problems.errors)
+
     def conversations(self, problems: Problems) -> list[Conversation]:
         """Return every conversation. Raises RunError, with the first problem, if there is none."""
         before = len(problems.errors)
         conversations = list(self.read(problems))
         if not conversations:
-            errors = map(str, problems.errors[before:])
-            raise RunError(next(errors, "no conversation was read: name recordings or a scenario"))
+            raise _none_read(problems.errors[before:])
         return conversations
 
     def _is_scenario(self, name: str) -> bool:

@@ -222,6 +222,16 @@ def test_bad_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not (tmp_path / "runs").exists()
 
 
+def test_what_cannot_be_read_leaves_the_audit_before(tmp_path: Path) -> None:
+    """The error names the damage, and the figures of the audit before are still there."""
+    sessions(tmp_path / "mine", 1)
+    (tmp_path / "cut.json").write_text('{"messages": [{"role": "us')
+    ctxbench("audit", "mine", "-j", 1, cwd=tmp_path)
+    failed = ctxbench("audit", "cut.json", "-j", 1, cwd=tmp_path, code=2)
+    assert "cut.json:1" in failed.stderr
+    assert "mine" in ctxbench("report", "runs/audit", "--json", cwd=tmp_path).stdout
+
+
 def test_a_finished_audit_is_made_anew(tmp_path: Path) -> None:
     """Sessions grow: the next audit replaces the last one, without a word of --overwrite."""
     folder = sessions(tmp_path / "mine", 2)

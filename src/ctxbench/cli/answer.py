@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ctxbench.scenarios.errors import UserError
+from ctxbench.scenarios.errors import SetupError, UserError
 
 from .arguments import ModelOptions, Sample, run_folder
 from .progress import counting
@@ -79,6 +79,8 @@ def answer(
     settings = reach.settings(summariser=plan.summariser, embedder=plan.embedder, answerer=answerer)
     _, remote = located(run)
     if dump is not None:
+        if str(dump) == "-":
+            raise SetupError("--dump -: name a file")
         with resumable("nothing is written"):
             written = dumped(opened, RunProbes(opened, Models(settings), sample), dump)
         say(f"written: {dump}: {count(written.prompts, 'prompt')}, {tokens(written.tokens)} tokens")

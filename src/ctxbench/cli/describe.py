@@ -79,7 +79,7 @@ def probe(inputs: list[str], *, to: Path | None = None, form: str | None = None,
         what = "--json prints on standard output" if as_json else "it is there, and may have been edited"
         raise RunError(f"--to {to}: {what}: name another file")
     problems, lines, questions = Problems(), [], []
-    for conversation in RunInputs(tuple(inputs), form, "made").read(problems):
+    for conversation in RunInputs(tuple(inputs), form, "made").conversations(problems):
         place = {message.id: at for at, message in enumerate(conversation.messages)}
         for each in conversation.probes:
             if each.category.startswith(MADE):
