@@ -10,7 +10,8 @@
 A path needs nothing else to be opened: `opened` finds the file that holds it. Nothing is unpacked to disk, but what has
 to be read out of order: a file (`seekable`), and the tar within a compressed one. What unpacks to more than a thousand
 times its size is an error: no log is packed that well. Members whose names lead out of their archive, and links and
-devices of a tar, are passed over. Remote files are copied once into a cache that ends with the program.
+devices of a tar, are passed over. An archive has at most 100,000 files, and their list at most 32 MiB. Remote files
+are copied once into a cache that ends with the program.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import bz2
 import gzip
 import io
 import lzma
+import math
 import os
 import re
 import shutil
@@ -43,6 +45,8 @@ from .files import open_file
 
 FREE, RATIO = 1 << 30, 1000
 """Bytes that anything may unpack to, and how many times its size any more may be."""
+MEMBERS, LISTED = 100_000, 32 << 20
+"""Most members of an archive, and most bytes of a zip's list of them, or of what stands before one in a tar."""
 _UNPACKERS: dict[str, Callable[[Any], Any]] = {
     ".gz": lambda file: gzip.GzipFile(fileobj=file),
     ".zst": lambda file: zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True),
@@ -207,7 +211,7 @@ class _Unpacked(io.RawIOBase):
             raise _damaged(self._place, error) from None
         self._count += len(data)
         if self._count > self._most:
-            raise _bomb(self._place, self._most)
+            raise bomb(self._place, self._most)
         buffer[: len(data)] = data
         return len(data)
 
@@ -223,7 +227,8 @@ def _unpacked(file: Any, suffix: str, packed: int, place: Path) -> BinaryIO:
     return io.BufferedReader(_Unpacked(file, _UNPACKERS.get(suffix.lower()), most, place), _CHUNK)
 
 
-def _bomb(place: Path, most: int) -> RecordingError:
+def bomb(place: Path, most: int) -> RecordingError:
+    """Return the error for a file that unpacks to more than `most` bytes."""
     what = f"unpacks to over {most >> 20:,} MiB, {RATIO:,} times its size"
     return RecordingError(Place(str(place)), what, "leave it out, or unpack it yourself")
 
@@ -241,7 +246,7 @@ def _holder(path: Path) -> Path:
     compressed = (path.with_name(path.name + end) for suffix in _UNPACKERS for end in (suffix, suffix.upper()))
     archives = (parent for parent in path.parents if _is_archive(_suffix(parent.name)))
     # os.path returns False where Path raises: a name that is too long
-    return next((file for files in (compressed, archives) for file in files if os.path.isfile(file)), path)
+    return next((file for files in (archives, compressed) for file in files if os.path.isfile(file)), path)
 
 
 def _suffix(name: str) -> str:
@@ -274,6 +279,23 @@ class _Member(NamedTuple):
     open: Callable[[], Any]
 
 
+class _Listed(io.BufferedReader):
+    """The file of an archive. While `left` counts, at most so many bytes of it are read: lists of members may lie."""
+
+    def __init__(self, file: Any) -> None:
+        super().__init__(file.detach())
+        self.left: float = LISTED
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if self.left == math.inf:
+            return super().read(size)
+        data = super().read(LISTED + 1 if size is None or not 0 <= size <= LISTED else size)
+        self.left -= len(data)
+        if self.left < 0:
+            raise ValueError(f"its list of files has over {LISTED >> 20} MiB")
+        return data
+
+
 class _Archive:
     """An archive's files, by their paths in it, and counts of what is passed over."""
 
@@ -283,6 +305,8 @@ class _Archive:
 
     def add(self, name: str, member: _Member) -> None:
         """Add a member under a path that stays within the archive, if its name is one."""
+        if len(self.members) == MEMBERS:
+            raise ValueError(f"it has over {MEMBERS:,} files")
         clean = PurePosixPath(name.lstrip("/"))  # an absolute name would replace the archive's own path
         if ".." in clean.parts or not clean.parts:
             self.passed_over["names that lead out of the archive"] += 1
@@ -312,10 +336,13 @@ def _opened_archive(path: Path, _changed: int) -> _Archive:
 
 
 def _zip_archive(path: Path) -> _Archive:
-    file, archive, most = zipfile.ZipFile(path), _Archive(), FREE + RATIO * path.stat().st_size
+    archive, listed = _Archive(), _Listed(open_file(path))
+    weakref.finalize(archive, listed.close)
+    file, most = zipfile.ZipFile(listed), FREE + RATIO * path.stat().st_size
+    listed.left = math.inf
     if sum(info.file_size for info in file.infolist()) > most:
         file.close()
-        raise _bomb(path, most)
+        raise bomb(path, most)
     for info in file.infolist():
         if not info.filename.endswith("/"):  # is_dir() raises IndexError for the empty name that damage may leave
             archive.add(info.filename, _Member(info.file_size, info.compress_size, partial(file.open, info)))
@@ -325,20 +352,22 @@ def _zip_archive(path: Path) -> _Archive:
 def _tar_archive(path: Path, packing: str) -> _Archive:
     """Read a tar's members. A compressed one is unpacked to disk first: its members are read in any order."""
     archive = _Archive()
-    file = cast(Any, tempfile.TemporaryFile() if packing else open_file(path))  # noqa: SIM115
+    file = _Listed(tempfile.TemporaryFile() if packing else open_file(path))  # noqa: SIM115
     weakref.finalize(archive, file.close)  # gone with the archive
     if packing:
         with _unpacked(open_file(path), packing, path.stat().st_size, path) as unpacked:
-            shutil.copyfileobj(unpacked, file, _CHUNK)
+            shutil.copyfileobj(unpacked, file.raw, _CHUNK)
         file.seek(0)
     tar = tarfile.open(fileobj=file, mode="r:")  # noqa: SIM115  # a member goes to its own place before it reads
     for info in tar:
+        file.left = LISTED
         if info.issym() or info.islnk():
             archive.passed_over["links"] += 1
         elif info.issparse() or not (info.isfile() or info.isdir()):
             archive.passed_over["sparse files or devices"] += 1
         elif info.isfile():
             archive.add(info.name, _Member(info.size, info.size, partial(tar.extractfile, info)))
+    file.left = math.inf
     file.seek(tar.offset)
     if any(file.read(tarfile.BLOCKSIZE)):  # the library takes a damaged header for the end
         raise tarfile.ReadError(f"no header of a member at byte {tar.offset:,}")

@@ -25,6 +25,11 @@ from typing import Any, BinaryIO, Literal, TypeVar
 
 import msgspec
 
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
 from . import packed
 from .errors import Place, RecordingError
 
@@ -58,11 +63,15 @@ _OPENING = (b"{", b"[", b",", b":")
 _BOM = b"\xef\xbb\xbf"
 _PARQUET, _ARROW_FILE, _ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
 _CSV = {".csv": ",", ".tsv": "\t"}
-_BATCH = 64  # rows of a table that are held at once
+_BATCH = 64  # rows of a table that are held at once, if they are no more than so many bytes
+_BATCH_BYTES = 1 << 28
+_MEMORY = 2 << 30
 _LONGEST_CELL = 1 << 26
 _LONGEST_SHOWN = 120
 _TOGETHER = 64  # lines whose key paths are made together
 _ROWS = 16  # rows of a table that tell its format
+_DEEPEST_ELEMENT = 100_000
+_MOST_VALUES = 50_000_000
 _RESIDENT = 16 << 20  # bytes of a mapped file that may stay in memory
 _FORM = 1 << 20  # bytes that tell the form of most files
 _COMPRESSED_SUFFIXES = (".gz", ".zst", ".zip", ".bz2", ".xz", ".7z", ".rar", ".tar", ".tgz", ".lz4", ".br")
@@ -202,6 +211,9 @@ def whole_file(path: Path, problems: Problems, data: bytes | None = None) -> byt
     data = data.removeprefix(_BOM)
     if not data or data.isspace():  # strip would copy it
         raise RecordingError(Place(str(path)), "the file is empty", "leave it out")
+    if len(data) > LONGEST and sum(map(data.count, (b"{", b"[", b","))) > _MOST_VALUES:  # 24 bytes in memory for one
+        what = f"one record of over {_MOST_VALUES:,} values"
+        raise RecordingError(Place(str(path)), what, "split it, or use JSON Lines")
     return data
 
 
@@ -298,14 +310,21 @@ def table_rows(path: Path, problems: Problems) -> Generator[tuple[Place, bytes],
     A row is an object of its columns, without those that are null. A cell whose text is a JSON object, or a list of
     objects or texts, is that value: exports write messages so.
     """
-    encode, number = msgspec.json.Encoder(enc_hook=str).encode, 0
+    encode, number, total = msgspec.json.Encoder(enc_hook=str).encode, 0, 0
     with _opened(path) as opened, packed.seekable(opened) as file:
+        most = packed.FREE + packed.RATIO * file.seek(0, io.SEEK_END)
         try:
             for number, row in enumerate(_rows(file, path.suffix), 1):
                 record = encode({str(key): _cell(value) for key, value in row.items() if value is not None})
                 problems.consumed += len(record)
-                yield Place(str(path), number), record
-        except (OSError, ValueError, csv.Error, msgspec.MsgspecError) as error:
+                if (total := total + len(record)) > most:
+                    raise packed.bomb(path, most)
+                if len(record) > LONGEST:
+                    what, remedy = f"a row of over {LONGEST >> 20} MiB", "split or drop this one"
+                    problems.add(RecordingError(Place(str(path), number), what, remedy))
+                else:
+                    yield Place(str(path), number), record
+        except (OSError, ValueError, csv.Error, msgspec.MsgspecError, MemoryError) as error:
             what = f"cannot be read as a table: {str(error).partition(chr(10))[0]}"
             raise RecordingError(Place(str(path), number), what, "is it damaged, or cut off?") from None
 
@@ -315,25 +334,62 @@ def _rows(file: BinaryIO, suffix: str) -> Iterator[dict[str, Any]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    file.seek(0)
     start = file.read(8)
     file.seek(0)
-    batches: Iterable[Any]
+    batches: Iterator[Any]
     if start.startswith(_PARQUET):
-        batches = pq.ParquetFile(file).iter_batches(batch_size=_BATCH)
+        table = pq.ParquetFile(file)
+        groups = (table.metadata.row_group(at).total_byte_size for at in range(table.num_row_groups))
+        batches = table.iter_batches(batch_size=_rows_of(max(groups, default=0)))
     elif start.startswith(_ARROW_FILE):
         table = pa.ipc.open_file(file)
         batches = map(table.get_batch, range(table.num_record_batches))
     elif start.startswith(_ARROW_STREAM):
-        batches = pa.ipc.open_stream(file)
+        batches = iter(pa.ipc.open_stream(file))
     else:
         csv.field_size_limit(_LONGEST_CELL)  # the library's own limit is less than a prompt
-        lines = codecs.iterdecode(file, "utf-8-sig")
+        lines = codecs.iterdecode(_bounded_lines(file), "utf-8-sig")
         for row in csv.DictReader(lines, delimiter=_CSV[suffix.lower()]):
             yield {name: cell for name, cell in row.items() if name is not None and isinstance(cell, str) and cell}
         return
-    for batch in batches:
-        for first in range(0, batch.num_rows, _BATCH):
-            yield from batch.slice(first, _BATCH).to_pylist()
+    while True:
+        with _limited_memory():
+            batch = next(batches, None)
+        if batch is None:
+            return
+        size = _rows_of(batch.nbytes)
+        for first in range(0, batch.num_rows, size):
+            yield from batch.slice(first, size).to_pylist()
+
+
+def _rows_of(size: int) -> int:
+    """Return how many rows to hold at once of a batch of so many bytes. In a dictionary, each may take them all."""
+    return max(1, min(_BATCH, _BATCH_BYTES // max(size, 1)))
+
+
+def _bounded_lines(file: BinaryIO) -> Iterator[bytes]:
+    while line := file.readline(LONGEST + 1):
+        if len(line) > LONGEST:
+            raise ValueError(f"a line of over {LONGEST >> 20} MiB")
+        yield line
+
+
+@contextmanager
+def _limited_memory() -> Iterator[None]:
+    """Have a batch that takes over `_MEMORY` bytes raise MemoryError, on Linux: sizes within a table may lie."""
+    if resource is None or not os.path.exists("/proc/self/statm"):
+        yield
+        return
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    with open("/proc/self/statm", "rb") as file:
+        most = int(file.read().split()[0]) * resource.getpagesize() + _MEMORY
+    if limits[0] == resource.RLIM_INFINITY or most < limits[0]:
+        resource.setrlimit(resource.RLIMIT_AS, (most, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)
 
 
 def _cell(value: Any) -> Any:
@@ -398,7 +454,7 @@ def elements(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
     ):
         # `line` is the line at byte `counted`: line ends are counted once, from element to element.
         line, counted, released = 1, 0, 0
-        for start, end in _element_spans(data):
+        for start, end in _element_spans(data, name):
             raw = data[start:end]
             if end == len(data):
                 line += data[counted:start].count(b"\n")
@@ -424,10 +480,11 @@ def elements(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
             problems.add(RecordingError(Place(name, line), what, "put each record on a line of its own"))
 
 
-def _element_spans(data: mmap.mmap) -> Iterator[tuple[int, int]]:
+def _element_spans(data: mmap.mmap, file: str) -> Iterator[tuple[int, int]]:
     """Yield where each element of a JSON array begins and where the comma or bracket after it stands.
 
-    The last span ends at the end of the data if the array is cut off. An empty array has one blank span.
+    The last span ends at the end of the data if the array is cut off. An empty array has one blank span. Raises
+    RecordingError at an element of brackets alone: to look for its end would take minutes.
     """
     start = data.find(b"[") + 1
     with memoryview(data) as view:
@@ -442,6 +499,9 @@ def _element_spans(data: mmap.mmap) -> Iterator[tuple[int, int]]:
         byte = token.group()[:1]
         if byte in b"[{":
             depth += 1
+            if depth > _DEEPEST_ELEMENT:
+                place = Place(file, data[:start].count(b"\n") + 1)
+                raise RecordingError(place, "nested too deep", "flatten it; what stands before is kept")
         elif byte == b"," and depth == 1:
             yield start, token.start()
             start = token.end()

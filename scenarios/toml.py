@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -19,6 +20,7 @@ Keys = tuple[str | int, ...]
 """The path to a value: keys of tables, and indices of lists."""
 
 _PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+_DEEP = re.compile(r"""(?<![\w."'-])(?:[\w"'-]++[ \t]*+\.[ \t]*+){64}""")
 _HEADER = re.compile(r"\s*(\[\[?)(.*?)\]\]?\s*(?:#.*)?")
 _KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
 _STEP = re.compile(r"\.([\w-]+)|\[(\d+)\]")
@@ -36,6 +38,15 @@ _WORDS = {
 }
 
 
+def parse(text: str) -> dict[str, Any]:
+    """Return the tables of a TOML text. Raises TOMLDecodeError, also for one that is nested too deep."""
+    # tomllib takes the square of a key's parts: a minute for 100,000 of them
+    if not _DEEP.search(text):
+        with suppress(RecursionError):
+            return tomllib.loads(text)
+    raise tomllib.TOMLDecodeError("nested too deep: flatten it")
+
+
 class Toml:
     """The tables of a TOML file, and the lines that they stand on."""
 
@@ -43,15 +54,13 @@ class Toml:
         """Parse the text of the file at `path`. Raises SetupError if it is not TOML."""
         self._path = str(path)
         try:
-            self.tables: dict[str, Any] = tomllib.loads(text)
+            self.tables = parse(text)
         except tomllib.TOMLDecodeError as error:
             # tomllib has the line in its message only, and names none for an error at the end of the document
             place = _PLACE.search(str(error))
             what = str(error)[: place.start()] if place else str(error)
             line = int(place[1]) if place and place[1] else text.count("\n") + 1 if place else 0
             raise SetupError(f"{Place(self._path, line)}: not TOML: {what[:1].lower()}{what[1:]}") from None
-        except RecursionError:
-            raise SetupError(f"{Place(self._path)}: nested too deep: flatten it") from None
         self._lines = _lines(text)
 
     @classmethod

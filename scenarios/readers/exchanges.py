@@ -28,7 +28,6 @@ import re
 import zlib
 from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
-from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -43,8 +42,11 @@ from .messages import Moment
 
 _DONE = b"[DONE]"
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
-_MOST_VALUES = 20_000_000
-"""Most values in a cassette: aliases of YAML can stand for more than any memory holds."""
+_MOST_VALUES, _DEEPEST = 2_000_000, 200
+"""Most values in a cassette in YAML, and levels of them: aliases can stand for more than any memory holds."""
+_LONGEST_NUMBER = 100
+_TAG = "tag:yaml.org,2002:"
+_TEXT, _SCALARS = f"{_TAG}str", ("int", "float", "bool", "null", "timestamp", "binary")
 
 
 class Exchange(NamedTuple):
@@ -78,31 +80,74 @@ def exchanges(path: Path, problems: Problems) -> Iterator[Exchange]:
 
 
 def _yaml(data: bytes, place: Place) -> Any:
-    """Return a YAML document. Raises RecordingError if it is none, or if it is far larger than its text."""
+    """Return a YAML document. Raises RecordingError if it is none, is nested too deep, or stands for too many values.
+
+    The library's own composer calls itself for each level: some 10,000 brackets end the process. Merge keys (`<<`)
+    multiply as aliases do, and no recorder writes them: they are an error.
+    """
     try:
-        document = yaml.load(data, Loader=yaml.CSafeLoader)
-        size = _size(document, {})
+        return _composed(yaml.CSafeLoader(data), place)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark is not None else 1
         what = f"not YAML: {error.problem}"
         raise RecordingError(Place(place.file, line), what, "the file was cut off or changed: copy it again") from None
     # Scalars that YAML cannot make into what their tag says raise nearly anything.
-    except (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise RecordingError(place, f"not YAML: {error}", "the file was changed: copy it again") from None
-    if size > _MOST_VALUES:
-        raise RecordingError(place, f"over {_MOST_VALUES:,} values", "split it")
-    return document
 
 
-def _size(value: Any, sizes: dict[int, float]) -> float:
-    """Return the number of values in a value, each as often as it is referred to: aliases of aliases multiply."""
-    if not isinstance(value, (dict, list)):
-        return 1
-    if id(value) not in sizes:
-        sizes[id(value)] = inf  # of one that refers to itself
-        inner = value.values() if isinstance(value, dict) else value
-        sizes[id(value)] = 1 + sum(_size(one, sizes) for one in inner)
-    return sizes[id(value)]
+def _composed(loader: Any, place: Place) -> Any:
+    """Return the document of the events of a loader; an alias is the value that it refers to."""
+    documents = list[Any]()
+    # The collections that are open: what begins each, how many values stood before it, and its values.
+    opened: list[tuple[Any, int, list[Any]]] = [(None, 0, documents)]
+    anchors: dict[str, tuple[Any, int]] = {}  # with the number of values, its own ones and those of its aliases
+    count = 0
+    while not isinstance(event := loader.get_event(), yaml.StreamEndEvent):
+        before, anchor = count, getattr(event, "anchor", None)
+        if isinstance(event, yaml.ScalarEvent):
+            value, count = _scalar(loader, event), count + 1
+        elif isinstance(event, yaml.CollectionStartEvent):
+            if len(opened) > _DEEPEST:
+                where = Place(place.file, event.start_mark.line + 1)
+                raise RecordingError(where, "nested too deep", "flatten it")
+            opened.append((event, count, []))
+            continue
+        elif isinstance(event, yaml.CollectionEndEvent):
+            start, before, value = opened.pop()
+            count, anchor = count + 1, start.anchor
+            if isinstance(start, yaml.MappingStartEvent):
+                value = dict(zip(value[::2], value[1::2], strict=True))
+        elif isinstance(event, yaml.AliasEvent):
+            if anchor not in anchors:
+                raise ValueError(f"the alias {anchor} stands before its value, or within it")
+            value, size = anchors[anchor]
+            count, anchor = count + size, None
+        else:
+            continue
+        if count > _MOST_VALUES:
+            raise RecordingError(place, f"over {_MOST_VALUES:,} values", "split it")
+        if anchor is not None:
+            anchors[anchor] = value, count - before
+        opened[-1][2].append(value)
+    if len(documents) > 1:
+        raise ValueError("more than one document stands here")
+    return documents[0] if documents else None
+
+
+def _scalar(loader: Any, event: yaml.ScalarEvent) -> Any:
+    """Return the value of a scalar. A plain one that is longer than any number or date is text."""
+    tag = event.tag
+    if tag in (None, "!"):
+        plain = event.implicit[0] and len(event.value) <= _LONGEST_NUMBER
+        tag = loader.resolve(yaml.ScalarNode, event.value, event.implicit) if plain else _TEXT
+    if tag == _TEXT:
+        return event.value
+    kind = tag.removeprefix(_TAG)
+    if kind not in _SCALARS or (kind != "binary" and len(event.value) > _LONGEST_NUMBER):
+        raise ValueError(f"{event.value[:_LONGEST_NUMBER]!r} is no {kind} that is read")
+    construct = loader.yaml_constructors[tag]
+    return construct(loader, yaml.ScalarNode(tag, event.value, event.start_mark, event.end_mark))
 
 
 def _cassette(entry: Fields) -> Exchange | None:

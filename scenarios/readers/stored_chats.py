@@ -21,7 +21,7 @@ import msgspec
 
 from ..errors import Place, RecordingError
 from ..model import Call, Conversation, Message
-from ..source import Problems, decode, record_head, records, whole_file
+from ..source import LONGEST, Problems, decode, record_head, records, whole_file
 from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere, as_object, text_of
 from .messages import COMPACTIONS, HOSTED, OUTPUTS
 from .prompts import LoggedCall, Stored, exchange, stored_messages
@@ -82,6 +82,11 @@ class StoredChats(Reader):
 
 
 _HEADER = b"SQLite format 3\0"
+_MOST_STEPS, _STEPS = 600_000_000, 1_000_000  # of SQLite's machine in one query, and between two looks at their number
+_WHY = {
+    "interrupted": "to read it takes far longer than its size explains",
+    "not authorized": "a view stands in the place of a table",
+}
 _READ_VERSION = slice(18, 20)  # 2 says that there is a write-ahead log, without which SQLite opens nothing
 
 
@@ -92,20 +97,37 @@ def has_tables(head: bytes, *names: str) -> bool:
 
 
 def rows(path: Path, query: str, problems: Problems) -> Iterator[tuple[Place, tuple[Any, ...]]]:
-    """Yield the rows of a query, each with its number. Raises RecordingError if the database cannot be read."""
+    """Yield the rows of a query, each with its number. Raises RecordingError if the database cannot be read.
+
+    No view or trigger of the file is run, and no extension loaded. A query has some ten seconds, and a cell LONGEST.
+    """
     data, number = bytearray(whole_file(path, problems)), 0
     log = path.with_name(f"{path.name}-wal")
     if log.is_file() and log.stat().st_size:
         what, remedy = "its newest rows are not in the database yet", "close the program, or copy it by `.backup`"
         problems.add(RecordingError(Place(str(log)), what, remedy))
     data[_READ_VERSION] = b"\1\1"
+    steps = iter(range(_MOST_STEPS // _STEPS))
     try:
         with closing(sqlite3.connect(":memory:")) as database:
-            database.deserialize(bytes(data))
+            database.deserialize(data)  # type: ignore[arg-type]  # any buffer
+            del data
+            database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
+            for setting in ("trusted_schema = off", "cell_size_check = on", "query_only = on"):
+                database.execute(f"PRAGMA {setting}")
+            database.set_authorizer(_only_tables)
+            database.set_progress_handler(lambda: next(steps, None) is None, _STEPS)
             for number, row in enumerate(database.execute(query), 1):
                 yield Place(str(path), number), row
     except (sqlite3.Error, OverflowError) as error:
-        raise RecordingError(Place(str(path), number), f"cannot be read as SQLite: {error}", "copy it again") from None
+        why = _WHY.get(str(error), str(error))
+        raise RecordingError(Place(str(path), number), f"cannot be read as SQLite: {why}", "copy it again") from None
+
+
+def _only_tables(action: int, _what: str | None, _column: str | None, _name: str | None, within: str | None) -> int:
+    """Allow a statement to read tables, and nothing that a view or a trigger would."""
+    allowed = within is None and action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ)
+    return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 
 
 class LangChain(StoredChats):

@@ -291,3 +291,18 @@ def test_a_file_that_is_not_read_says_why(content: str, what: str, remedy: str, 
     problems = Problems()
     assert list(read(find([tmp_path], problems), problems)) == []
     assert [what in line for line in problems.ignored] == [True]
+
+
+def test_brackets_alone(tmp_path: Path) -> None:
+    """A file of brackets takes neither all memory nor minutes, and the file beside it is read."""
+    path = written(tmp_path / "deep.json", b"[" * 200_000)
+    ids, problems = load(path, written(tmp_path / "good.jsonl", CHAT % b"a"), form="openai_chat")
+    assert (ids, "nested too deep" in problems[0].what) == (["a"], True)
+
+
+def test_a_record_of_too_many_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that is one record has a number of values that memory holds: each takes more there than in the file."""
+    monkeypatch.setattr(source, "LONGEST", 100)
+    monkeypatch.setattr(source, "_MOST_VALUES", 50)
+    path = written(tmp_path / "many.json", b'{"eval": {}, "samples": [' + b"{}," * 40 + b"{}]}")
+    assert load(path, form="inspect")[1][0].what.startswith("one record of over 50 values")

@@ -392,3 +392,27 @@ def test_bombs_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         assert [str(error) for error in problems.errors] == [
             f"{packed_file}: unpacks to over 1 MiB, 10 times its size (leave it out, or unpack it yourself)"
         ]
+
+
+def test_lists_of_members_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An archive that says a name is gigabytes long, that lists too much, or has too many members, is an error."""
+    name = tarfile.TarInfo("././@LongLink")
+    name.type, name.size = tarfile.GNUTYPE_LONGNAME, 3 << 30
+    with (tmp_path / "name.tar").open("wb") as file:
+        file.write(name.tobuf(tarfile.GNU_FORMAT))
+        file.truncate(3 << 30)
+    for kind in (".zip", ".tar.gz"):
+        archive(tmp_path / f"many{kind}", **dict.fromkeys(map(str, range(30)), b""))
+    (tmp_path / "good.jsonl").write_bytes(chat("a"))
+    lists = "its list of files has over"
+    for listed, members, path, what in (
+        (32 << 20, 100, "name.tar", f"{lists} 32 MiB"),
+        (1000, 100, "many.zip", f"{lists} 0 MiB"),
+        (32 << 20, 20, "many.zip", "it has over 20 files"),
+        (32 << 20, 20, "many.tar.gz", "it has over 20 files"),
+    ):
+        monkeypatch.setattr(packed, "LISTED", listed)
+        monkeypatch.setattr(packed, "MEMBERS", members)
+        packed._opened_archive.cache_clear()
+        found, problems = load(tmp_path / path, tmp_path / "good.jsonl")
+        assert (len(found), [error.what for error in problems.errors]) == (1, [f"cannot be unpacked: {what}"])

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from ctxbench.scenarios import packed, source
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.read import find, read
 from ctxbench.scenarios.source import Problems
@@ -160,3 +161,44 @@ def test_long_cells(tmp_path: Path) -> None:
     [chat], problems = load(path)
     assert not problems.errors
     assert len(chat.messages[0].text) == 400_000
+
+
+def test_tables_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row, a line or a table that is far larger than its file is one problem, and the others are read."""
+    monkeypatch.setattr(source, "LONGEST", 100_000)
+    monkeypatch.setattr(source, "_BATCH_BYTES", 100_000)
+    monkeypatch.setattr(packed, "FREE", 1 << 20)
+    monkeypatch.setattr(packed, "RATIO", 10)
+    chat = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yo"}]
+    good = {"messages": chat, "other": ""}
+    for name, rows in (
+        ("row", [good, {**good, "other": "x" * 200_000}, good]),
+        ("table", [good, *[{**good, "other": "x" * 90_000}] * 20]),
+    ):
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / f"{name}.parquet", compression="zstd")
+    (tmp_path / "line.csv").write_bytes(b"messages\n" + b"x" * 200_000)
+    for name, count, what in (
+        ("row.parquet", 2, "a row of over 0 MiB"),
+        ("table.parquet", 12, "unpacks to over 1 MiB, 10 times its size"),
+        ("line.csv", 0, "cannot be read as a table: a line of over 0 MiB"),
+    ):
+        problems = Problems()
+        found = list(read(find([tmp_path / name], problems), problems))
+        assert (len(found), [error.what for error in problems.errors]) == (count, [what])
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
+def test_a_size_that_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch that says it unpacks to more than memory may hold is a problem, not the end of the process."""
+    monkeypatch.setattr(source, "_MEMORY", 1 << 28)
+    path, text = tmp_path / "a.arrow", json.dumps([{"role": "user", "content": "x" * 5000}])
+    table, options = pa.table({"messages": [text] * 100}), pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema, options=options) as writer:
+        writer.write_table(table)
+    data = path.read_bytes()
+    size = len(text) * 100
+    at = data.index(size.to_bytes(8, "little") + b"\x28\xb5\x2f\xfd")
+    path.write_bytes(data[:at] + (1 << 40).to_bytes(8, "little") + data[at + 8 :])
+    problems = Problems()
+    assert not list(read(find([path], problems), problems))
+    assert problems.errors[0].what.startswith("cannot be read as a table: ")

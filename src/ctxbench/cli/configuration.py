@@ -25,6 +25,7 @@ from ctxbench.scenarios.errors import Place, UserError
 from ctxbench.scenarios.files import read_file
 from ctxbench.scenarios.secrets import without_secrets
 from ctxbench.scenarios.spec import nearest, suggestion
+from ctxbench.scenarios.toml import parse
 
 from .streams import command as command_line
 
@@ -54,7 +55,7 @@ Setting = tuple[str, str]
 def _has_table(text: str) -> bool:
     """Return whether a pyproject.toml has our table. One that is no TOML has none: that is not ours to say."""
     try:
-        tool = tomllib.loads(text).get("tool")
+        tool = parse(text).get("tool")
     except tomllib.TOMLDecodeError:
         return bool(re.search(r"^\s*\[tool\.ctxbench[\].]", text, re.MULTILINE))
     return isinstance(tool, dict) and isinstance(tool.get("ctxbench"), dict)
@@ -108,7 +109,7 @@ class Configuration:
         self._app, self._lines_of_text = app, text.splitlines()
         self._prefix = ("tool", "ctxbench") if file.name == PYPROJECT else ()
         try:
-            table = tomllib.loads(text)
+            table = parse(text)
         except tomllib.TOMLDecodeError as error:
             raise UserError(f"{file}: not TOML: {error}") from None
         for key, value in reduce(getitem, self._prefix, table).items():

@@ -60,8 +60,10 @@ BOMB = "- [&a0 [x], " + ", ".join(f"&a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for
     [
         ("- request: {uri: [\n", "not YAML"),
         ("- request: !!int ''\n", "not YAML"),
-        ("- &a [*a]\n", "over 20,000,000 values"),
-        (BOMB, "over 20,000,000 values"),
+        ("- &a [*a]\n", "not YAML: the alias a stands before its value, or within it"),
+        (BOMB, "over 2,000,000 values"),
+        ("- &a {<<: {x: 1}}\n", "not YAML: '<<' is no merge that is read"),
+        *((f"- {bracket * 20_000}", "nested too deep") for bracket in ("[", "{a: ", "- ", "? ")),
     ],
 )
 def test_damaged_yaml(tmp_path: Path, tail: str, what: str) -> None:
