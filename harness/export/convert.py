@@ -43,7 +43,7 @@ from ctxbench.scenarios.chat import arguments_object, chat_message, chat_tool, s
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.model import Call, Conversation, Message, Tool, Usage
 
-from ..folder.files import placed
+from ..folder.files import placed, write_file
 from ..folder.run import Run
 
 # Settings as the reader joins them: `enabled 2048`, `adaptive high`, `high`.
@@ -299,7 +299,7 @@ def _control(lifetime: str) -> dict[str, Any]:
     return {"cache_control": {"type": "ephemeral"} | ({} if lifetime == "5m" else {"ttl": lifetime})}
 
 
-DATA = "data/train-00000-of-00001.parquet"
+DATA, _ABOUT = "data/train-00000-of-00001.parquet", "dataset_info.json"
 # Conversations of a row group: few enough that a viewer reads one without the others.
 _GROUP = 100
 # Categories of the hub for a number of rows.
@@ -327,25 +327,30 @@ def write_dataset(
     try:
         if folder.exists() and not folder.is_dir():
             raise RunError(f"{folder}: is not a folder: name another with {option}")
-        if folder.exists() and any(folder.iterdir()) and not _is_ours(folder):
+        draft = f".{_ABOUT}."  # which a kill leaves behind
+        if folder.exists() and not _is_ours(folder) and any(not at.name.startswith(draft) for at in folder.iterdir()):
             what = "holds something else than a data set of ctxbench"
             raise RunError(f"{folder}: {what}: name another folder with {option}")
         count, messages, languages, licences = 0, 0, set[str](), set[str]()
-        with placed(folder / DATA) as draft, pq.ParquetWriter(draft, SCHEMA, compression="zstd") as writer:
-            while group := list(islice(conversations, _GROUP)):
+        if not (group := list(islice(conversations, _GROUP))):
+            raise RunError("no conversation could be read")
+        info: dict[str, Any] = {
+            "description": "Conversations of language model agents.",
+            "features": {column.name: _feature(column.type) for column in SCHEMA},
+        }
+        # Written first, so that the same command knows a folder of ours if this one is stopped.
+        if not (folder / _ABOUT).exists():
+            write_file(folder / _ABOUT, json.dumps(info))
+        with placed(folder / DATA) as path, pq.ParquetWriter(path, SCHEMA, compression="zstd") as writer:
+            while group:
                 writer.write_table(pa.Table.from_pylist(list(map(_row, group)), SCHEMA))
                 count += len(group)
                 messages += sum(len(conversation.messages) for conversation in group)
                 languages |= {conversation.language for conversation in group if conversation.language}
                 licences |= {conversation.licence for conversation in group if conversation.licence}
-            if not count:
-                raise RunError("no conversation could be read")
+                group = list(islice(conversations, _GROUP))
         split = {"name": "train", "num_bytes": (folder / DATA).stat().st_size, "num_examples": count}
-        info = {
-            "description": "Conversations of language model agents.",
-            "features": {column.name: _feature(column.type) for column in SCHEMA},
-            "splits": {"train": split | {"dataset_name": "ctxbench"}},
-        }
+        info["splits"] = {"train": split | {"dataset_name": "ctxbench"}}
         card = {
             "languages": json.dumps(sorted(languages) or ["und"]),  # which YAML reads as well
             "conversations": f"{count:,}",
@@ -359,9 +364,8 @@ def write_dataset(
         text = files(__package__).joinpath("data/dataset_card.md").read_text("utf-8")
         for name, value in card.items():
             text = text.replace("{" + name + "}", value)
-        for name, content in (("dataset_info.json", json.dumps(info, indent=2) + "\n"), ("README.md", text)):
-            with placed(folder / name) as draft:
-                draft.write_text(content, "utf-8")
+        write_file(folder / _ABOUT, json.dumps(info, indent=2) + "\n")
+        write_file(folder / "README.md", text)
     except OSError as error:
         raise RunError(f"{folder}: cannot be written: {error.strerror or error}") from None
     return count
@@ -370,7 +374,7 @@ def write_dataset(
 def _is_ours(folder: Path) -> bool:
     """Return whether a folder holds a data set that this module wrote: it has a column of whole recordings."""
     try:
-        return "ctxbench" in json.loads((folder / "dataset_info.json").read_text("utf-8"))["features"]
+        return "ctxbench" in json.loads((folder / _ABOUT).read_text("utf-8"))["features"]
     except (OSError, ValueError, KeyError, TypeError):
         return False
 

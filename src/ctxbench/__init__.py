@@ -8,15 +8,12 @@
     run.plot("frontier")              # a matplotlib figure
     run = ctxbench.load("runs/mine")  # a run that was made before
 
-`src/ctxbench/__init__.py` is a link to this file, so its imports are absolute. They happen on first use (PEP 562):
-`import ctxbench` comes with every command, and must cost nothing.
+Imports happen on first use (PEP 562): `import ctxbench` comes with every command, and must cost nothing.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # as type checkers take it; `typing` is not imported, since Ctrl-C meanwhile would print a trace
 if TYPE_CHECKING:
     from ctxbench.api.runs import BenchmarkRun, load, run
     from ctxbench.api.verdict import BenchmarkGate, BenchmarkVerdict
@@ -43,6 +40,8 @@ def __getattr__(name: str) -> object:
 
         value: object = version("ctxbench")
     elif name in _MODULES:
+        from importlib import import_module
+
         value = getattr(import_module(_MODULES[name]), name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

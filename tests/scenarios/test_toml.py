@@ -89,11 +89,8 @@ def test_a_file_that_ends_too_early() -> None:
         Toml(Path("f.toml"), 'a = 1\nb = """x')
 
 
-@pytest.mark.parametrize("text", ["a = " + "[" * 100_000, ".".join("a" * 300_000) + " = 1", "x" * 1_000_000 + " = 1"])
+@pytest.mark.parametrize("text", ["a = " + "[" * 100_000, "x" * 1_000_000 + ".a" * 100 + " = 1"], ids=["list", "key"])
 def test_deep_nesting(text: str) -> None:
     """What is nested too deep to be read is said, neither a crash nor a minute's wait."""
-    if text[0] == "x":
-        assert parse(text) == {"x" * 1_000_000: 1}
-        return
     with pytest.raises(SetupError, match="nested too deep"):
         Toml(Path("f.toml"), text)

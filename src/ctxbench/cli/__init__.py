@@ -96,3 +96,5 @@ def main() -> None:
         traceback.print_exc()
         typer.echo("\nThis is a bug in ctxbench. Please report it with the lines above.", err=True)
         sys.exit(3)
+    finally:
+        streams.end_listening()

@@ -75,9 +75,8 @@ def probe(inputs: list[str], *, to: Path | None = None, form: str | None = None,
 
     from .output import put
 
-    if to is not None and (as_json if str(to) == "-" else to.exists()):
-        what = "--json prints on standard output" if as_json else "it is there, and may have been edited"
-        raise RunError(f"--to {to}: {what}: name another file")
+    if as_json and str(to) == "-":
+        raise RunError("--to -: --json prints on standard output: name another file")
     problems, lines, questions = Problems(), [], []
     for conversation in RunInputs(tuple(inputs), form, "made").conversations(problems):
         place = {message.id: at for at, message in enumerate(conversation.messages)}
@@ -90,6 +89,11 @@ def probe(inputs: list[str], *, to: Path | None = None, form: str | None = None,
     if not lines:
         raise RunError("no question was made: the recordings have some, or nothing in them is said once and long ago")
     if to is not None:
+        whole = b"".join(line + b"\n" for line in lines)
+        # The same again is no loss: a command that was stopped behind this point may be given again.
+        same = to.is_file() and to.stat().st_size == len(whole) and to.read_bytes() == whole
+        if str(to) != "-" and to.exists() and not same:
+            raise RunError(f"--to {to}: it is there, and may have been edited: name another file")
         write_lines(lines, to)
     say(f"to ask them: {command('run', *inputs, *(['--probes', to] if to and str(to) != '-' else []))}")
     numbers = Counter(question[:2] for question in questions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import io
 import os
 import re
@@ -88,14 +89,58 @@ def _guarded(stream: TextIO | None, kind: type[io.FileIO]) -> TextIO:
 
 
 def listen() -> None:
-    """Raise Stopped on a signal to stop, except those that we were started to ignore (nohup, a background job)."""
-    for number in _SIGNALS:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _stop)
+    """Raise Stopped on a signal to stop, except those that we were started to ignore (nohup, a background job).
+
+    A library's callback, or a destructor, may swallow it: it is raised again until it is on its way.
+    """
+    _heard.extend(number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN)
+    for number in _heard:
+        signal.signal(number, _stop)
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, _stop_again)
+    atexit.register(_leave)
 
 
-def _stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+def end_listening() -> None:
+    """Let no signal interrupt what Python does at its end. The exit code tells of one; a second one ends it at once."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    for number in _heard:
+        signal.signal(number, _note)
+
+
+_heard: list[int] = []  # the signals that we listen to
+_came: list[int] = []  # codes to exit with, of the signals that came
+_AGAIN = 0.5  # seconds
+
+
+def _stop(number: int, _frame: FrameType | None) -> None:
+    _came.append(128 + number)
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN, _AGAIN)
     raise Stopped(128 + number)
+
+
+def _stop_again(_number: int, _frame: FrameType | None) -> None:
+    error = sys.exc_info()[1]  # that is handled just now, here or in any caller
+    while error is not None:
+        if isinstance(error, Stopped):
+            return
+        error = error.__context__
+    raise Stopped(_came[-1])
+
+
+def _note(number: int, _frame: FrameType | None) -> None:
+    if _came:
+        os._exit(_came[-1])
+    _came.append(128 + number)
+
+
+def _leave() -> None:
+    for number in _heard:
+        signal.signal(number, signal.SIG_DFL)
+    if _came:
+        os._exit(_came[-1])
 
 
 def say(text: str) -> None:
