@@ -1,8 +1,7 @@
 """Context strategies of other libraries as strategies of ours, and their messages as OpenAI's dicts and back.
 
-A file for each form of messages: two functions that convert them, and the adapters. A library is imported when a
-conversation is opened or converted, so that listing and parsing import none. Every adapter names the extra that brings
-its library.
+A file per library: two functions that convert messages, and the adapters. A library is imported when a conversation is
+opened or converted, so that listing and parsing import none. Every adapter names the extra that brings its library.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
-"""LangChain, LangMem and Deep Agents, whose strategies all take messages of langchain-core.
+"""LangChain: `trim_messages`, `SummarizationMiddleware`, `ClearToolUsesEdit`; messages of langchain-core.
 
-LangChain: `trim_messages`, `SummarizationMiddleware`, `ClearToolUsesEdit`. LangMem: `summarize_messages`. Deep Agents:
-its `SummarizationMiddleware`. Tokens are counted by the run's encoding, and the run's summariser writes the summaries.
+Tokens are counted by the run's encoding, and the run's summariser writes the summaries.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import Any, Literal
 
@@ -15,8 +13,6 @@ from ..services import ChatServices
 from . import adapter, arguments_of, chat_call, chat_dict, chat_tokens, imported
 
 _CORE, _LANGCHAIN, _EXTRA = "langchain-core", "langchain", "adapter-langchain"
-_LANGMEM = "langmem", "adapter-langmem"
-_DEEPAGENTS = "deepagents", "adapter-deepagents"
 _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
 # Where a message keeps its calls as they were recorded: LangChain holds arguments as objects.
 _RECORDED = "recorded_tool_calls"
@@ -141,78 +137,5 @@ def clear_tool_uses(
         request = list(said)
         edit.apply(request, count_tokens=count)
         return from_langchain(request)
-
-    return step
-
-
-@adapter(*_LANGMEM, "the summary leaves out what is asked for later")
-def langmem_summarization(
-    services: ChatServices,
-    max_tokens: int = 8000,
-    max_tokens_before_summary: int | None = None,
-    max_summary_tokens: int = 256,
-) -> Step:
-    """Extend a running summary by the oldest messages (`summarize_messages`).
-
-    It does so once they have `max_tokens_before_summary` tokens (`max_tokens` if not given). The summariser replies in
-    at most `max_summary_tokens`, as LangMem's documentation binds it. The first message stays if it is a system
-    message; later ones are summarised as well.
-    """
-    short_term, said = imported("langmem.short_term", *_LANGMEM), list[Any]()
-    settings = {
-        "model": chat_model(services).bind(max_tokens=max_summary_tokens),
-        "max_tokens": max_tokens,
-        "max_tokens_before_summary": max_tokens_before_summary,
-        "max_summary_tokens": max_summary_tokens,
-        "token_counter": token_counter(services),
-    }
-    running: Any = None
-
-    def step(new: list[ChatDict]) -> list[ChatDict]:
-        nonlocal running
-        said.extend(to_langchain(new))
-        with warnings.catch_warnings():
-            # It warns at every call whose material the summariser's window would not hold.
-            warnings.simplefilter("ignore", RuntimeWarning)
-            result = short_term.summarize_messages(said, running_summary=running, **settings)
-        running = result.running_summary
-        return from_langchain(result.messages)
-
-    return step
-
-
-@adapter(*_DEEPAGENTS, "the summary leaves out what is asked for later")
-def deepagents_summarization(services: ChatServices, window: int | None = None) -> Step:
-    """Summarise all but the newest messages at a limit (`SummarizationMiddleware`).
-
-    It is set up as `create_deep_agent` does. For a model of unknown `window` the limit is 170,000 tokens and 6
-    messages are kept. Else it is 0.85 of the window and 0.10 are kept; tool results that are over it even then are
-    moved to files, or the conversation fails. Before all that, strings of over 2,000 characters in calls of
-    `write_file` and `edit_file` are cut, but for the newest 20 messages or 0.10 of the window. Files are in memory:
-    the summary names the one with the history, and no recorded call reads it.
-    """
-    model = chat_model(services)
-    model.profile = {"max_input_tokens": window} if window else None
-    store = imported("langgraph.store.memory", *_DEEPAGENTS).InMemoryStore()
-    files = imported("deepagents.backends", *_DEEPAGENTS).StoreBackend(store=store, namespace=lambda _: ("files",))
-    summaries = imported("deepagents.middleware.summarization", *_DEEPAGENTS)
-    middleware = summaries.create_summarization_middleware(model, files, token_counter=token_counter(services))
-    system, said = list[Any](), list[Any]()
-    agents = imported("langchain.agents.middleware", *_DEEPAGENTS)
-    add_messages = imported("langgraph.graph.message", *_DEEPAGENTS).add_messages
-    # Its own name for the history's file, which the summary says, is random.
-    state: dict[str, Any] = {"_summarization_session_id": "session"}
-
-    def step(new: list[ChatDict]) -> list[ChatDict]:
-        system.extend(to_langchain(message for message in new if message["role"] == "system"))
-        said.extend(to_langchain(message for message in new if message["role"] != "system"))
-        prompt = "\n\n".join(message.text for message in system) or None
-        request = agents.ModelRequest(model=model, messages=said, system_prompt=prompt, state=state)
-        sent = list[Any]()
-        response = middleware.wrap_model_call(request, lambda request: sent.extend(request.messages))
-        if response:
-            state.update(response.command.update)
-            said[:] = add_messages(said, state.pop("messages", []))
-        return from_langchain([*system, *sent])
 
     return step
