@@ -118,8 +118,7 @@ class Answered:
 
     answerer: str
     grader: str
-    identity: str
-    """The answerer with all else that the answers depend on."""
+    identity: str  # the answerer with all else that the answers depend on
     answer_files: tuple[Path, ...]
     grade_files: tuple[Path, ...]
 
@@ -143,11 +142,6 @@ class Answered:
         """Whether every run has these: the extractive baseline, graded by rules."""
         return self.answerer == USUAL[0] and self.grader.startswith(USUAL[1])
 
-    @property
-    def asks_itself(self) -> bool:
-        """Whether a model graded its own answers."""
-        return f"model={self.answerer!r}" in self.grader
-
     def metric(self, name: str) -> str:
         """Return the name of a figure of these answers, told from others' as `answer_quality(openai/gpt-4o, logit)`."""
         return name if self.is_usual else f"{name}({self.answerer}, {self.grader})"
@@ -164,8 +158,7 @@ class AnswerSet(NamedTuple):
 
     whole: tuple[Answered, ...]
     """Models of the user first, then the one whose replies come along, the baseline last; of each, rules first."""
-    left_out: tuple[str, ...]
-    """Answers that are not whole, and why they are in no figure."""
+    left_out: tuple[str, ...]  # answers that are not whole, and why they are in no figure
 
 
 def answered(run: Run) -> AnswerSet:
