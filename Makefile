@@ -168,8 +168,8 @@ sbom: build/tools/.made build/wheel/.made  ## write what `make bench` installs a
 	@rm -rf build/installed
 	@echo "bill of materials: build/sbom.json"
 
-vulnerabilities: build/tools/.made  ## look up known vulnerabilities of what `make test` installs (needs pypi.org)
-	@build/tools/bin/pip-audit --strict --disable-pip --require-hashes -r requirements/test.txt
+vulnerabilities: build/tools/.made  ## look up known vulnerabilities of all locked files (needs pypi.org)
+	@for file in requirements/*.txt; do build/tools/bin/pip-audit --strict --disable-pip --require-hashes -r $$file || exit 1; done
 
 build/tools/.made: requirements/tools.txt
 	@rm -rf build/tools && $(PYTHON) -m venv build/tools

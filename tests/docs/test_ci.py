@@ -98,13 +98,19 @@ def test_the_action_passes_and_fails_and_says_why(tmp_path: Path) -> None:
     """The verdict and the gate's answer are the job's summary and the comment, whether the gate passes or fails."""
     recording(tmp_path, conversations=4)
     baseline(tmp_path, "some.jsonl")
-    code, summary, outputs = act(tmp_path, recordings="some.jsonl", strategies="none\nwindow(max_tokens=300)\n")
+    strategies = "none\nwindow(max_tokens=300)\n"
+    code, summary, outputs = act(tmp_path, recordings="some.jsonl", strategies=strategies)
     assert (code, Path(outputs["comment"]).read_text("utf-8")) == (0, summary)
     assert summary.startswith("```text\n\n")
     assert "## " in summary.partition("```\n\n")[2]
     code, summary, _ = act(tmp_path, recordings="some.jsonl", strategies="none")
     assert code == 1, "a strategy of the baseline is gone"
     assert "Lost: 1 strategy" in summary
+    for old, new in (("some.jsonl", "-o * $(a) .jsonl"), ("baseline.json", "-b *.json")):
+        (tmp_path / old).rename(tmp_path / new)
+    (tmp_path / "-o another.jsonl").write_text("no recording: `*` is no pattern")
+    words = {"recordings": "-o * $(a) .jsonl\n\n", "strategies": strategies, "baseline": "-b *.json"}
+    assert act(tmp_path, **words)[0] == 0, "each is a word"
 
 
 def test_what_a_caller_writes_is_no_command(tmp_path: Path) -> None:

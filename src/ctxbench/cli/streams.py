@@ -96,44 +96,35 @@ def listen() -> None:
     _heard.extend(number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN)
     for number in _heard:
         signal.signal(number, _stop)
-    if hasattr(signal, "setitimer"):
-        signal.signal(signal.SIGALRM, _stop_again)
+    if _ALARM:
+        signal.signal(_ALARM, _stop)
     atexit.register(_leave)
 
 
 def end_listening() -> None:
     """Let no signal interrupt what Python does at its end. The exit code tells of one; a second one ends it at once."""
-    if hasattr(signal, "setitimer"):
+    if _ALARM:
         signal.setitimer(signal.ITIMER_REAL, 0)
     for number in _heard:
-        signal.signal(number, _note)
+        signal.signal(number, lambda number, _: os._exit(_came[0]) if _came else _came.append(128 + number))
 
 
 _heard: list[int] = []  # the signals that we listen to
 _came: list[int] = []  # codes to exit with, of the signals that came
-_AGAIN = 0.5  # seconds
+_ALARM, _AGAIN = getattr(signal, "SIGALRM", 0), 0.5  # seconds
 
 
 def _stop(number: int, _frame: FrameType | None) -> None:
-    _came.append(128 + number)
-    if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_REAL, _AGAIN, _AGAIN)
-    raise Stopped(128 + number)
-
-
-def _stop_again(_number: int, _frame: FrameType | None) -> None:
+    if _ALARM:
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN)
     error = sys.exc_info()[1]  # that is handled just now, here or in any caller
-    while error is not None:
+    while number == _ALARM and error is not None:
         if isinstance(error, Stopped):
             return
         error = error.__context__
+    if number != _ALARM:
+        _came.append(128 + number)
     raise Stopped(_came[-1])
-
-
-def _note(number: int, _frame: FrameType | None) -> None:
-    if _came:
-        os._exit(_came[-1])
-    _came.append(128 + number)
 
 
 def _leave() -> None:

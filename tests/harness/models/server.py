@@ -108,6 +108,17 @@ class _Handler(BaseHTTPRequestHandler):
                     if state.closing.wait(0.1):
                         break
                 self.close_connection = True
+            case "headers":  # a byte of a header now and then
+                self.wfile.write(b"HTTP/1.1 200 OK\r\nX: ")
+                while not state.closing.wait(0.1):
+                    self.wfile.write(b"x")
+            case "flood":  # a body without an end
+                self.send_response(200)
+                self.end_headers()
+                while not state.closing.is_set():
+                    self.wfile.write(b" " * 1_000_000)
+            case "packed":
+                self.say(200, good, {"Content-Encoding": "gzip"})
             case "close":
                 self.close_connection = True
             case "reply":  # any body

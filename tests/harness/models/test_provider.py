@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -87,7 +88,7 @@ def test_a_long_wait_is_given_up(server: Server) -> None:
     assert len(server.seen) == 1
 
 
-@pytest.mark.parametrize("act", ["hang", "drip"])
+@pytest.mark.parametrize("act", ["hang", "drip", "headers"])
 def test_the_time_out_is_of_the_whole_call(server: Server, act: str) -> None:
     """A server that says nothing, or a byte now and then, is given up after the time-out, and tried again."""
     server.acts = [act, act]
@@ -95,6 +96,20 @@ def test_the_time_out_is_of_the_whole_call(server: Server, act: str) -> None:
     with pytest.raises(ModelError, match=r"openai/m: no answer within 0.4 s \(2 tries\)"):
         provider(server, timeout=0.4, retries=1).chat(ASK)
     assert 0.8 <= time.monotonic() - began < 3
+    while any(thread.name == "ctxbench model call" for thread in threading.enumerate()):
+        assert time.monotonic() - began < 4, "a thread is left"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("act", "why"), [("flood", "answered with over 0 MiB"), ("packed", "answers compressed (gzip)")]
+)
+def test_a_reply_without_end(server: Server, monkeypatch: pytest.MonkeyPatch, act: str, why: str) -> None:
+    """A reply that is too large, or that could unpack to anything, ends the call, and may have been charged."""
+    monkeypatch.setattr("ctxbench.harness.models.provider.LARGEST_REPLY", 100_000)
+    server.acts = [act]
+    with pytest.raises(ModelError, match=re.escape(why)):
+        provider(server, retries=0).chat(ASK)
 
 
 @pytest.mark.parametrize("status", [401, 403])
