@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from typing import Any, Literal, NamedTuple
@@ -23,7 +23,6 @@ _BEFORE, _AFTER = 100, 240  # characters beside a place that are read
 _SENTENCE = re.compile(r"[!?;\n]|\.(?=\s|$)")
 _CLAUSE = re.compile(r"[!?;\n,:()]|\.(?=\s|$)|\s-\s")
 _HAN_ANY = re.compile(f"[{HAN}]")
-_SIDE = re.compile(r"\b(?:yes|no|true|false)\b|(?:不?[会能是对行]|可以|没?有)(?=\s*(?:[.,;!]|$))")
 _HAN_PAIR = re.compile(f"(?=([{HAN}]{{2}}))")
 _NOISE = frozenset(stemmer().stemWords(_LISTS["noise"].split())) | frozenset(_LISTS["zh_noise"])
 
@@ -55,23 +54,17 @@ _OTHERS = re.compile(
     rf"|^[^{HAN}]*[{HAN}]{{0,6}}的?(?:{_ZH_RELATIVE})(?=[{HAN}])"
 )
 _RELATED = re.compile(rf"\b(?:{_RELATIVE})s?\b|{_ZH_RELATIVE}")
-_PLAIN = frozenset(stemmer().stemWords(_LISTS["plain"].split()))
+_PLAIN = _NOISE | frozenset(stemmer().stemWords(_LISTS["plain"].split()))
 _FEATURES = frozenset(["star", "featur", "includ"])  # what a film does to its actors
 _SHORT, _MIDDLE = 16, 24  # words of an answer of which each is looked at, and of one in which a cue may leave it open
 _JOINT = re.compile(
-    r"[,;:()!?\n]|\.(?=\s|$)|\s-\s|\b(?:and|but|while|although|though|whereas|then|so|because|since|where|who|which|that|until)\b"
+    r"[;:()!?\n]|,(?!\d)|\.(?=\s|$)|\s-\s"
+    r"|\b(?:and|but|while|although|though|whereas|then|so|because|since|who|which|that|until)\b",
+    re.IGNORECASE,
 )
-_NOT = re.compile(r"\W*(?:not|never|no longer|instead|rather|unlike)\b")  # what such a part names is no other answer
-_LINKS = frozenset(["and", "but", "then", "while", "whereas", "until"])
-_GOES_ON = re.compile(
-    r"\W*(?:was|were|is|are|has|had|have|got|came|went|did|does|gave|lost|failed|until|would|could|might|should)\b"
-)
+_NOT = re.compile(r"(?i)\W*(?:not|never|no longer|instead|rather|unlike)\b")  # such a part names no other answer
 _SUBJECT = re.compile(r"\b(?:did|does|do|has|have|had|is|was|will) ([A-Z][a-z]+)")
-_ZH_WHO_DOES = re.compile(f"^谁([{HAN}]{{1,2}}?)[了过]?")
-_WAS, _PRESENT = re.compile(r"\W*\b(?:was|were|had)\b"), re.compile(r"\b(?:now|currently|today|is|are|does|do)\b")
-_ACTS = re.compile(r"\W*\w+ [\w-]+(?: (?:an?|the|his|her|their|my|to|in|on|at|for|from|with|of|himself|herself))*\s*$")
-_WHO_DOES = re.compile(r"^\W*who (?!is\b|was\b|are\b|were\b|did\b|do\b|does\b|has\b|had\b|will\b|can\b|else\b)(\w+)")
-_DID = re.compile(r"\b(?:did|does|do) (\w+) (\w+)")
+_WHO_DOES = re.compile(r"^\W*who (?!(?:is|was|are|were|did|do|does|has|had|will|can|else)\b)(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +119,6 @@ class _Doubt(NamedTuple):
     sure: bool = True
 
 
-class _Part(NamedTuple):
-    """A part of an answer between conjunctions and marks."""
-
-    start: int
-    stop: int
-    link: str  # what stands before it
-    stems: Mapping[str, int]
-    strange: list[str]
-
-
 def _kind(word: str) -> int:
     return 2 if word[0].isdigit() else 1 if word[0].isupper() else 0
 
@@ -148,12 +131,10 @@ class _Told(NamedTuple):
     squeezed: str
     dates: frozenset[When]
     numbers: list[Quantity]
-    is_side: bool
     asked: frozenset[str]
     past: bool
     asks_whose: bool
     subject: str
-    did: list[str]  # who does what, by the question
 
 
 @lru_cache(4096)
@@ -162,20 +143,18 @@ def _told(words: tuple[TextWords, ...], question: TextWords) -> _Told:
     told = words if _CHOICE.search(question.lower) else (*words, question)
     accepted = frozenset[str]().union(*(text.places for text in words))
     asked = {stem for stem, raw in zip(question.stems, question.raw, strict=True) if raw.lower() not in STOP}
-    did, subject = _DID.search(question.lower), _SUBJECT.search(question.plain)
+    subject = _SUBJECT.search(question.plain)
     return _Told(
         accepted,
         accepted.union(*(text.places for text in told)),
         "\n".join(text.squeezed for text in told),
         frozenset(date for text in told for date, _, _ in text.dates),
         [number for text in told for number in text.quantities],
-        any(_SIDE.fullmatch(text.bare) for text in words),
         frozenset(asked - accepted),
         # What a question says in brackets, "Virgin Australia (formerly Virgin Blue)", is not what it asks.
         _ASKS_PAST.search(_BRACKETS.sub(" ", question.lower)) is not None,
         _WHOSE.search(question.lower) is not None,
-        subject[1].lower() if subject else "",
-        stemmer().stemWords(did.groups()) if did else [],
+        subject[1] if subject else "",
     )
 
 
@@ -227,47 +206,31 @@ class Scope:
     def _unclear(self, start: int, stop: int) -> str:
         if doubt := self.doubt(start, stop):
             return doubt.why
-        other = _OTHERS.search(_CLAUSE.split(self.text[max(0, start - _BEFORE) : start])[-1])
+        before, ahead = self.text[max(0, start - _BEFORE) : start], TextWords(self._plain[:start])
+        other = _OTHERS.search(_CLAUSE.split(before)[-1])
         if other and not any(relation in self._question for relation in _RELATED.findall(other.group())):
             return "says it of somebody else, {}"
-        who = _ZH_WHO_DOES.search(self._question)
-        if who and re.search(rf"\w{who[1]}了?$", self.text[:start]):
-            return "has {} in another part"
         if self._has_han or self._size > _SHORT or self._told.past:
             return ""
-        own = next(part for part in reversed(self._parts) if part.start <= start)
-        ahead, after = TextWords(self._plain[own.start : start]), self.text[stop:]
-        strange = self._strange(ahead)
-        opens = strange[:1] == ahead.raw[:1] and _kind(strange[0]) == 1 if strange else False
-        if self._exchanges(start, after) or (opens and self._told.subject not in ahead.lower):
+        told = self._told
+        own = TextWords(_JOINT.split(self._plain[:start])[-1] + _JOINT.split(self._plain[start:])[0])
+        strange, ahead = self._strange(own), TextWords(self._plain[:start])
+        # Somebody else did it: another name begins the clause, or who did it and whom it was done to changed places.
+        is_other = strange[:1] == own.raw[:1] != [] and strange[0][0].isupper() and told.subject not in own.plain
+        if (who := _WHO_DOES.search(self._question)) and (verb := stemmer().stemWord(who[1])) not in _FEATURES:
+            at = ahead.places.get(verb, 0)
+            doers = told.asked | {raw.lower() for raw in self._strange(ahead) if raw[0].isupper()}
+            is_other |= "by" not in ahead.stems[at:] and not doers.isdisjoint(ahead.stems[:at])
+        if is_other:
             return "says it of somebody else, {}"
-        if _GOES_ON.match(after):
-            strange += self._strange(TextWords(self._plain[stop : own.stop]))
-        # What is written like the accepted answer, as a number, a name or a common noun, is another answer.
-        kind = max(map(_kind, TextWords(self._plain[start:stop]).raw), default=0)
-        rivals = [part for part in self._parts if part is not own and any(_kind(raw) == kind for raw in part.strange)]
-        asked, did = self._told.asked, self._told.did
-        apart = strange or own.link in _LINKS or _GOES_ON.match(after)
-        if apart and asked.isdisjoint(own.stems) and any(not asked.isdisjoint(part.stems) for part in rivals):
-            return "says of another what was asked, beside {}"
-        turns = any(part.link == "but" for part in self._parts)
-        was = (rivals and rivals[-1].start > start and _WAS.match(after)) or (turns and _WAS.search(ahead.lower))
-        if was and _PRESENT.search(self._question):
-            return "says what was, {}"
-        acts = did and _ACTS.match(ahead.lower) and not any(did[1] in part.stems for part in self._parts)
-        if (acts or rivals) and any(_kind(raw) != 1 for raw in strange):
-            return "says more than can be read of {}"
+        if strange and told.asked.isdisjoint(own.stems):
+            # What is written like the accepted answer, as a number, a name or a common noun, is another answer.
+            kind = max(map(_kind, TextWords(self._plain[start:stop]).raw), default=0)
+            parts = (TextWords(part) for part in _JOINT.split(self._plain) if not _NOT.match(part))
+            others = (self._strange(part) for part in parts if not told.asked.isdisjoint(part.stems))
+            if any(_kind(raw) == kind for other in others for raw in other):
+                return "says of another what was asked, beside {}"
         return ""
-
-    @cached_property
-    def _parts(self) -> list[_Part]:
-        parts, begin, link = list[_Part](), 0, ""
-        for cut in (*_JOINT.finditer(self.text), None):
-            end = cut.start() if cut else len(self.text)
-            words, denied = TextWords(self._plain[begin:end]), _NOT.match(self.text, begin, end)
-            parts.append(_Part(begin, end, link, words.places, [] if denied else self._strange(words)))
-            begin, link = (cut.end(), cut.group()) if cut else (end, "")
-        return parts
 
     def _asks(self, hit: re.Match[str]) -> bool:
         """Return whether the question has a word of a cue."""
@@ -283,24 +246,8 @@ class Scope:
         return [
             raw
             for stem, raw in zip(words.stems, words.raw, strict=True)
-            if stem not in self._told.stems and stem not in _NOISE and stem not in _PLAIN and raw.lower() not in STOP
+            if stem not in self._told.stems and stem not in _PLAIN and raw.lower() not in STOP
         ]
-
-    def _exchanges(self, start: int, after: str) -> bool:
-        """Return whether who did it and whom it was done to have changed places since the question."""
-        before, did = TextWords(self._plain[:start]), self._told.did
-        if (who := _WHO_DOES.search(self._question)) is None:
-            behind = TextWords(after).stems if did and did[0] not in STOP and not before.stems else []
-            return bool(behind) and did[1] in behind and did[0] in behind[behind.index(did[1]) :]
-        verb = stemmer().stemWord(who[1])
-        at = before.places.get(verb, 0)
-        names = {raw.lower() for raw in self._strange(before) if _kind(raw) == 1}
-        doers = self._told.asked | names
-        return verb not in _FEATURES and "by" not in before.stems[at:] and not doers.isdisjoint(before.stems[:at])
-
-    def offers(self, text: str) -> bool:
-        """Return whether a text gives another answer, be it with words of an accepted one: "3 days" for "3 weeks"."""
-        return self.adds(text) or (self._told.is_side and _SIDE.search(text) is not None)
 
     def adds(self, text: str) -> bool:
         """Return whether a text names something that neither question nor accepted answers do."""
@@ -333,10 +280,10 @@ class Scope:
         rest = (after if is_before else after[hit.end() :])[:_NEAR].partition("\n\n")[0]
         if cue.then == "other":
             ahead = max(0, start - len(before) + hit.start())
-            sure = self.offers(rest) or (is_before and self.adds(self.text[max(0, ahead - _NEAR) : ahead]))
+            sure = self.adds(rest) or (is_before and self.adds(self.text[max(0, ahead - _NEAR) : ahead]))
         else:
             turn = _THEN[cue.then].search(rest)
-            sure = turn is not None and self.offers(rest)
+            sure = turn is not None and self.adds(rest)
         return "unsure" if cue.unsure and not sure else "sure" if sure or is_other else ""
 
     @cached_property
