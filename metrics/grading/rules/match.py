@@ -456,7 +456,7 @@ def several_numbers(gold: Gold, answer: ParsedAnswer) -> bool:
         and (each.value != 1 or each.dimension)  # 一共
         and each.dimension in ("", *(number.dimension for number in gold.numbers))
         and not any(equal(each, other) for other in known)
-        and not ((doubt := answer.scope.doubt(each.start, each.stop, False, True)) and doubt.sure)
+        and not ((doubt := answer.scope.doubt(each.start, each.stop, True)) and doubt.sure)
         for each in answer.words.exact[1]
     )
 

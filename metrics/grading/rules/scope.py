@@ -15,7 +15,6 @@ from functools import cache, cached_property, lru_cache
 from typing import Any, Literal, NamedTuple
 
 from ...language import HAN, either, stemmer, word_lists
-from .quantities import Quantity, When, equal
 from .words import HAN_STOP, STOP, TextWords
 
 _LISTS = word_lists(__package__, "scope")
@@ -23,7 +22,6 @@ _BEFORE, _AFTER = 100, 240  # characters beside a place that are read
 _SENTENCE = re.compile(r"[!?;\n]|\.(?=\s|$)")
 _CLAUSE = re.compile(r"[!?;\n,:()]|\.(?=\s|$)|\s-\s")
 _HAN_ANY = re.compile(f"[{HAN}]")
-_HAN_PAIR = re.compile(f"(?=([{HAN}]{{2}}))")
 _NOISE = frozenset(stemmer().stemWords(_LISTS["noise"].split())) | frozenset(_LISTS["zh_noise"])
 
 
@@ -35,7 +33,6 @@ def _words(key: str) -> re.Pattern[str]:
 _THEN = {key: _words(key) for key in ("turn", "later", "now", "hedge")}
 _WITHDRAWN = re.compile(rf"\b(?:{either(_LISTS['withdrawn']['en'])})")
 _ZH_WITHDRAWN = re.compile(either(_LISTS["withdrawn"]["zh"]))
-_CHOICE = re.compile(r"\bor\b|还是|或")
 _ASKS_PAST = re.compile(either(_LISTS["asks_past"]))
 _BRACKETS = re.compile(r"\([^()]*\)")
 _WHOSE = re.compile(r"\bwhose\b|谁的|哪[位个].{0,4}的")
@@ -56,7 +53,7 @@ _OTHERS = re.compile(
 _RELATED = re.compile(rf"\b(?:{_RELATIVE})s?\b|{_ZH_RELATIVE}")
 _PLAIN = _NOISE | frozenset(stemmer().stemWords(_LISTS["plain"].split()))
 _FEATURES = frozenset(["star", "featur", "includ"])  # what a film does to its actors
-_SHORT, _MIDDLE = 16, 24  # words of an answer of which each is looked at, and of one in which a cue may leave it open
+_SHORT = 16  # words of an answer of which each is looked at
 _JOINT = re.compile(
     r"[;:()!?\n]|,(?!\d)|\.(?=\s|$)|\s-\s"
     r"|\b(?:and|but|while|although|though|whereas|then|so|because|since|who|which|that|until)\b",
@@ -80,7 +77,6 @@ class _Cue:
     past: bool = False
     denial: bool = False
     unsure: bool = False
-    voidable: bool = True
     unless: re.Pattern[str] | None = None
 
 
@@ -124,14 +120,12 @@ def _kind(word: str) -> int:
 
 
 class _Told(NamedTuple):
-    """The words, dates and numbers of a question and its accepted answers."""
+    """What a question and its accepted answers say."""
 
     accepted: frozenset[str]
     stems: frozenset[str]
-    squeezed: str
-    dates: frozenset[When]
-    numbers: list[Quantity]
     asked: frozenset[str]
+    denies: bool
     past: bool
     asks_whose: bool
     subject: str
@@ -139,18 +133,14 @@ class _Told(NamedTuple):
 
 @lru_cache(4096)
 def _told(words: tuple[TextWords, ...], question: TextWords) -> _Told:
-    # Of two things that a question names, the other one is another answer.
-    told = words if _CHOICE.search(question.lower) else (*words, question)
     accepted = frozenset[str]().union(*(text.places for text in words))
     asked = {stem for stem, raw in zip(question.stems, question.raw, strict=True) if raw.lower() not in STOP}
     subject = _SUBJECT.search(question.plain)
     return _Told(
         accepted,
-        accepted.union(*(text.places for text in told)),
-        "\n".join(text.squeezed for text in told),
-        frozenset(date for text in told for date, _, _ in text.dates),
-        [number for text in told for number in text.quantities],
+        accepted.union(question.places),
         frozenset(asked - accepted),
+        any(text.denies for text in words),
         # What a question says in brackets, "Virgin Australia (formerly Virgin Blue)", is not what it asks.
         _ASKS_PAST.search(_BRACKETS.sub(" ", question.lower)) is not None,
         _WHOSE.search(question.lower) is not None,
@@ -168,10 +158,10 @@ class Scope:
         self._size //= 1 + self._has_han  # two characters are a word
         self._told, self._question = _told(accepted, question), question.lower
 
-    def _doubt(self, start: int, stop: int, denies: bool = False, is_other: bool = False) -> _Doubt | None:
+    def _doubt(self, start: int, stop: int, is_other: bool = False) -> _Doubt | None:
         """Return why text[start:stop] is not asserted, with {} where it stands; None where it is.
 
-        "not" and its like count nowhere where the accepted answer denies something itself. A doubt that is not sure
+        "not" and its like count nowhere where an accepted answer denies something itself. A doubt that is not sure
         leaves it open. `is_other` says that another answer stands there, which the accepted one may follow.
         """
         before, after = self.text[max(0, start - _BEFORE) : start], self.text[stop : stop + _AFTER]
@@ -184,21 +174,21 @@ class Scope:
         is_there = {"before": _ANY["before"].search(sentence), "after": _ANY["after"].match(after)}
         if not (self._has_han or any(is_there.values())):
             return None
-        unsure = None
+        unsure, told = None, self._told
         for cue in _CUES:
-            if (cue.past and self._told.past) or (cue.denial and denies) or (cue.unsure and self._size > _MIDDLE):
+            if (cue.past and told.past) or (cue.denial and told.denies) or (cue.unsure and self._size > _SHORT):
                 continue
             if not (self._has_han or is_there[cue.side]):
                 continue
             fits = self._fits(cue, clause if cue.within == "clause" else sentence, after, start, is_other)
-            if fits and (not cue.unsure or (fits == "sure" and self._size <= _SHORT)):
+            if fits == "sure":
                 return _Doubt(cue.why)
             unsure = unsure or (_Doubt(cue.why, False) if fits else None)
         return unsure
 
     def unclear(self, spans: Sequence[Any]) -> str:
         """Return why it cannot be told whether one of these places is the answer; empty where one plainly is."""
-        if not spans or self._size > _MIDDLE:
+        if not spans or self._size > _SHORT:
             return ""
         whys = [self._unclear(span.start, span.stop) for span in spans]
         return whys[0] if all(whys) else ""
@@ -206,11 +196,10 @@ class Scope:
     def _unclear(self, start: int, stop: int) -> str:
         if doubt := self.doubt(start, stop):
             return doubt.why
-        before, ahead = self.text[max(0, start - _BEFORE) : start], TextWords(self._plain[:start])
-        other = _OTHERS.search(_CLAUSE.split(before)[-1])
+        other = _OTHERS.search(_CLAUSE.split(self.text[max(0, start - _BEFORE) : start])[-1])
         if other and not any(relation in self._question for relation in _RELATED.findall(other.group())):
             return "says it of somebody else, {}"
-        if self._has_han or self._size > _SHORT or self._told.past:
+        if self._has_han or self._told.past:
             return ""
         told = self._told
         own = TextWords(_JOINT.split(self._plain[:start])[-1] + _JOINT.split(self._plain[start:])[0])
@@ -235,9 +224,7 @@ class Scope:
     def _asks(self, hit: re.Match[str]) -> bool:
         """Return whether the question has a word of a cue."""
         cue = hit.group()[: hit.start("gap") - hit.start()] if "gap" in hit.re.groupindex else hit.group()
-        stems = filter(str.isascii, TextWords(cue).stems)
-        asked = rf"\b{re.escape(cue.strip())}\b" if cue.isascii() else re.escape(cue)
-        return re.search(asked, self._question) is not None or not self._told.asked.isdisjoint(stems)
+        return re.search(rf"(?<![a-z]){re.escape(cue.strip())}(?![a-z])", self._question) is not None
 
     def _strange(self, words: TextWords) -> list[str]:
         """Return the words that neither question nor accepted answers have, and that may say anything of what stands
@@ -252,18 +239,10 @@ class Scope:
     def adds(self, text: str) -> bool:
         """Return whether a text names something that neither question nor accepted answers do."""
         words = TextWords(text)
-        if any(
+        return any(
             stem not in self._told.stems and stem not in _NOISE and raw.lower() not in STOP and raw not in HAN_STOP
             for stem, raw in zip(words.stems, words.raw, strict=True)
-        ):
-            return True
-        if any(date not in self._told.dates for date, _, _ in words.dates) or any(
-            not any(equal(other, number) for other in self._told.numbers) for number in words.quantities
-        ):
-            return True
-        # A Chinese character alone is hardly ever new: two that stand together may be.
-        pairs = (word for word in _HAN_PAIR.findall(text) if _NOISE.isdisjoint(word) and HAN_STOP.isdisjoint(word))
-        return any(word not in self._told.squeezed for word in pairs)
+        )
 
     def _fits(self, cue: _Cue, before: str, after: str, start: int, is_other: bool) -> Literal["", "unsure", "sure"]:
         is_before = cue.side == "before"
@@ -272,19 +251,18 @@ class Scope:
         if hit is None or (cue.unless is not None and cue.unless.search(before)):
             return ""
         # A question that denies, or speaks of a wish, is answered so: what did she not sell?
-        if (cue.denial or cue.unsure) and cue.voidable and self._asks(hit):
+        if (cue.denial or cue.unsure) and self._asks(hit):
             return ""
         if not cue.then:
-            return "unsure" if cue.unsure else "sure"
+            return "sure"
         # An answer goes on in its paragraph: in the next one, text may speak to the grader.
         rest = (after if is_before else after[hit.end() :])[:_NEAR].partition("\n\n")[0]
         if cue.then == "other":
             ahead = max(0, start - len(before) + hit.start())
-            sure = self.adds(rest) or (is_before and self.adds(self.text[max(0, ahead - _NEAR) : ahead]))
+            sure = self.adds(rest) or self.adds(self.text[max(0, ahead - _NEAR) : ahead])
         else:
-            turn = _THEN[cue.then].search(rest)
-            sure = turn is not None and self.adds(rest)
-        return "unsure" if cue.unsure and not sure else "sure" if sure or is_other else ""
+            sure = _THEN[cue.then].search(rest) is not None
+        return "sure" if sure or (is_other and not cue.unsure) else "unsure" if cue.unsure else ""
 
     @cached_property
     def _final(self) -> int:
@@ -304,6 +282,5 @@ class Scope:
         hits = (_OF_IT.match(after), _OTHER_OF.search(before[-_TAIL:]))
         # Ann's sister is not Ann, even where the question names a sister, unless it asks whose.
         if hits[0] is not None and not self._told.asks_whose:
-            named = next(filter(None, hits[0].groupdict().values()))
-            return self.adds(named) or self._told.accepted.isdisjoint(TextWords(named).stems)
-        return any(hit is not None and self.adds(next(filter(None, hit.groupdict().values()))) for hit in hits)
+            return self._told.accepted.isdisjoint(TextWords(next(filter(None, hits[0].groups()))).stems)
+        return any(hit is not None and self.adds(next(filter(None, hit.groups()))) for hit in hits)
