@@ -14,7 +14,7 @@ from ...language import HAN, cut, either, stemmer, word_lists
 from . import stance
 from .quantities import ONES, ROMAN, Quantity, When, agreement, chinese, equal
 from .scope import Scope
-from .words import FILLERS, HAN_STOP, PARTICLES, PLACES, PROSE, STOP, TITLES, TextWords, clean, given_names
+from .words import FILLERS, HAN_STOP, PARTICLES, STOP, TITLES, TextWords, clean, given_names
 
 Form = Literal["date", "number", "code", "unknown", "yes", "no", "list", "name", "phrase"]
 
@@ -119,7 +119,7 @@ def read_gold(text: str, question: str, exact_dates: bool = False, may_be_list: 
     if whens and not _other_words(words.lower, [(start, stop) for _, start, stop in words.dates]):
         return gold(form="date")
     others = _other_words(words.lower, [(number.start, number.stop) for number in numbers]) if numbers else []
-    countable = numbers and not numbers[0].ordinal and (may_be_list or not others)
+    countable = bool(numbers)
     plain = words.plain.strip(" .\"'`")
     if countable and numbers[0].value == 1 and not words.lower.isascii() and "amount" not in asked.asks:
         countable = not others  # 一只猫
@@ -139,13 +139,12 @@ def read_gold(text: str, question: str, exact_dates: bool = False, may_be_list: 
             number = asks[1] or asks[2]
             needed = min(needed, ONES.get(number) or int(chinese(number)))
         return gold(form="list", items=parts, needed=needed)
-    raw, low = words.raw, [word.lower() for word in words.raw]
+    raw = words.raw
     capitals = (word[0].isupper() or word.lower() in PARTICLES or word[0].isdigit() for word in raw)
     if not (0 < len(raw) <= 8 and all(capitals)):
         return gold(form="phrase")
-    # A person is asked for and the name ends with a surname, as far as can be seen.
-    ends = "," not in words.plain and "of" not in low and low[-1] not in PARTICLES and raw[-1] not in ROMAN
-    return gold(form="name", surnamed=ends and len(low) > 1 and "person" in asked.asks)
+    has_surname = len(raw) > 1 and PARTICLES.isdisjoint(word.lower() for word in raw)
+    return gold(form="name", surnamed=has_surname and "person" in asked.asks)
 
 
 def _units(words: TextWords, question: TextWords) -> tuple[Unit, ...]:
@@ -205,7 +204,6 @@ _UMLAUT = re.compile("([aou])e")  # Zuerich is Zürich
 _LONG = 7  # letters of a word in which one may differ: then "Cordelia" is "Cornelia" as well
 START = 150  # characters at the start of an answer in which a denial counts
 _BESIDE = r"([A-Z][A-Za-z]+)\.?[ -]{0}\b|\b{0}[ -]([A-Z][A-Za-z]+)"
-_GLUED = 4  # letters of a word that may run into its neighbours: shorter ones are in others by chance
 _ORDER = {"same": 4, "finer": 3, "about": 3, "coarser": 2, "other": 1}
 _SAID_WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:[.,:]\d+)*")
 
@@ -219,9 +217,8 @@ class Match(NamedTuple):
     within: bool  # the answer is a part of it, and says more than the question
     lost_number: bool  # a number that belongs to it is not there
     rival: bool  # a part of a name, beside a name that is not of it: Kelli *Garner* for Kelli Giddish
-    lacks: Literal["", "surname", "place", "word"]
-    """Kind of word that matters and is not there: the surname of the person asked for; a word of a Chinese text with a
-    number, as a rule an address; a word of a Chinese name."""
+    lacks: Literal["", "surname", "word"]
+    """Kind of word that matters and is not there: the surname of the person asked for; a word of a compound."""
 
 
 class GoldSpan(NamedTuple):
@@ -284,22 +281,19 @@ def match(gold: Gold, answer: ParsedAnswer) -> Match:
     lost = [unit for unit, hit in pairs if not hit]
     share = _share(pairs, 0.0)
     fresh = _share([(unit, hit) for unit, hit in pairs if not unit.echoed], share)
-    lacks: Literal["", "surname", "place", "word"] = ""
+    lacks: Literal["", "surname", "word"] = ""
     # The last word of a name is the surname.
-    titles, others = (TITLES & text.places.keys() for text in (gold.text, words))
-    if (gold.surnamed and share > 0 and not hits[-1]) or (titles and others and titles.isdisjoint(others)):
+    if gold.surnamed and share > 0 and not hits[-1]:
         lacks = "surname"
     elif any(unit.numeric for unit in units) and any(unit.han and unit.weight >= 1 for unit in lost):
-        lacks = "place"
+        lacks = "word"  # another street with the same number
     elif _has_chinese_rival(gold, words) or _has_another_word(gold, words):
         lacks = "word"
     said, accepted = words.squeezed, gold.text.squeezed
-    counted = words.quantities if gold.numbers and not said.isascii() else []
-    other_number = bool(counted) and not any(equal(number, other) for number in gold.numbers for other in counted)
     is_part = gold.form == "name" and 0 < fresh < 1
     rival = not whole and is_part and _has_rival(gold, words)
     within = len(said) > 1 and said in accepted and any(stem not in gold.asked.places for stem in words.stems)
-    return Match(share, fresh, whole, within, other_number or any(unit.numeric for unit in lost), rival, lacks)
+    return Match(share, fresh, whole, within, any(unit.numeric for unit in lost), rival, lacks)
 
 
 def _share(pairs: Sequence[tuple[Unit, float]], otherwise: float) -> float:
@@ -342,10 +336,7 @@ def _has_chinese_rival(gold: Gold, words: TextWords) -> bool:
 
 
 def _has_another_word(gold: Gold, words: TextWords) -> bool:
-    """Return whether what is found is a part of a compound (docker in docker-compose), or stands in another place."""
-    if own := PLACES & {raw.lower() for raw in gold.text.raw}:
-        said = PLACES & {raw.lower() for raw in words.raw}
-        return bool(said) and own.isdisjoint(said)
+    """Return whether what is found is a part of a compound: docker in docker-compose."""
     if "-" not in words.lower or len(gold.text.raw) > 1:
         return False
     word = re.escape(gold.text.bare)
@@ -354,30 +345,13 @@ def _has_another_word(gold: Gold, words: TextWords) -> bool:
 
 
 def _holds(gold: Gold, answer: ParsedAnswer) -> bool:
-    """Return whether the accepted answer stands in the answer word for word, but for case, spaces and marks.
-
-    Texts from pages lose spaces ("isMalina Weissmanand"), so it may run into the word after it, and a phrase also into
-    the one before. Numbers are wholes.
-    """
-    text, words = gold.text, answer.words
-    if not text.squeezed:
+    """Return whether the accepted answer stands in the answer word for word, but for case, spaces and marks."""
+    stems, said = gold.text.stems, answer.words.stems
+    if not stems:
         return False
-    stems, size, at = text.stems, len(text.stems), words.places.get(text.stems[0], len(words.stems))
     # `places` knows the first place of a word alone; later ones are looked for.
-    if any(words.stems[at : at + size] == stems for at in range(at, len(words.stems)) if words.stems[at] == stems[0]):
-        return True
-    ends = text.raw[-1]
-    if (
-        min(len(text.raw), len(words.raw) - PROSE) < 2
-        or len(text.squeezed) < _GLUED
-        or text.raw[0][0].isdigit()
-        or ends[-1].isdigit()
-        or ends in ROMAN
-    ):
-        return False
-    at = words.squeezed.find(text.squeezed) if text.squeezed.isascii() else -1
-    # Without spaces, the sums of the words' lengths are the places where words begin: a name has to begin at one.
-    return at >= 0 and (gold.form != "name" or at in accumulate(map(len, words.raw), initial=0))
+    places = range(answer.words.places.get(stems[0], len(said)), len(said))
+    return any(said[at : at + len(stems)] == stems for at in places if said[at] == stems[0])
 
 
 def _nearly(unit: Unit, gold: Gold, places: dict[str, int]) -> float:
