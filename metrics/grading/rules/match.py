@@ -14,7 +14,7 @@ from ...language import HAN, cut, either, stemmer, word_lists
 from . import stance
 from .quantities import ONES, ROMAN, Quantity, When, agreement, chinese, equal
 from .scope import Scope
-from .words import FILLERS, HAN_STOP, PARTICLES, STOP, TITLES, TextWords, clean, given_names
+from .words import FILLERS, HAN_STOP, PARTICLES, PROSE, STOP, TITLES, TextWords, clean, given_names
 
 Form = Literal["date", "number", "code", "unknown", "yes", "no", "list", "name", "phrase"]
 
@@ -119,7 +119,7 @@ def read_gold(text: str, question: str, exact_dates: bool = False, may_be_list: 
     if whens and not _other_words(words.lower, [(start, stop) for _, start, stop in words.dates]):
         return gold(form="date")
     others = _other_words(words.lower, [(number.start, number.stop) for number in numbers]) if numbers else []
-    countable = bool(numbers)
+    countable = bool(numbers) and not numbers[0].ordinal
     plain = words.plain.strip(" .\"'`")
     if countable and numbers[0].value == 1 and not words.lower.isascii() and "amount" not in asked.asks:
         countable = not others  # 一只猫
@@ -143,8 +143,10 @@ def read_gold(text: str, question: str, exact_dates: bool = False, may_be_list: 
     capitals = (word[0].isupper() or word.lower() in PARTICLES or word[0].isdigit() for word in raw)
     if not (0 < len(raw) <= 8 and all(capitals)):
         return gold(form="phrase")
-    has_surname = len(raw) > 1 and PARTICLES.isdisjoint(word.lower() for word in raw)
-    return gold(form="name", surnamed=has_surname and "person" in asked.asks)
+    # It ends with a surname, as far as can be seen.
+    low = [word.lower() for word in raw]
+    surnamed = len(raw) > 1 and low[-1] not in PARTICLES and "of" not in low and "," not in words.plain
+    return gold(form="name", surnamed=surnamed and "person" in asked.asks)
 
 
 def _units(words: TextWords, question: TextWords) -> tuple[Unit, ...]:
@@ -290,10 +292,12 @@ def match(gold: Gold, answer: ParsedAnswer) -> Match:
     elif _has_chinese_rival(gold, words) or _has_another_word(gold, words):
         lacks = "word"
     said, accepted = words.squeezed, gold.text.squeezed
+    counted = words.quantities if gold.numbers and not said.isascii() else []
+    other_number = bool(counted) and not any(equal(number, other) for number in gold.numbers for other in counted)
     is_part = gold.form == "name" and 0 < fresh < 1
     rival = not whole and is_part and _has_rival(gold, words)
     within = len(said) > 1 and said in accepted and any(stem not in gold.asked.places for stem in words.stems)
-    return Match(share, fresh, whole, within, any(unit.numeric for unit in lost), rival, lacks)
+    return Match(share, fresh, whole, within, other_number or any(unit.numeric for unit in lost), rival, lacks)
 
 
 def _share(pairs: Sequence[tuple[Unit, float]], otherwise: float) -> float:
@@ -345,13 +349,19 @@ def _has_another_word(gold: Gold, words: TextWords) -> bool:
 
 
 def _holds(gold: Gold, answer: ParsedAnswer) -> bool:
-    """Return whether the accepted answer stands in the answer word for word, but for case, spaces and marks."""
-    stems, said = gold.text.stems, answer.words.stems
+    """Return whether the accepted answer stands in the answer word for word, but for case, spaces and marks.
+
+    Texts from pages lose spaces ("isMalina Weissmanand"): there, several words may run into others.
+    """
+    text, stems, said = gold.text, gold.text.stems, answer.words.stems
     if not stems:
         return False
     # `places` knows the first place of a word alone; later ones are looked for.
     places = range(answer.words.places.get(stems[0], len(said)), len(said))
-    return any(said[at : at + len(stems)] == stems for at in places if said[at] == stems[0])
+    if any(said[at : at + len(stems)] == stems for at in places if said[at] == stems[0]):
+        return True
+    may_run = len(stems) > 1 and len(said) > PROSE and text.squeezed.isascii() and text.squeezed.isalpha()
+    return may_run and text.squeezed in answer.words.squeezed
 
 
 def _nearly(unit: Unit, gold: Gold, places: dict[str, int]) -> float:
@@ -389,12 +399,8 @@ def date_order(gold: Gold, answer: ParsedAnswer) -> int:
 
 def number_order(gold: Gold, answer: ParsedAnswer) -> int:
     """Return 2 if the numbers are there, 1 if there are only others, 0 if there is none."""
-    times = "times" in gold.asked.asks
-    exact = answer.words.quantities if gold.bounded else answer.words.exact[1]
-    quantities = [quantity for quantity in exact if times or not quantity.times]
-    # "256 + 37 = 293", and where a total is asked for, the number that is said to be one.
-    if "=" in answer.said or ("sum" in gold.asked.asks and len(quantities) > 1):
-        said = answer.said
+    quantities, said = answer.words.quantities if gold.bounded else answer.words.exact[1], answer.said
+    if "=" in said or "sum" in gold.asked.asks:  # "256 + 37 = 293", and the number that is said to be a total
         beside = [(each, said[max(0, each.start - 12) : each.start], said[each.stop :][:16]) for each in quantities]
         totals = [each for each, *near in beside if any(_SUM.search(text.partition(",")[0]) for text in near)]
         quantities = totals or quantities
@@ -415,7 +421,7 @@ def _code_pattern(code: str) -> re.Pattern[str]:
     else:
         body = re.sub(r"\\-(?=\d)|(?<=\d)\\-(?=[a-zA-Z])", r"[-\\s]?", re.escape(re.sub(r"^(?:v(?=\d)|#)", "", code)))
         body = f"(?:v(?=\\d)|#)?{body}"
-    ends = r"(?![\w#]|\+\+|[.@_-]\w|/[\w{<:$*])" + (r"(?!\s+[a-z])" if code == "A" else "")
+    ends = r"(?![\w#]|\+\+|[.@_-]\w|/[\w{<:$*])"
     before = r"(?<![\w@/.])" if code.startswith("/") else r"(?<![\w@+#<>=~^])(?<!\w[.-])"
     return re.compile(before + body + ends, re.ASCII | (re.IGNORECASE if sum(map(str.isalpha, code)) > 1 else 0))
 
@@ -423,11 +429,10 @@ def _code_pattern(code: str) -> re.Pattern[str]:
 def several_numbers(gold: Gold, answer: ParsedAnswer) -> bool:
     """Return whether a short answer has another number that the question does not have, and no sum is made of them."""
     known = (*gold.numbers, *gold.asked.quantities)
-    if len(answer.words.raw) > _BRIEF or "=" in answer.said or "sum" in gold.asked.asks:
+    if len(answer.words.raw) > _BRIEF or "sum" in gold.asked.asks:
         return False
     return any(
-        not each.ordinal
-        and (each.value != 1 or each.dimension)  # 一共
+        (each.value != 1 or each.dimension)  # 一共
         and each.dimension in ("", *(number.dimension for number in gold.numbers))
         and not any(equal(each, other) for other in known)
         and not ((doubt := answer.scope.doubt(each.start, each.stop, True)) and doubt.sure)
@@ -442,14 +447,11 @@ def strange_items(golds: Sequence[Gold], answer: ParsedAnswer) -> tuple[int, int
     """
     text, listed = answer.words.plain.strip(), [item for gold in golds for item in gold.items]
     shortest = min((gold.text.squeezed for gold in golds), key=len)
-    several = "plural" in golds[0].asked.asks or not all(shortest in gold.text.squeezed for gold in golds)
-    is_one = golds[0].form in ("code", "date", "number") or any(
-        _ITEMS.search(gold.text.plain.strip()) for gold in golds
-    )
+    several = not all(shortest in gold.text.squeezed for gold in golds)
     accepted = {gold.text.bare for gold in (*listed, *golds)}
     if (
         len(answer.words.raw) > 4 * _BRIEF
-        or ((several or is_one) and not listed)
+        or ((several or golds[0].form in ("code", "date", "number")) and not listed)
         or answer.words.bare in accepted
         or re.search(r"[<{|=]", text)
     ):

@@ -15,6 +15,7 @@ from functools import cache, cached_property, lru_cache
 from typing import Any, Literal, NamedTuple
 
 from ...language import HAN, either, stemmer, word_lists
+from .quantities import Quantity, When, equal
 from .words import HAN_STOP, STOP, TextWords
 
 _LISTS = word_lists(__package__, "scope")
@@ -33,6 +34,7 @@ def _words(key: str) -> re.Pattern[str]:
 _THEN = {key: _words(key) for key in ("turn", "later", "now", "hedge")}
 _WITHDRAWN = re.compile(rf"\b(?:{either(_LISTS['withdrawn']['en'])})")
 _ZH_WITHDRAWN = re.compile(either(_LISTS["withdrawn"]["zh"]))
+_CHOICE = re.compile(r"\bor\b|还是|或")
 _ASKS_PAST = re.compile(either(_LISTS["asks_past"]))
 _BRACKETS = re.compile(r"\([^()]*\)")
 _WHOSE = re.compile(r"\bwhose\b|谁的|哪[位个].{0,4}的")
@@ -124,6 +126,8 @@ class _Told(NamedTuple):
 
     accepted: frozenset[str]
     stems: frozenset[str]
+    dates: frozenset[When]
+    numbers: list[Quantity]
     asked: frozenset[str]
     denies: bool
     past: bool
@@ -133,12 +137,16 @@ class _Told(NamedTuple):
 
 @lru_cache(4096)
 def _told(words: tuple[TextWords, ...], question: TextWords) -> _Told:
+    # Of two things that a question names, the other one is another answer.
+    told = words if _CHOICE.search(question.lower) else (*words, question)
     accepted = frozenset[str]().union(*(text.places for text in words))
     asked = {stem for stem, raw in zip(question.stems, question.raw, strict=True) if raw.lower() not in STOP}
     subject = _SUBJECT.search(question.plain)
     return _Told(
         accepted,
-        accepted.union(question.places),
+        accepted.union(*(text.places for text in told)),
+        frozenset(date for text in told for date, _, _ in text.dates),
+        [number for text in told for number in text.quantities],
         frozenset(asked - accepted),
         any(text.denies for text in words),
         # What a question says in brackets, "Virgin Australia (formerly Virgin Blue)", is not what it asks.
@@ -239,9 +247,11 @@ class Scope:
     def adds(self, text: str) -> bool:
         """Return whether a text names something that neither question nor accepted answers do."""
         words = TextWords(text)
-        return any(
-            stem not in self._told.stems and stem not in _NOISE and raw.lower() not in STOP and raw not in HAN_STOP
-            for stem, raw in zip(words.stems, words.raw, strict=True)
+        pairs = zip(words.stems, words.raw, strict=True)
+        return (
+            any(stem not in self._told.stems | _NOISE and raw.lower() not in STOP | HAN_STOP for stem, raw in pairs)
+            or any(date not in self._told.dates for date, _, _ in words.dates)
+            or any(not any(equal(other, each) for other in self._told.numbers) for each in words.quantities)
         )
 
     def _fits(self, cue: _Cue, before: str, after: str, start: int, is_other: bool) -> Literal["", "unsure", "sure"]:
