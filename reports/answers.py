@@ -207,7 +207,7 @@ def notes(stored: Answered, profiles: Profiles) -> Iterator[str]:
     yield f"Answered by {stored.answerer}, graded by {stored.grader}."
     if stored.answerer == USUAL[0]:
         yield about("answers_offline")
-    if stored.asks_itself:
+    if f"model={stored.answerer!r}" in stored.grader:
         yield "Warning: the model graded its own answers, and models favour themselves: name another --grader."
     yield from quoted(stored.grader, profiles.of(stored.grader)[:_MOST_PROFILES])
 
