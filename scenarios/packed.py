@@ -356,7 +356,7 @@ def _tar_archive(path: Path, packing: str) -> _Archive:
     weakref.finalize(archive, file.close)  # gone with the archive
     if packing:
         with _unpacked(open_file(path), packing, path.stat().st_size, path) as unpacked:
-            shutil.copyfileobj(unpacked, file.raw, _CHUNK)
+            shutil.copyfileobj(unpacked, cast(Any, file.raw), _CHUNK)
         file.seek(0)
     tar = tarfile.open(fileobj=file, mode="r:")  # noqa: SIM115  # a member goes to its own place before it reads
     for info in tar:

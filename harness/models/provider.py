@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from ctxbench.metrics.prices import TokenUsage
 from ctxbench.scenarios.errors import MissingExtra
@@ -192,10 +192,10 @@ def _confined() -> Any:
     litellm.cache = None  # in a plain install it crashes on its first hit
     litellm.DEFAULT_MAX_RETRIES = 0  # calls for embeddings take `max_retries=0` for "as usual", which is 2
     _plain(litellm.module_level_client.client)
-    handlers, connections, create = HTTPHandler, httpcore.SyncBackend, HTTPHandler.create_client
-    connect = connections.connect_tcp
-    handlers.create_client = lambda handler: _plain(create(handler))  # type: ignore[method-assign]
-    connections.connect_tcp = lambda *to, **how: _bounded(connect(*to, **how))  # type: ignore[method-assign]
+    handlers, connections = cast(Any, HTTPHandler), cast(Any, httpcore.SyncBackend)
+    create, connect = handlers.create_client, connections.connect_tcp
+    handlers.create_client = lambda handler: _plain(create(handler))
+    connections.connect_tcp = lambda *to, **how: _bounded(connect(*to, **how))
     return litellm
 
 

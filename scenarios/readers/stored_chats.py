@@ -110,7 +110,7 @@ def rows(path: Path, query: str, problems: Problems) -> Iterator[tuple[Place, tu
     steps = iter(range(_MOST_STEPS // _STEPS))
     try:
         with closing(sqlite3.connect(":memory:")) as database:
-            database.deserialize(data)  # type: ignore[arg-type]  # any buffer
+            database.deserialize(data)
             del data
             database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
             for setting in ("trusted_schema = off", "cell_size_check = on", "query_only = on"):

@@ -92,22 +92,6 @@ def test_nohup(tmp_path: Path) -> None:
     assert f"{CONVERSATIONS} conversations" in printed
 
 
-def test_any_command_says_how_to_begin_again(tmp_path: Path) -> None:
-    """A command that has nothing to keep ends with one line too, and with the code of the signal."""
-    recording(tmp_path, conversations=2)
-    ctxbench("run", "some.jsonl", "-s", "none", "-s", "last_turn", "-o", "r", "--answerer", "none", cwd=tmp_path)
-    heard = partial(signal.signal, signal.SIGTERM, signal.SIG_DFL)  # whatever the test run was started to ignore
-    pipes = partial(subprocess.Popen, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    with pipes([CTXBENCH, "view", "r"], cwd=tmp_path, preexec_fn=heard) as process:
-        assert process.stderr is not None
-        assert process.stderr.readline().startswith("http://")
-        process.send_signal(signal.SIGTERM)
-        last = process.stderr.read().splitlines()[-1]
-        assert last.startswith("stopped; to begin again: ")
-        assert last.endswith("ctxbench view r")
-    assert process.returncode == CODES[signal.SIGTERM]
-
-
 def test_stopped_before_anything_is_imported(tmp_path: Path) -> None:
     """Ctrl-C while Python still loads the commands: a line and the code of the signal, no trace."""
     (tmp_path / "typer.py").write_text("raise KeyboardInterrupt\n")
