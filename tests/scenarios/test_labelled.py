@@ -53,10 +53,7 @@ def subset(*rated: dict[str, Any], **task: object) -> dict[str, Any]:
         "models": [{"model_id": "m"}],
         "metrics": [{"aggregator": "median"}],
         "documents": [{"document_id": "d", "text": "Banks."}],
-    } | {
-        "tasks": [ASKED | task],
-        "evaluations": list(rated),
-    }
+    } | {"tasks": [ASKED | task], "evaluations": list(rated)}
 
 
 def run(*answers: dict[str, Any]) -> dict[str, Any]:

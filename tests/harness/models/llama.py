@@ -14,8 +14,7 @@ import pytest
 from ctxbench.harness.models.local import weights
 
 needs_llama = pytest.mark.skipif(
-    not weights().is_file() or find_spec("xllamacpp") is None,
-    reason="no weights, or no llama.cpp: `make local-model`",
+    not weights().is_file() or find_spec("xllamacpp") is None, reason="no weights, or no llama.cpp: `make local-model`"
 )
 
 

@@ -11,15 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from ctxbench.harness.models.cassette import (
-    Cassette,
-    CassetteEntry,
-    canonical,
-    entries,
-    key_of,
-    opened,
-    write_lines,
-)
+from ctxbench.harness.models.cassette import Cassette, CassetteEntry, canonical, entries, key_of, opened, write_lines
 from ctxbench.scenarios.errors import SetupError
 from ctxbench.scenarios.files import lines_of
 

@@ -9,18 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxbench.scenarios.errors import RecordingError
-from ctxbench.scenarios.model import (
-    Call,
-    Compaction,
-    Conversation,
-    Mark,
-    Media,
-    Message,
-    Probe,
-    Tool,
-    ToolCall,
-    Usage,
-)
+from ctxbench.scenarios.model import Call, Compaction, Conversation, Mark, Media, Message, Probe, Tool, ToolCall, Usage
 from ctxbench.scenarios.read import Batch, detect, read
 from ctxbench.scenarios.readers.chats import CtxbenchJsonl
 from ctxbench.scenarios.source import Problems

@@ -34,10 +34,7 @@ def read(reported: Any, cost: float | None = None) -> tuple[Usage | None, list[R
         ({"prompt_tokens": 9, "prompt_cache_hit_tokens": 4, "prompt_cache_miss_tokens": 5}, Usage(9, None, 4)),
         ({"prompt_cache_hit_tokens": 4, "prompt_cache_miss_tokens": 5}, Usage(9, None, 4)),
         ({"prompt_tokens": 9, "cached_tokens": 4}, Usage(9, None, 4)),
-        (
-            {"input_tokens": 9, "input_tokens_details": {"cached_tokens": 4}, "output_tokens": 2},
-            Usage(9, 2, 4),
-        ),
+        ({"input_tokens": 9, "input_tokens_details": {"cached_tokens": 4}, "output_tokens": 2}, Usage(9, 2, 4)),
         ({"input_tokens": 2, "cache_read_input_tokens": 4, "cache_creation_input_tokens": 3}, Usage(9, None, 4, 3)),
         (
             {
