@@ -88,10 +88,7 @@ def test_openai_s_own_example() -> None:
             "Let's circle back when we have more bandwidth to touch base on opportunities for increased leverage.",
         ),
         ("example_assistant", "Let's talk later when we're less busy about how to do better."),
-        (
-            "",
-            "This late pivot means we don't have time to boil the ocean for the client deliverable.",
-        ),
+        ("", "This late pivot means we don't have time to boil the ocean for the client deliverable."),
     ]
     assert (
         sum(counter.message(Message(str(at), "user", text, name=name)) for at, (name, text) in enumerate(said)) + 3

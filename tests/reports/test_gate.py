@@ -38,14 +38,7 @@ def test_hostile_names() -> None:
 
 def test_the_step_to_look_at() -> None:
     """Where most tokens were sent; where most values were lost; none for what is asked before any step."""
-    rows = pd.DataFrame(
-        {
-            "step": [0, 1, 2],
-            "tokens_sent": [5, 9, 7],
-            "demands": [9, 4, 4],
-            "demands_kept": [9, 4, 1],
-        }
-    )
+    rows = pd.DataFrame({"step": [0, 1, 2], "tokens_sent": [5, 9, 7], "demands": [9, 4, 4], "demands_kept": [9, 4, 1]})
     assert worst_of(rows, METRICS["tokens_sent"]) == 1
     assert worst_of(rows, METRICS["grounding"]) == 2
     assert worst_of(rows[:0], METRICS["grounding"]) is None

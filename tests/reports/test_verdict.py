@@ -107,13 +107,7 @@ def told(table: Table) -> dict[str, str]:
     return {label or "and": text for label, text in table.rows}
 
 
-COSTS = {
-    "none": [10.0] * 8,
-    "cheap": [2.0, 3.0] * 4,
-    "good": [4.0, 5.0] * 4,
-    "broken": [1.0] * 8,
-    "dark": [nan] * 8,
-}
+COSTS = {"none": [10.0] * 8, "cheap": [2.0, 3.0] * 4, "good": [4.0, 5.0] * 4, "broken": [1.0] * 8, "dark": [nan] * 8}
 SHARES = {
     "none": [0.9, 0.8] * 4,
     "cheap": [0.5, 0.4] * 4,

@@ -34,10 +34,7 @@ def lines(text: str) -> list[str]:
 
 SKILLS = talk(
     ("system", "s"),
-    (
-        "user",
-        "I prefer pytest for writing tests. I always use type hints in Python. I love Docker for shipping.",
-    ),
+    ("user", "I prefer pytest for writing tests. I always use type hints in Python. I love Docker for shipping."),
     ("assistant", "noted"),
     ("user", "I like React and Next.js for any app."),
     ("assistant", "noted"),

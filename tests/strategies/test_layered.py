@@ -19,8 +19,7 @@ HOUR = 3600.0
 def timed(*said: tuple[float, Role, str]) -> Conversation:
     """A conversation from (hour, role, text)."""
     return Conversation(
-        "timed",
-        tuple(Message(f"m{at}", role, text, time=hour * HOUR) for at, (hour, role, text) in enumerate(said)),
+        "timed", tuple(Message(f"m{at}", role, text, time=hour * HOUR) for at, (hour, role, text) in enumerate(said))
     )
 
 

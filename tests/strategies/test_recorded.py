@@ -187,8 +187,7 @@ def test_its_prompts_grow_and_shrink_as_the_recorded_ones(
 
 
 @pytest.mark.parametrize(
-    ("sample", "ratio"),
-    [("pi-sessions", 1.3), ("codex/rollout-gpt-5.6-sol_unredacted.jsonl", 1.3), ("oh-my-pi", 1.9)],
+    ("sample", "ratio"), [("pi-sessions", 1.3), ("codex/rollout-gpt-5.6-sol_unredacted.jsonl", 1.3), ("oh-my-pi", 1.9)]
 )
 def test_its_prompts_are_as_large_as_the_recorded_ones(recordings: Path, sample: str, ratio: float) -> None:
     """The median call reports at most this multiple of our count: hidden prompts and another encoding are the rest."""

@@ -59,10 +59,7 @@ class TestLevels:
             ["summary:1:m1"],
             ["summary:1:m2"],
             ["summary:2:m3"],
-            [
-                "summary:2:m3",
-                "summary:1:m4",
-            ],
+            ["summary:2:m3", "summary:1:m4"],
         ]
 
     def test_what_was_shown_is_of_what_is_newly_replaced(self) -> None:

@@ -70,8 +70,7 @@ def recorded(cassette: Path) -> int:
 
 
 @pytest.mark.parametrize(
-    ("role", "words"),
-    [("answerer", ("-a", "openai/m")), ("grader", ("-g", "llm(model='openai/m')"))],
+    ("role", "words"), [("answerer", ("-a", "openai/m")), ("grader", ("-g", "llm(model='openai/m')"))]
 )
 def test_no_answer_and_no_grade_at_all(ran: Path, server: Server, role: str, words: tuple[str, ...]) -> None:
     """One line says who, why and what to do, after the tables; the exit code is 2, and no failure is recorded."""

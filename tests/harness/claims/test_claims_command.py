@@ -23,7 +23,7 @@ from tests.harness.command import ctxbench
 STRATEGIES = ("none", "window(max_tokens=8000)", "window(max_tokens=32000)")
 CLAIM = {"id", "claim", "source", "protocol", "timed", "verdict", "why", "needed", "rows"}
 ROW = {
-    *("setting", "figure", "unit", "value", "low", "high", "missing", "claimed", "bound", "of", "decides", "verdict"),
+    *("setting", "figure", "unit", "value", "low", "high", "missing", "claimed", "bound", "of", "decides", "verdict")
 }
 
 
@@ -92,10 +92,7 @@ def test_what_is_printed(run: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("words", "said"),
-    [
-        (("--only", "C99"), "unknown claim 'C99'"),
-        (("--only", "C11", "--recordings", "no/such/file"), "no/such/file"),
-    ],
+    [(("--only", "C99"), "unknown claim 'C99'"), (("--only", "C11", "--recordings", "no/such/file"), "no/such/file")],
 )
 def test_what_cannot_be(tmp_path: Path, run: Path, words: tuple[str, ...], said: str) -> None:
     """One clear error, before anything is measured."""

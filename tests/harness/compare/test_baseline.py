@@ -95,14 +95,8 @@ Change = Callable[[dict[str, Any]], Any]
         ),
         (lambda found: found["figures"]["a"].update(tokens_sent=[1, 2]), "2 figures for 3 conversations"),
         (lambda found: found["figures"]["a"].update(tokens_sent=7), "damaged, or no baseline"),
-        (
-            lambda found: found["figures"]["a"].update(tokens_sent=[1, "2", 3]),
-            "damaged, or no baseline .*got `str`",
-        ),
-        (
-            lambda found: found["figures"]["b"].update(grounding=[1, 2, 3]),
-            r"\['grounding'\]: 1.0 is not two numbers",
-        ),
+        (lambda found: found["figures"]["a"].update(tokens_sent=[1, "2", 3]), "damaged, or no baseline .*got `str`"),
+        (lambda found: found["figures"]["b"].update(grounding=[1, 2, 3]), r"\['grounding'\]: 1.0 is not two numbers"),
         (lambda found: found["metrics"]["grounding"].pop("version"), "damaged, or no baseline .*version"),
     ],
 )

@@ -53,10 +53,7 @@ def test_anthropic_by_hand() -> None:
     marked = {"cache_control": {"type": "ephemeral"}}
     assert json.loads(encoded(anthropic(SENT))) == {
         "model": "claude-sonnet-5",
-        "system": [
-            {"type": "text", "text": "You read files."},
-            {"type": "text", "text": "So far: nothing.", **marked},
-        ],
+        "system": [{"type": "text", "text": "You read files."}, {"type": "text", "text": "So far: nothing.", **marked}],
         "tools": [{"name": "read", "description": "Read a file", "input_schema": {"type": "object"}}],
         "messages": [
             {"role": "user", "content": [{"type": "text", "text": "Compare a and b."}]},

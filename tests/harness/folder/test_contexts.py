@@ -82,10 +82,7 @@ def test_tools_are_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert steps.newest.all()
 
 
-@pytest.mark.parametrize(
-    ("written", "there"),
-    [("its own", True), ("another", False)],
-)
+@pytest.mark.parametrize(("written", "there"), [("its own", True), ("another", False)])
 def test_what_stands_for_the_newest_message(
     written: str, there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,8 +9,7 @@ from ctxbench.metrics.value import Missing
 
 
 @pytest.mark.parametrize(
-    "text",
-    ['{"verdict": "CORRECT", "reason": "same"}', ' ```json\n{"reason":"same","verdict":"CORRECT"}\n``` '],
+    "text", ['{"verdict": "CORRECT", "reason": "same"}', ' ```json\n{"reason":"same","verdict":"CORRECT"}\n``` ']
 )
 def test_one_object(text: str) -> None:
     """One JSON object is a verdict, also in a code fence of its own."""

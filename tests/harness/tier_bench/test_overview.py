@@ -17,13 +17,7 @@ from ctxbench.strategies.tiers.working.policies import parse
 from ctxbench.strategies.tiers.working.traces import mem_002, replay
 from tests.harness.command import ctxbench
 
-EDGES = {
-    ("focus", "working"),
-    ("working", "archive"),
-    ("archive", "rag"),
-    ("archive", "working"),
-    ("rag", "working"),
-}
+EDGES = {("focus", "working"), ("working", "archive"), ("archive", "rag"), ("archive", "working"), ("rag", "working")}
 """Moves of the state machine of design document 004, §4.1. A message below that Focus sends is lent, not moved."""
 pytestmark = pytest.mark.slow
 SMALL = "tiered(limit=2048, working=1024, archive=8192, recall=1024)"

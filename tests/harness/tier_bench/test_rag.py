@@ -9,15 +9,7 @@ from pathlib import Path
 import pytest
 
 from ctxbench.harness.models import OFFLINE
-from ctxbench.harness.tier_bench.rag import (
-    Built,
-    RagMeasurement,
-    SearchOutcome,
-    against,
-    rows,
-    searched,
-    ways,
-)
+from ctxbench.harness.tier_bench.rag import Built, RagMeasurement, SearchOutcome, against, rows, searched, ways
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.tiers import as_json, tables
 from ctxbench.scenarios.model import Conversation, Message, Probe

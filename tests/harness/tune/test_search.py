@@ -16,12 +16,7 @@ SEARCH = parse_search("window(max_tokens=?, reserve=?)")
 SPACE = space(SEARCH, {"max_tokens": 64_000, "messages": 9})
 
 
-def searched(
-    trials: int,
-    of: SearchSpace = SPACE,
-    seed: int = 0,
-    search: SearchedStrategy = SEARCH,
-) -> list[Trial]:
+def searched(trials: int, of: SearchSpace = SPACE, seed: int = 0, search: SearchedStrategy = SEARCH) -> list[Trial]:
     """Trials whose cost is the first parameter, and whose quality is best with a last one of 0.3."""
     made: list[Trial] = []
     while len(made) < trials:

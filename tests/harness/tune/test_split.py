@@ -47,10 +47,7 @@ def test_a_unit_is_on_one_side() -> None:
     parts = [
         each
         for number, parent in enumerate(MANY[:10])
-        for each in (
-            parent,
-            msgspec.structs.replace(MANY[10 + number], id=f"{parent.id}/agent"),
-        )
+        for each in (parent, msgspec.structs.replace(MANY[10 + number], id=f"{parent.id}/agent"))
     ]
     held = set(names(split(parts).held_out))
     assert len(held) == 10

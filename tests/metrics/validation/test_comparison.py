@@ -31,12 +31,7 @@ def test_pi_sessions(recordings: Path) -> None:
 def test_by_hand() -> None:
     """One writes, one reads that and writes more, one after six minutes writes all; our own counts do not matter."""
     rows = compared(
-        said(
-            "talk",
-            call(0, 5007, 0, 5000, "u0"),
-            call(60, 5307, 5000, 300, "u1"),
-            call(420, 5607, 0, 5600, "u2"),
-        )
+        said("talk", call(0, 5007, 0, 5000, "u0"), call(60, 5307, 5000, 300, "u1"), call(420, 5607, 0, 5600, "u2"))
     )
     assert reads(rows) == [0, 5000, 0]
     assert [row.reason for row in rows] == ["", "", ""]
@@ -190,9 +185,7 @@ def test_a_call_that_cannot_be_compared(wrong: Call, field: str, what: str) -> N
     """It is named with its file, line and field, and the calls around it are compared."""
     names = [Message(each, "user", each) for each in "abcde"]
     talk = said("talk", call(0, 5000, 0, 5000), wrong, call(20, 5200, 5000, 200), call(30, 5300, 5200, 100))
-    found, rows = replayed(
-        Conversation(talk.id, (*names, *talk.messages), source=talk.source),
-    )
+    found, rows = replayed(Conversation(talk.id, (*names, *talk.messages), source=talk.source))
     assert len(rows) == 3
     [problem] = found.left_out
     assert str(problem).startswith(f"talk.jsonl:1: messages[8].call.{field}: a1: ")

@@ -11,15 +11,7 @@ import pytest
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.adapters import agent_framework
 from ctxbench.strategies.functions import finished
-from tests.strategies.adapters.native import (
-    COUNT,
-    SUMMARY,
-    Native,
-    Seen,
-    check_conversion,
-    check_native,
-    library,
-)
+from tests.strategies.adapters.native import COUNT, SUMMARY, Native, Seen, check_conversion, check_native, library
 
 
 def test_a_conversion_loses_nothing() -> None:

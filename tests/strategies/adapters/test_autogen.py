@@ -15,15 +15,7 @@ from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.adapters import autogen
 from ctxbench.strategies.functions import finished
 from tests.builders import answering, calling, talk
-from tests.strategies.adapters.native import (
-    COUNT,
-    Native,
-    Seen,
-    check_conversion,
-    check_native,
-    dicts,
-    library,
-)
+from tests.strategies.adapters.native import COUNT, Native, Seen, check_conversion, check_native, dicts, library
 
 DEFECT = Path(__file__).parents[3] / "docs/examples/defects/autogen_token_limit.py"
 
@@ -104,9 +96,7 @@ NATIVE: dict[str, Native] = {
         "HeadAndTailChatCompletionContext", head_size=3, tail_size=6
     ),
     "autogen.token_limited(token_limit=600)": native_context(
-        "TokenLimitedChatCompletionContext",
-        model_client=SimpleNamespace(count_tokens=autogen_count),
-        token_limit=600,
+        "TokenLimitedChatCompletionContext", model_client=SimpleNamespace(count_tokens=autogen_count), token_limit=600
     ),
 }
 

@@ -14,16 +14,7 @@ from ctxbench.strategies.base import ModelError
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Failed
 from ctxbench.strategies.functions import finished
-from tests.strategies.adapters.native import (
-    COUNT,
-    SUMMARY,
-    Native,
-    Seen,
-    check_conversion,
-    check_native,
-    library,
-    work,
-)
+from tests.strategies.adapters.native import COUNT, SUMMARY, Native, Seen, check_conversion, check_native, library, work
 from tests.strategies.stubs import Stub, played
 
 

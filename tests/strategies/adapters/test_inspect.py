@@ -11,16 +11,7 @@ from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies import live
 from ctxbench.strategies.adapters import inspect
 from ctxbench.strategies.functions import finished
-from tests.strategies.adapters.native import (
-    COUNT,
-    SUMMARY,
-    Native,
-    Seen,
-    check_conversion,
-    check_native,
-    library,
-    work,
-)
+from tests.strategies.adapters.native import COUNT, SUMMARY, Native, Seen, check_conversion, check_native, library, work
 from tests.strategies.stubs import Stub, played
 
 # Inspect calls tenacity as its newer versions do not like.

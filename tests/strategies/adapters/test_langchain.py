@@ -15,15 +15,7 @@ from ctxbench.strategies.adapters import langchain
 from ctxbench.strategies.chain import parse
 from tests.builders import conversations, talk
 from tests.examples import examples
-from tests.strategies.adapters.native import (
-    COUNT,
-    SUMMARY,
-    Native,
-    Seen,
-    check_conversion,
-    check_native,
-    library,
-)
+from tests.strategies.adapters.native import COUNT, SUMMARY, Native, Seen, check_conversion, check_native, library
 from tests.strategies.stubs import Stub, played
 
 

@@ -15,15 +15,7 @@ from ctxbench.scenarios.chat import chat_message
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.strategies.adapters import llama_index
 from ctxbench.strategies.functions import finished
-from tests.strategies.adapters.native import (
-    COUNT,
-    SUMMARY,
-    Native,
-    Seen,
-    check_conversion,
-    check_native,
-    library,
-)
+from tests.strategies.adapters.native import COUNT, SUMMARY, Native, Seen, check_conversion, check_native, library
 
 DEFECT = Path(__file__).parents[3] / "docs/examples/defects/llama_index_lone_tool_result.py"
 

@@ -13,14 +13,7 @@ from ctxbench.strategies.adapters import openai_agents
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.functions import finished
 from tests.builders import answering, calling, talk
-from tests.strategies.adapters.native import (
-    SUMMARY,
-    Native,
-    Seen,
-    check_conversion,
-    check_native,
-    library,
-)
+from tests.strategies.adapters.native import SUMMARY, Native, Seen, check_conversion, check_native, library
 from tests.strategies.stubs import Stub, played
 
 
@@ -129,7 +122,7 @@ def item_seen(item: Any) -> tuple[str, str, tuple[str, ...], str | None]:
 
 
 NATIVE: dict[str, Native] = {
-    "openai_agents.tool_output_trimmer(recent_turns=3, max_output_chars=100, preview_chars=20)": native_trimmer,
+    "openai_agents.tool_output_trimmer(recent_turns=3, max_output_chars=100, preview_chars=20)": native_trimmer
 }
 COMPACTION = "openai_agents.compaction_session"
 

@@ -16,16 +16,7 @@ from ctxbench.strategies import live
 from ctxbench.strategies.adapters import pydantic_ai
 from ctxbench.strategies.functions import finished
 from tests.builders import talk
-from tests.strategies.adapters.native import (
-    COUNT,
-    SUMMARY,
-    Native,
-    Seen,
-    check_conversion,
-    check_native,
-    library,
-    seen,
-)
+from tests.strategies.adapters.native import COUNT, SUMMARY, Native, Seen, check_conversion, check_native, library, seen
 from tests.strategies.stubs import Stub, played
 
 

@@ -13,14 +13,7 @@ import pytest
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.adapters import semantic_kernel
 from ctxbench.strategies.functions import finished
-from tests.strategies.adapters.native import (
-    SUMMARY,
-    Native,
-    Seen,
-    check_conversion,
-    check_native,
-    library,
-)
+from tests.strategies.adapters.native import SUMMARY, Native, Seen, check_conversion, check_native, library
 
 DEFECT = Path(__file__).parents[3] / "docs/examples/defects/semantic_kernel_truncation.py"
 

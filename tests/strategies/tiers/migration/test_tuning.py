@@ -7,16 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxbench.strategies.events import Alarmed
-from ctxbench.strategies.tiers.heat import (
-    GAUGES,
-    HALF_LIFE,
-    Gauges,
-    Heat,
-    HeatWeights,
-    Readings,
-    Tuning,
-    tuning_step,
-)
+from ctxbench.strategies.tiers.heat import GAUGES, HALF_LIFE, Gauges, Heat, HeatWeights, Readings, Tuning, tuning_step
 
 BAD = Readings(hit_rate=0.84, promotion=0.101, storage_pressure=0.81)
 FINE = Readings(hit_rate=0.85, promotion=0.1, storage_pressure=0.8)
