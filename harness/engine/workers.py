@@ -21,9 +21,9 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.process import BaseProcess
-from threading import Thread
+from threading import Thread, current_thread, main_thread
 from types import ModuleType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -131,6 +131,24 @@ Finished = Callable[[Sequence[Future[T]]], Iterator[tuple[Future[T], T]]]
 
 
 @contextmanager
+def _signals_held() -> Iterator[None]:
+    """Let no signal to stop end the pool while a worker starts: one that nobody knows of yet prints a trace then."""
+    came, before = list[int](), dict[int, Any]()
+    if current_thread() is main_thread():
+        numbers = LEFT_TO_THE_PARENT | {signal.SIGTERM}
+        before = {number: handler for number in numbers if callable(handler := signal.getsignal(number))}
+    for number in before:
+        signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in came:
+            signal.raise_signal(number)
+
+
+@contextmanager
 def _pool(task: Callable[[bytes], T], jobs: int) -> Iterator[tuple[Submit[T], Finished[T]]]:
     """Start workers for a task, and end them; yield functions that submit a piece of work and wait for some of them.
 
@@ -143,7 +161,8 @@ def _pool(task: Callable[[bytes], T], jobs: int) -> Iterator[tuple[Submit[T], Fi
         # `ctxbench.run` without asking whether it is `__main__` would start a run in each of them.
         script, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
         try:
-            return executor.submit(task, piece)
+            with _signals_held():
+                return executor.submit(task, piece)
         except (EOFError, ConnectionError):  # the fork server was ended while a worker was asked of it
             raise RunError(f"the process that starts workers was ended, {_MEMORY}") from None
         finally:

@@ -20,6 +20,7 @@ from tests.attacks.test_stops import group
 from tests.cli.test_options import commands
 from tests.harness.command import CTXBENCH, ctxbench
 from tests.harness.runs import recording
+from tests.metrics.test_quiz import session
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
 SEED = 20261127
@@ -63,6 +64,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what the commands read: recordings, a run, a cassette, labelled answers."""
     folder = tmp_path_factory.mktemp("signals")
     recording(folder, conversations=6, turns=8)
+    talk = session(({"command": "python --version"}, "Python 3.11.5"))
+    (folder / "tools.jsonl").write_bytes(talk.to_json())
     (folder / "labels.csv").write_text("q,g,a,l\nWhere?,Rome,In Rome,1\nWhen?,1999,No idea,0\n")
     (folder / "replies.jsonl").write_text("")
     ctxbench("run", "some.jsonl", "-s", "none", "-s", "last_turn", "-o", "run", cwd=folder)

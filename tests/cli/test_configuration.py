@@ -180,6 +180,8 @@ def test_init_lists_agents_and_reads_nothing(tmp_path: Path, monkeypatch: pytest
     text = (work / "ctxbench.toml").read_text()
     assert "#   ~/.claude/projects  (Claude Code, 2 files)\n" in text
     assert os.listdir(work) == ["ctxbench.toml"]
+    assert ctxbench("init", cwd=work).stdout == shown, "it may have been stopped"
+    (work / "ctxbench.toml").write_text("# edited")
     assert "give --force to replace it" in ctxbench("init", cwd=work, code=2).stderr
     assert "no such file" in ctxbench("init", "nowhere", "--force", cwd=work, code=2).stderr
     assert (work / "ctxbench.toml").read_text() == text

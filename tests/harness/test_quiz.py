@@ -56,7 +56,7 @@ def test_a_file_of_questions_is_written_edited_and_read(tmp_path: Path) -> None:
     shown = ctxbench("probe", file, "--to", "q.jsonl", cwd=tmp_path)
     assert "Python 3.11.5" in shown.stdout
     assert "--probes q.jsonl" in shown.stderr
-    assert "may have been edited" in ctxbench("probe", file, "--to", "q.jsonl", cwd=tmp_path, code=2).stderr
+    assert ctxbench("probe", file, "--to", "q.jsonl", cwd=tmp_path).stdout == shown.stdout, "it may have been stopped"
     figures = msgspec.json.decode(ctxbench("probe", file, "--json", cwd=tmp_path).stdout)
     assert figures["examples"] == [
         {"kind": "output", "question": "What did `python --version` print?", "answer": "Python 3.11.5"}
@@ -71,6 +71,7 @@ def test_a_file_of_questions_is_written_edited_and_read(tmp_path: Path) -> None:
         line | {"conversation": "gone"},
     ]
     (tmp_path / "q.jsonl").write_bytes(b"\n".join(map(msgspec.json.encode, lines)))
+    assert "may have been edited" in ctxbench("probe", file, "--to", "q.jsonl", cwd=tmp_path, code=2).stderr
     read, problems = probes(file, str(tmp_path / "q.jsonl"))
     assert read == [["Which Python?", "Is it 3.11?"]]
     unsaid, gone = map(str, problems.errors)

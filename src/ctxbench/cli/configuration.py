@@ -389,8 +389,6 @@ def init(recordings: list[str] | None = None, *, force: bool = False) -> None:
     from .output import write_text
 
     file = Path(FILE)
-    if file.exists() and not force:
-        raise UserError(f"{file} is here already: edit it, or give --force to replace it")
     for name in recordings or ():
         if not os.path.exists(os.path.expanduser(name)) and name.partition("(")[0] not in SCENARIOS:
             raise UserError(f"{name}: there is no such file or folder, and no scenario of that name")
@@ -399,7 +397,11 @@ def init(recordings: list[str] | None = None, *, force: bool = False) -> None:
     named = ", ".join(msgspec.json.encode(name).decode() for name in recordings or ())  # a string of TOML too
     line = f"recordings = [{named}]" if named else '# recordings = ["recordings"]'
     text = files(__package__).joinpath("data/ctxbench.toml").read_text("utf-8")
-    write_text(text.replace("{agents}\n", known).replace("{recordings}", line), file)
+    text = text.replace("{agents}\n", known).replace("{recordings}", line)
+    # The same again is no loss: a command that was stopped may be given again.
+    if file.exists() and not force and not (file.is_file() and file.read_bytes() == text.encode()):
+        raise UserError(f"{file} is here already: edit it, or give --force to replace it")
+    write_text(text, file)
     for folder, words in found.items():
         typer.echo(f"found: {folder} ({words})")
     if not recordings:
