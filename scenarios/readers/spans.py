@@ -337,8 +337,8 @@ class _Tree:
         """Yield the innermost model calls, with what only the calls around them have."""
         wrappers = dict[tuple[str, str], list[TraceSpan]]()
         for key in (key for key in self._spans if key in self._calls):  # the model calls up to the next agent or tool
-            around = takewhile(lambda each: each.kind not in ("agent", "tool"), self._ancestors(self._spans[key]))
-            wrappers[key] = [each for each in around if each.kind == "llm"]
+            inside = takewhile(lambda each: each.kind not in ("agent", "tool"), self._ancestors(self._spans[key]))
+            wrappers[key] = [each for each in inside if each.kind == "llm"]
         outer = {_key(wrapper) for around in wrappers.values() for wrapper in around}
         inner: dict[tuple[str, str], list[tuple[str, str]]] = {}
         for key, around in wrappers.items():
