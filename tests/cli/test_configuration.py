@@ -184,7 +184,7 @@ def test_init_lists_agents_and_reads_nothing(tmp_path: Path, monkeypatch: pytest
     (work / "ctxbench.toml").write_text("# edited")
     assert "give --force to replace it" in ctxbench("init", cwd=work, code=2).stderr
     assert "no such file" in ctxbench("init", "nowhere", "--force", cwd=work, code=2).stderr
-    assert (work / "ctxbench.toml").read_text() == text
+    assert (work / "ctxbench.toml").read_text() == "# edited"
     ctxbench("init", "smoke", "~/.pi", "--force", cwd=work)
     rows = json.loads(ctxbench("config", "--json", cwd=work).stdout)["settings"]
     assert (rows[0]["option"], rows[0]["value"]) == ("recordings", ["smoke", f"{home}/.pi"])
