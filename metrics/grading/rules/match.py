@@ -369,7 +369,9 @@ def _nearly(unit: Unit, gold: Gold, places: dict[str, int]) -> float:
     word = unit.word
     if unit.han or not word.isalpha():
         return 0.0
-    if any(_UMLAUT.sub(r"\1", name) == _UMLAUT.sub(r"\1", word) for name in places if name[0] == word[0]):
+    # Koeln is Köln: as many letters e more.
+    alike = (name for name in places if name[0] == word[0] and 0 < abs(len(name) - len(word)) < _LONG)
+    if any(_UMLAUT.sub(r"\1", name) == _UMLAUT.sub(r"\1", word) for name in alike):
         return 1.0
     if gold.form == "name":
         if len(word) == 1:

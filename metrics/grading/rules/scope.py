@@ -8,6 +8,7 @@ answer has nothing but words of the question, of the accepted answers, and of gr
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,7 +33,6 @@ def _words(key: str) -> re.Pattern[str]:
 
 
 _THEN = {key: _words(key) for key in ("turn", "later", "now", "hedge")}
-_WITHDRAWN = re.compile(rf"\b(?:{either(_LISTS['withdrawn']['en'])})")
 _ZH_WITHDRAWN = re.compile(either(_LISTS["withdrawn"]["zh"]))
 _CHOICE = re.compile(r"\bor\b|还是|或")
 _ASKS_PAST = re.compile(either(_LISTS["asks_past"]))
@@ -101,6 +101,7 @@ def _cue(en: list[str], zh: list[str], gap: int = 0, zh_gap: int = 0, **entry: A
 
 
 _CUES = tuple(_cue(**entry) for entry in _LISTS["cues"])
+_WITHDRAWN = re.compile(r"\b(?:" + _by_letter(_LISTS["withdrawn"]["en"]) + ")")
 # One look that tells whether any cue can be there, since most places have none.
 _ANY = {
     side: re.compile(
@@ -108,6 +109,7 @@ _ANY = {
     )
     for side, edge in (("before", r"\b"), ("after", ""))
 }
+_RELATION = re.compile(rf"\b(?:{_by_letter([*_LISTS['relations']['en'], *_LISTS['beside']['en']])})")
 _TAIL = 48  # characters before a place in which another is named by it: the sister of
 _NEAR = 100  # characters within which another answer follows
 
@@ -179,7 +181,9 @@ class Scope:
         if self._names_another(before, after):
             return _Doubt("names something else by {}")
         sentence, clause = (boundary.split(before)[-1] for boundary in (_SENTENCE, _CLAUSE))
-        is_there = {"before": _ANY["before"].search(sentence), "after": _ANY["after"].match(after)}
+        nearest = bisect_left(self._cues_at, start) - 1
+        is_before = nearest >= 0 and self._cues_at[nearest] >= start - len(sentence)
+        is_there = {"before": is_before, "after": _ANY["after"].match(after) is not None}
         if not (self._has_han or any(is_there.values())):
             return None
         unsure, told = None, self._told
@@ -275,6 +279,14 @@ class Scope:
         return "sure" if sure or (is_other and not cue.unsure) else "unsure" if cue.unsure else ""
 
     @cached_property
+    def _cues_at(self) -> list[int]:
+        return [hit.start() for hit in _ANY["before"].finditer(self.text)]
+
+    @cached_property
+    def _relates(self) -> bool:
+        return self._has_han or _RELATION.search(self.text) is not None
+
+    @cached_property
     def _final(self) -> int:
         """Place from which the answer is said to be the final one, so that what stands before it is taken back; -1."""
         marks = [*_WITHDRAWN.finditer(self.text), *(_ZH_WITHDRAWN.finditer(self.text) if self._has_han else ())]
@@ -289,7 +301,7 @@ class Scope:
 
     def _names_another(self, before: str, after: str) -> bool:
         """Return whether something else is named by what stands there: the sister of Ann, Ann's sister."""
-        hits = (_OF_IT.match(after), _OTHER_OF.search(before[-_TAIL:]))
+        hits = (_OF_IT.match(after), _OTHER_OF.search(before[-_TAIL:])) if self._relates else (None, None)
         # Ann's sister is not Ann, even where the question names a sister, unless it asks whose.
         if hits[0] is not None and not self._told.asks_whose:
             return self._told.accepted.isdisjoint(TextWords(next(filter(None, hits[0].groups()))).stems)

@@ -53,6 +53,7 @@ _TOKEN = re.compile(
 PROSE = 12  # words of a text that may have lost spaces between some
 _HUMP = re.compile("(?<=[a-z])(?=[A-Z])")
 _POSSESSIVE = re.compile(r"'(?:s|S)?(?![A-Za-z])")
+_INITIAL = re.compile(r"\.[A-Za-z]\.")
 _INITIALS = re.compile(r"\b(?:[A-Za-z]\.){2,}")
 _SUFFIXES = frozenset(["st", "nd", "rd", "th"])
 # Of `clean` text, in which Chinese marks are ASCII ones.
@@ -128,7 +129,7 @@ class TextWords:
         text = self.plain
         if "'" in text:
             text = _POSSESSIVE.sub("", text)
-        if "." in text:
+        if _INITIAL.search(text):
             text = _INITIALS.sub(lambda match: match.group().replace(".", ""), text)
         if "nited " in text:
             text = _UNITED.sub(lambda match: "US" if match.group()[-1] in "sa" else "UK", text)
