@@ -102,12 +102,14 @@ def _cue(en: list[str], zh: list[str], gap: int = 0, zh_gap: int = 0, **entry: A
 
 _CUES = tuple(_cue(**entry) for entry in _LISTS["cues"])
 _WITHDRAWN = re.compile(r"\b(?:" + _by_letter(_LISTS["withdrawn"]["en"]) + ")")
-# One look that tells whether any cue can be there, since most places have none.
+# One look that tells whether any cue can be there, since most places have none: in English, in Chinese.
 _ANY = {
-    side: re.compile(
-        edge + f"(?:{_by_letter([text for cue in _LISTS['cues'] if cue['side'] == side for text in cue['en']])})"
+    side: (
+        re.compile(rf"{edge}(?:{_by_letter([text for cue in cues for text in cue['en']])})"),
+        re.compile(either([text for cue in cues for text in cue["zh"]])),
     )
     for side, edge in (("before", r"\b"), ("after", ""))
+    if (cues := [cue for cue in _LISTS["cues"] if cue["side"] == side])
 }
 _RELATION = re.compile(rf"\b(?:{_by_letter([*_LISTS['relations']['en'], *_LISTS['beside']['en']])})")
 _TAIL = 48  # characters before a place in which another is named by it: the sister of
@@ -165,6 +167,7 @@ class Scope:
         self.text, self._plain, self._size = answer.lower, answer.plain, len(answer.raw)
         self.doubt: Callable[..., _Doubt | None] = cache(self._doubt)
         self._has_han = _HAN_ANY.search(self.text) is not None
+        self._looked_for = {side: cues[: 1 + self._has_han] for side, cues in _ANY.items()}
         self._size //= 1 + self._has_han  # two characters are a word
         self._told, self._question = _told(accepted, question), question.lower
 
@@ -183,14 +186,14 @@ class Scope:
         sentence, clause = (boundary.split(before)[-1] for boundary in (_SENTENCE, _CLAUSE))
         nearest = bisect_left(self._cues_at, start) - 1
         is_before = nearest >= 0 and self._cues_at[nearest] >= start - len(sentence)
-        is_there = {"before": is_before, "after": _ANY["after"].match(after) is not None}
-        if not (self._has_han or any(is_there.values())):
+        is_there = {"before": is_before, "after": any(cue.match(after) for cue in self._looked_for["after"])}
+        if not any(is_there.values()):
             return None
         unsure, told = None, self._told
         for cue in _CUES:
             if (cue.past and told.past) or (cue.denial and told.denies) or (cue.unsure and self._size > _SHORT):
                 continue
-            if not (self._has_han or is_there[cue.side]):
+            if not is_there[cue.side]:
                 continue
             fits = self._fits(cue, clause if cue.within == "clause" else sentence, after, start, is_other)
             if fits == "sure":
@@ -280,7 +283,7 @@ class Scope:
 
     @cached_property
     def _cues_at(self) -> list[int]:
-        return [hit.start() for hit in _ANY["before"].finditer(self.text)]
+        return sorted(hit.start() for cue in self._looked_for["before"] for hit in cue.finditer(self.text))
 
     @cached_property
     def _relates(self) -> bool:
