@@ -507,7 +507,7 @@ def places(gold: Gold, answer: ParsedAnswer) -> list[GoldSpan]:
         return []
     fresh = [unit for unit in gold.units if not unit.echoed] or list(gold.units)
     mine = {unit.word for unit in fresh if not unit.han}
-    spans = [span for stem, span in answer.stems_at if stem in mine]
+    spans = [span for stem, span in answer.stems_at if stem in mine] if mine else []
     spans += [GoldSpan(*hit.span(), False) for unit in fresh if unit.han for hit in re.finditer(unit.word, said)]
     return sorted(spans)
 
