@@ -14,7 +14,7 @@ from ...language import HAN, cut, either, stemmer, word_lists
 from . import stance
 from .quantities import ONES, ROMAN, Quantity, When, agreement, chinese, equal
 from .scope import Scope
-from .words import FILLERS, HAN_STOP, PARTICLES, PROSE, STOP, TITLES, TextWords, clean, given_names
+from .words import FILLERS, HAN_STOP, PARTICLES, STOP, TITLES, TextWords, clean, given_names
 
 Form = Literal["date", "number", "code", "unknown", "yes", "no", "list", "name", "phrase"]
 
@@ -201,7 +201,7 @@ def _items(words: TextWords, question: QuestionWords) -> list[str]:
     return parts if len(parts) > 2 or _PAIR.search(text) or "several" in question.asks else []
 
 
-_BRIEF = 12  # words of an answer in which a second number is another answer
+_BRIEF = 12  # words of an answer in which a second number is another answer, and no word has run into another
 _UMLAUT = re.compile("([aou])e")  # Zuerich is Zürich
 _LONG = 7  # letters of a word in which one may differ: then "Cordelia" is "Cornelia" as well
 START = 150  # characters at the start of an answer in which a denial counts
@@ -360,7 +360,7 @@ def _holds(gold: Gold, answer: ParsedAnswer) -> bool:
     places = range(answer.words.places.get(stems[0], len(said)), len(said))
     if any(said[at : at + len(stems)] == stems for at in places if said[at] == stems[0]):
         return True
-    may_run = len(stems) > 1 and len(said) > PROSE and text.squeezed.isascii() and text.squeezed.isalpha()
+    may_run = len(stems) > 1 and len(said) > _BRIEF and text.squeezed.isascii() and text.squeezed.isalpha()
     return may_run and text.squeezed in answer.words.squeezed
 
 
