@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
@@ -492,17 +491,13 @@ def places(gold: Gold, answer: ParsedAnswer) -> list[GoldSpan]:
     """
     said, whole, values = answer.said, whole_places(gold, answer), list[tuple[int, int]]()
     if gold.form == "date":
-        for date, start, stop in answer.words.dates:
-            if any(agrees(when, date) for when in gold.whens):
-                values.append((start, stop))
+        dates = answer.words.dates
+        values = [(start, stop) for date, start, stop in dates if any(agrees(when, date) for when in gold.whens)]
     elif gold.form == "number":
         numbers = answer.words.quantities
         values = [(each.start, each.stop) for each in numbers if any(equal(other, each) for other in gold.numbers)]
     if whole or values:
-        starts = [span.start for span in whole]  # the spans do not overlap, so the one begun last is the one it is in
-        last = ((bisect_right(starts, start), (start, stop)) for start, stop in values)
-        outside = [value for at, value in last if not at or whole[at - 1].stop < value[1]]
-        return sorted([*whole, *(GoldSpan(*span, False) for span in outside)])
+        return sorted([*whole, *(GoldSpan(*span, False) for span in values)])
     if gold.form in ("list", "yes", "no"):
         return []
     fresh = [unit for unit in gold.units if not unit.echoed] or list(gold.units)
