@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from ctxbench.harness.answers.store import answered
-from ctxbench.harness.compare.figures import measured_by_name
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import load
 from ctxbench.scenarios.errors import RunError
-from tests.attacks.bits import STRATEGIES, add_all, attack, attack_stopped, commands, flip, make
+from tests.attacks.bits import STRATEGIES, add_all, attack, commands, flip, make, stop
 from tests.harness.runs import bytes_of, plan
 
 
@@ -69,8 +68,7 @@ def test_no_command_prints_another_figure(run: Path) -> None:
 
 def test_bits_of_a_stopped_run(run: Path) -> None:
     """A run that goes on makes the parts again in which a bit was flipped; its manifest is refused."""
-    add_all(run.parent)
-    tally = attack_stopped(run.parent, 12, 11)
+    tally = attack(run.parent, stop(run.parent), 12, 11)
     assert (tally.tried, tally.fell) == (12, [])
 
 
@@ -114,20 +112,3 @@ def test_what_is_damaged_is_named_and_made_again(
     assert bytes_of(run) == whole
     assert not is_noticed(run)
     assert all(part.stat().st_mtime_ns == time for part, time in parts.items())
-
-
-@pytest.mark.parametrize("at", [200, -200, -6])
-@pytest.mark.parametrize("table", ["answers", "grades"])
-def test_damaged_answers_are_named_and_made_again(made: Path, run: Path, table: str, at: int) -> None:
-    """One flipped bit in a part of the answers or grades, in a page or in the footer, stops whoever reads them, so that
-    no baseline lacks them; the same command makes the part again."""
-    whole = bytes_of(run)
-    path = next((run / table).rglob("*.parquet"))
-    data = bytearray(path.read_bytes())
-    data[at] ^= 1
-    path.write_bytes(data)
-    for read in (measured_by_name, answered):
-        with pytest.raises(RunError, match=rf"{path.relative_to(run)} is not as it was written: give the `ctxbench"):
-            read(load(run))
-    execute(plan(made / "talks.jsonl", strategies=STRATEGIES), run)
-    assert bytes_of(run) == whole
