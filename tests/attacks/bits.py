@@ -174,7 +174,7 @@ def stop(folder: Path) -> dict[str, Command]:
     """Make the run one that was stopped before its end, and return the command that goes on with it."""
     run = folder / "run"
     again = {"run": commands(folder)["run"]}
-    for path in [run / "claims.json", run / ".account", *(run / "bills").iterdir()]:
+    for path in [run / "claims.json", run / ".account", *run.glob("bills/*")]:
         path.unlink(missing_ok=True)  # which a run does not make
     begun = read_manifest(run)
     fields = ("format", "plan", "window", "versions", "strategy_names")
