@@ -11,7 +11,7 @@ from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context
 from ctxbench.strategies.events import Dropped, Failed, OverBudget, Summarised
-from ctxbench.strategies.smart import MessageScores, Smart, scorer
+from ctxbench.strategies.smart import MessageScores, Smart
 from tests.builders import answering, calling, talk
 from tests.strategies.scripted_models import COUNTER, Replying, refusing, sending, summarised
 
@@ -49,7 +49,9 @@ SMALL = Smart(window=1100, system=100, memory=0, max_summary_tokens=50)
 )
 def test_what_a_message_scores_by_itself(message: Message, points: int) -> None:
     """Role, tool call, keyword, code block, list: the document's points, each once."""
-    assert scorer(Smart())(message) == points
+    scores = MessageScores(Smart(first=0))
+    scores.read(Messages.of((message,)))
+    assert scores.points == [points]
 
 
 def test_the_first_turns() -> None:
@@ -67,7 +69,7 @@ def test_the_first_turns() -> None:
         ("user", "u"),
         ("assistant", "a"),
     )
-    scores = MessageScores(lambda message: 0, turns=2, first=30)
+    scores = MessageScores(Smart(user=0, call=0))
     scores.read(Messages.of(said.messages))
     assert scores.points == [30, 30, 30, 30, 0, 0, 0, 0, 0, 0, 0]
     assert [at for at, opens in enumerate(scores.opening) if opens] == [0, 1, 2, 3, 7, 8]
