@@ -13,7 +13,7 @@ from ctxbench.strategies.base import Context
 from ctxbench.strategies.events import Dropped, Failed, OverBudget, Summarised
 from ctxbench.strategies.smart import MessageScores, Smart
 from tests.builders import answering, calling, talk
-from tests.strategies.scripted_models import COUNTER, Replying, Sent, refusing, sending, summarised
+from tests.strategies.scripted_models import COUNTER, Replying, refusing, sending, summarised
 
 WORDS = "word " * 36
 
@@ -260,9 +260,3 @@ def test_a_stage_before_that_injects_and_rewrites() -> None:
     first, *others = view(Context(rest)).messages
     assert first.id.startswith("smart:")
     assert others == list(rest)[-len(others) :]
-
-
-def _answered(step: Sent) -> bool:
-    """Every call has its results and every result its call."""
-    calls = [call.id for message in step.messages for call in message.calls]
-    return calls == [message.answers for message in step.messages if message.role == "tool"]
