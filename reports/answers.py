@@ -11,17 +11,15 @@ from typing import Any
 import pandas as pd
 
 from ctxbench.harness.answers.figures import BOUNDS, AnswerFigures, figures
-from ctxbench.harness.answers.store import USUAL, Answered, answered
+from ctxbench.harness.answers.store import USUAL, Answered, answered, grades_itself
 from ctxbench.harness.answers.tally import tallies_json
 from ctxbench.harness.folder.run import Run
 from ctxbench.harness.graders.profiles import Profiles
 from ctxbench.metrics.figures import METRICS
-from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing, Ratio, Value
 
 from .calibration import figure, quoted
 from .render import (
-    REACH,
     Column,
     Table,
     about,
@@ -73,17 +71,16 @@ def tables(graded: AnswerFigures, notes: Sequence[str], by_kind: bool = True) ->
     kinds = list(dict.fromkeys(kind for of in graded.by_category.values() for kind in of))
     if by_kind and len(kinds) > 1:
         columns = [Column("strategy", lambda row: row[0])]
-        columns += [Column(kind or "(none)", partial(_of_kind, kind), with_reach) for kind in kinds]
+        none = Missing("undefined", "no such probe is graded")
+        columns += [
+            Column(kind or "(none)", lambda row, kind=kind: row[1].get(kind, none), with_reach) for kind in kinds
+        ]
         title = "Which kinds of questions are answered?"
-        shown.append(table_of(title, columns, graded.by_category.items(), [REACH]))
+        shown.append(table_of(title, columns, graded.by_category.items()))
     if why := [(of.strategy, integer(times), text) for of in graded.strategies for text, times in of.why]:
         heads = ("strategy", "times", "why")
         shown.append(Table("Why answers or grades are missing", heads, tuple(why), prose=True))
     return [*shown, Table("Who answered, and who graded?", (), (), tuple(notes))] if by_kind else shown
-
-
-def _of_kind(kind: str, row: tuple[str, Mapping[str, Interval | Missing]]) -> Interval | Missing:
-    return row[1].get(kind, Missing("undefined", "no such probe is graded"))
 
 
 def _notes(graded: AnswerFigures) -> Iterator[str]:
@@ -207,7 +204,7 @@ def notes(stored: Answered, profiles: Profiles) -> Iterator[str]:
     yield f"Answered by {stored.answerer}, graded by {stored.grader}."
     if stored.answerer == USUAL[0]:
         yield about("answers_offline")
-    if stored.asks_itself:
+    if grades_itself(stored.answerer, stored.grader):
         yield "Warning: the model graded its own answers, and models favour themselves: name another --grader."
     yield from quoted(stored.grader, profiles.of(stored.grader)[:_MOST_PROFILES])
 

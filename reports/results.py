@@ -260,6 +260,13 @@ def growth_rows(curve: pd.DataFrame) -> list[dict[str, Any]]:
 
 LOSE = 5.0
 """Points of quality whose loss is accepted unless the reader says otherwise (`--lose`)."""
+
+
+def report_options(models: Sequence[str], lose: float) -> list[str]:
+    """Return the options of a command that reports with the same models, where any are named, and accepted loss."""
+    return [word for name in models for word in ("-m", name)] + ["--lose", f"{lose:g}"] * (lose != LOSE)
+
+
 # Messages put into requests up to which all conversations are billed: about a quarter of a minute.
 _MOST_WORK = 3_000_000
 # Work of a step beside its messages, in messages.
@@ -275,8 +282,8 @@ class Results:
     prices: Prices = field(default_factory=usual_prices)
     text: bool = True
     """Whether texts of the recordings may be shown, and words that may quote them."""
-    named: bool = False
-    """Whether somebody named the models: else the first may be a guess."""
+    named: Sequence[str] = ()
+    """Models that somebody named: without any the first may be a guess."""
     lose: float = LOSE
     """Points of quality that the reader accepts to lose for a lower bill."""
 

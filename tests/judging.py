@@ -153,7 +153,7 @@ def _billed(made: Made) -> Said:
     run = ran(made.folder / "models", *many, strategies=("none", "cache_marks"))
     own = billed_models(run)[0]
     guessed = headline(verdict(Results(run, ["claude-sonnet-5"])))
-    said = f'{own}, each under its own; "{guessed.partition("; it takes 8; ")[2]}"'
+    said = f'{own}, each under its own; "{guessed.partition("would cost; ")[2]}"'
     return said, own == OWN_MODELS and "a guess: they name no model" in guessed
 
 

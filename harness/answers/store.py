@@ -142,14 +142,14 @@ class Answered:
         """Whether every run has these: the extractive baseline, graded by rules."""
         return self.answerer == USUAL[0] and self.grader.startswith(USUAL[1])
 
-    @property
-    def asks_itself(self) -> bool:
-        """Whether a model graded its own answers."""
-        return f"model={self.answerer!r}" in self.grader
-
     def metric(self, name: str) -> str:
         """Return the name of a figure of these answers, told from others' as `answer_quality(openai/gpt-4o, logit)`."""
         return name if self.is_usual else f"{name}({self.answerer}, {self.grader})"
+
+
+def grades_itself(answerer: str, grader: str) -> bool:
+    """Return whether a model graded its own answers."""
+    return f"model={answerer!r}" in grader
 
 
 def _table(table: str, paths: Sequence[Path]) -> pd.DataFrame:

@@ -37,7 +37,7 @@ FEWEST, HEAVIEST = 8, 1 / 3
 """Independent units from which on an interval is shown, and the most that one of them may weigh (decision 27)."""
 FEWEST_OF_AMOUNTS = 30
 """The same for a mean or sum of amounts, which weigh what they are: a sample without a heavy one has missed them."""
-FEWEST_OF_RATIOS = 12
+FEWEST_OF_RATIOS = 15
 """The same for a ratio of amounts, and a relative change of them, which may differ tenfold between units."""
 
 

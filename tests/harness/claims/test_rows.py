@@ -79,7 +79,7 @@ def test_kinds_stand_beside_the_whole() -> None:
     """A row for each kind of conversation, which is the part of a name before the slash."""
     made = inputs(figures=figures({"window": {"net_saving": saving(0.5)}}))
     whole, kind = measure_row(Row("saved", "window", "net_saving", by_kind=True), made)
-    assert (whole.setting, kind.setting, kind.of) == ("window", "window · kind", "12 conversations")
+    assert (whole.setting, kind.setting, kind.of) == ("window", "window · kind", "15 conversations")
     assert whole.found == kind.found
 
 
