@@ -77,6 +77,7 @@ def by_hand(
         strategies=figures,
         conversations=8,
         units=8,
+        compared=8,
         subagents=0,
         messages=80,
         calls=40,
@@ -319,15 +320,17 @@ def test_a_cost_that_is_open_elsewhere_is_only_tried() -> None:
 
 
 def test_quality_of_too_few_conversations_recommends_nothing() -> None:
-    """Twelve conversations, of which seven have anything to measure quality by: one answer, that this is too few; a
+    """Fifteen conversations, of which seven have anything to measure quality by: one answer, that this is too few; a
     strategy that sends the same text loses nothing by construction."""
     costs = {"none": [2.0] * 15, "short": [0.5] * 15, "cache_marks": [1.0] * 15}
     found = by_hand(costs, dict.fromkeys(costs, [1.0] * 15))
-    unmeasured = found.quality.sums.conversation.isin([f"c{at}" for at in range(5)])
+    unmeasured = found.quality.sums.conversation.isin([f"c{at}" for at in range(8)])
     found.quality.sums.loc[unmeasured, ["got", "wanted"]] = 0
     assert found.doubts["short"].words == "but its quality is measured in 7 independent units, and it takes 8"
     assert found.shipped == "cache_marks"
     assert headline(found).startswith("Use cache_marks: ")
+    few = "only 70 values in 7 independent units: too few to say what others would lose; it takes 8"
+    assert ("", few) in answer(found).rows
 
 
 def test_the_same_text_has_the_same_answers() -> None:
@@ -382,7 +385,8 @@ def test_a_few_conversations_recommend_nothing() -> None:
             {"none": [9.0] * number, "good": [1.0] * number}, dict.fromkeys(("none", "good"), [0.9] * number)
         )
         assert found.shipped is None
-        assert headline(found) == f"No recommendation: {words} too few to say what others would cost; it takes 8"
+        takes = "it takes 8, and 15 to say what others would cost"
+        assert headline(found) == f"No recommendation: {words} too few to recommend one: {takes}"
         assert told(answer(found))["nearest"].startswith(f"good: ${number}.00 instead of ${9 * number}.00 here")
 
 
