@@ -60,8 +60,7 @@ from .replay import (
 T = TypeVar("T")
 FLOOR, CEILING = "last_turn", "evidence_only"
 """Bounds of every strategy. Every run asks them its probes."""
-LEFT = 50_000
-"""Objects that may be left of copies before they are collected: what refers to itself is not gone with the answer."""
+LEFT = 50_000  # objects that may be left of copies, which refer to themselves, before they are collected
 
 
 class ProbeReply(NamedTuple):
@@ -450,8 +449,7 @@ class Substitutions:
 
     archived: dict[str, str] = field(default_factory=dict)
     """The messages in the archive, by what the model asks for them with."""
-    held: dict[str, str] = field(default_factory=dict)
-    """The messages in a tier below what is sent, and in which."""
+    held: dict[str, str] = field(default_factory=dict)  # the messages in a tier below what is sent, and in which
     summarised: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Each summarised message, with the strategy and the level of the summary that stands for it now."""
     texts: dict[tuple[str, int], str] = field(default_factory=dict)
@@ -509,15 +507,11 @@ class StoredProbe(NamedTuple):
     probe: Probe
     question: Message
     """The newest message of what the strategy was given. It is in the context as well, if the strategy sends it."""
-    context: Context | None
-    """Messages that would be sent; None if nothing was, for the reason in the column `failed`."""
-    written: dict[Message, int]
-    """Messages that the strategy wrote for this probe alone, with their tokens."""
-    evidence: dict[str, State]
-    """State of each message that it rests on and that had been said."""
+    context: Context | None  # messages that would be sent; None if nothing was, for the reason in the column `failed`
+    written: dict[Message, int]  # messages that the strategy wrote for this probe alone, with their tokens
+    evidence: dict[str, State]  # state of each message that it rests on and that had been said
     events: tuple[Event, ...]
-    row: ProbeRow
-    """The columns of the table `probes`."""
+    row: ProbeRow  # the columns of the table `probes`
 
 
 def asked_probes(run: Run, conversation: Conversation, strategy: str) -> Iterator[StoredProbe]:

@@ -29,7 +29,7 @@ from .values import exact_values, places
 
 MADE = "made: "
 """Start of the category of a question that was made, before its kind."""
-MOST, OF_KIND, OF_ONE = 12, 4, 3  # questions of a conversation, of one kind, and about one message, at most
+MOST, OF_KIND, OF_ONE = 12, 6, 3  # questions of a conversation, of one kind, and about one message, at most
 AGES = (6, 20, 60)
 """Messages since the answer, at least: of all questions, of older and of old ones."""
 GAP = "____"
@@ -91,7 +91,7 @@ def _stops(messages: Sequence[Message]) -> list[int]:
         waiting.discard(message.answers or "")
         if not waiting and message.role in ("assistant", "tool"):
             ends.append(at)
-    quarters = [len(messages) * quarter / 4 for quarter in (1, 2, 3, 4)] if ends else []
+    quarters = [len(messages) * quarter / 8 for quarter in range(1, 8 + 1)] if ends else []
     return sorted({min(ends, key=lambda end: abs(end - quarter)) for quarter in quarters})
 
 
@@ -99,16 +99,15 @@ def _balanced(pool: list[tuple[int, MadeQuestion]]) -> Iterator[tuple[int, MadeQ
     """Yield questions with their places: each time one of the kind, message, age and place that there are fewest of."""
     taken: Counter[object] = Counter()
 
-    def traits(pair: tuple[int, MadeQuestion]) -> tuple[object, ...]:
-        stop, draft = pair
+    def traits(stop: int, draft: MadeQuestion) -> tuple[object, ...]:
         return draft.kind, draft.at, f"age {age_of(stop - draft.at)}", f"place {stop}"
 
-    while pool and taken.total() < MOST * len(traits(pool[0])):
-        stop, draft = min(pool, key=lambda pair: [taken[trait] for trait in traits(pair)])
-        yield stop, draft
-        taken.update(traits((stop, draft)))
-        free = [kind for kind in {other.kind for _, other in pool} if taken[kind] < OF_KIND]
-        pool = [(at, other) for at, other in pool if other.kind in free and taken[other.at] < OF_ONE and other != draft]
+    for _ in range(MOST):
+        pool = [(stop, of) for stop, of in pool if not taken[of] and taken[of.kind] < OF_KIND and taken[of.at] < OF_ONE]
+        if pool:
+            stop, draft = min(pool, key=lambda pair: [taken[trait] for trait in traits(*pair)])
+            yield stop, draft
+            taken.update((draft, *traits(stop, draft)))
 
 
 @cache
@@ -126,10 +125,7 @@ def _drafts(conversation: Conversation) -> Iterator[MadeQuestion]:
     typed = [text if message.role == "user" else "" for message, text in zip(conversation.messages, short, strict=True)]
     language = conversation.language or language_of("\n".join(typed))
     templates = _data()["questions"]["zh" if language == "zh" else "en"]
-    calls, quoted = dict[str, ToolCall](), list[tuple[str, str] | None]()
-    for message in conversation.messages:
-        calls.update((call.id, call) for call in message.calls)
-        quoted.append(_quoted(calls[message.answers]) if message.answers in calls else None)
+    quoted = [None if call is None else _quoted(call) for call in _answered(conversation.messages)]
     times = Counter(quoted)
     for at, (message, call, text) in enumerate(zip(conversation.messages, quoted, typed, strict=True)):
         # A call that was made again may have had another result.
@@ -137,12 +133,25 @@ def _drafts(conversation: Conversation) -> Iterator[MadeQuestion]:
             source = templates[call[0]].format(call=call[1])
             for kind, key, answer, mark in _told(*call, message.text):
                 yield MadeQuestion(kind, at, templates[kind].format(key=key, call=call[1], source=source), answer, mark)
-        for sentence in sentences(text):
+        for sentence in sentences(text) if call is None else ():
             for kind, start, stop in _stated(sentence):
                 key = f"{sentence[:start]}{GAP}{sentence[stop:]}"
                 if len(words(key)) >= LEAST and not re.search(_data()["no_gap"], key):
                     yield MadeQuestion(kind, at, templates["said"].format(key=key, gap=GAP), sentence[start:stop])
                     break  # two gaps in one sentence would ask for the same
+
+
+def _answered(messages: Sequence[Message]) -> Iterator[ToolCall | None]:
+    """Yield the call that each message is the result of. Agents without calls may act by a command that ends a text."""
+    spoken = [message.text for message in messages if message.role == "assistant"]
+    actions = sum(bool(re.search(_data()["action"], text)) for text in spoken)
+    acts, action = not any(message.calls for message in messages) and 2 * actions > len(spoken), None
+    calls = dict[str, ToolCall]()
+    for message in messages:
+        calls.update((call.id, call) for call in message.calls)
+        yield action if action and message.role == "user" else calls.get(message.answers or "")
+        found = re.search(_data()["action"], message.text) if acts and message.role == "assistant" else None
+        action = found and ToolCall("", "", msgspec.json.encode({"command": found[1]}).decode())
 
 
 def _quoted(call: ToolCall) -> tuple[str, str] | None:
@@ -151,7 +160,11 @@ def _quoted(call: ToolCall) -> tuple[str, str] | None:
     try:
         arguments = msgspec.json.decode(call.arguments, type=dict[str, Any])
     except (msgspec.DecodeError, ValueError, RecursionError):
-        return None
+        # A program that calls tools: that of a single command is the command.
+        scripts = re.findall(_data()["script"], call.arguments)
+        if len(scripts) != 1:
+            return None
+        arguments = {"command": msgspec.json.decode(scripts[0])}
     command, path = (
         next((arguments[name] for name in names[kind] if isinstance(arguments.get(name), str)), "").strip()
         for kind in ("command", "path")
@@ -177,11 +190,12 @@ def _told(kind: str, call: str, text: str) -> Iterator[tuple[str, str, str, str]
         only = rule.get("only")
         if kind not in rule["of"] or not re.search(rule.get("call", ""), call) or (only == "line" and "\n" in body):
             continue
-        matches = list(rule["pattern"].finditer(body if only else plain))
+        source = body if only or rule.get("numbered") else plain
+        matches = list(rule["pattern"].finditer(source))
         keys = Counter(match["key"] for match in matches)
         for match in matches[-1:] if only else matches[:READ]:
             is_one = body[match.end() :].strip().count("\n") < LAST if only else keys[match["key"]] == 1
-            if is_one and plain.count(match["mark"] or match["answer"]) <= 1:
+            if is_one and source.count(match["mark"] or match["answer"]) <= 1:
                 yield rule["kind"], match["key"], match["answer"].strip(), match["mark"]
         if only and matches:  # an error is no other output
             return

@@ -163,6 +163,8 @@ def _mismatch(error: msgspec.ValidationError, place: Place) -> RecordingError:
 def _malformed(raw: bytes, message: str) -> tuple[str, str]:
     if "surrogate" in message or _SURROGATE.search(raw):
         return "a \\u escape is half of a surrogate pair, which is no character", "repair or remove the escape"
+    if "trailing comma" in message or ("trailing" in message and raw.endswith(b",")):
+        return "not JSON: a comma follows the last item", "remove it"
     if "trailing" in message:
         return "more than one JSON value stands here", "put each record on a line of its own"
     if "truncated" in message:

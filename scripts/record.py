@@ -34,7 +34,7 @@ def main(prompts: Path, replies: Path) -> None:
     name, weights = local_name("")
     if name != NAME:
         raise SetupError(f"the weights of `local` are {name}, not {NAME}: get those with `make local-model`")
-    model, lines = Local(weights), dict(read_replies(replies, NAME).lines)
+    model, lines = Local(weights), dict(read_replies(replies, NAME).lines) if replies.exists() else {}
     for number, line in enumerate(lines_of(prompts), 1):
         prompt = msgspec.json.decode(line, type=PromptLine)
         if prompt.digest in lines:

@@ -164,22 +164,16 @@ def measures(measured: Printed) -> Iterator[str]:
     # Of strategies whose prompts have changed since the model was asked too few are answered.
     answered = rows.right.notna().groupby(rows.strategy).mean()
     rows = rows[rows.strategy.isin(answered.index[answered >= 0.9 * answered["none"]])]
-    fits = rows.groupby("strategy").right.transform(lambda right: right.notna().all())
     every = rows.groupby(keys).right.transform(lambda right: right.notna().all())
-    parts = []
-    for some in (rows[fits], rows[every]):
-        by_strategy = some.groupby("strategy")[["right", "found", "recalled", "reader"]].mean()
-        parts += [by_strategy, by_strategy.drop(bounds, errors="ignore")]
-    sizes = [len(part) for part in parts]
+    measures = rows[every].groupby("strategy")[["right", "found", "recalled", "reader"]].mean()
+    fewer = measures.drop(bounds, errors="ignore")
+    asked = f"{int(every.sum() / len(measures))} questions answered from all"
     yield from head(
-        "Pearson with right answers",
-        f"strategies that always fit, {sizes[0]} ({sizes[1]} without bounds)",
-        f"the {int(every.sum() / sizes[2])} questions answered from all {sizes[2]} ({sizes[3]} without bounds)",
+        "Pearson with right answers", f"{len(measures)} strategies, {asked}", f"without the bounds, {len(fewer)}"
     )
-    names = {"found": "answer in context", "recalled": "context recall", "reader": "extractive baseline"}
+    names = {"found": "answer in context", "recalled": "context recall", "reader": "the stand-in reader"}
     for key, name in names.items():
-        fit, less, all_of, fewer = (part.right.corr(part[key]) for part in parts)
-        yield row(name, f"{fit:.3f} ({less:.3f})", f"{all_of:.3f} ({fewer:.3f})")
+        yield row(name, *(f"{part.right.corr(part[key]):.3f}" for part in (measures, fewer)))
 
 
 def lengths(measured: Printed) -> Iterator[str]:

@@ -196,12 +196,9 @@ class FactStore:
 
     def forget(self) -> None:
         self.facts: list[StatedFact] = []
-        self.lines: list[str] = []
-        """The line of each fact in the memory."""
-        self.superseded: set[int] = set()
-        """Numbers of the facts that were updated since."""
-        self.confidences: Rows[np.float64] = Rows(np.float64)
-        """The highest confidence of each fact."""
+        self.lines: list[str] = []  # the line of each fact in the memory
+        self.superseded: set[int] = set()  # numbers of the facts that were updated since
+        self.confidences: Rows[np.float64] = Rows(np.float64)  # the highest confidence of each fact
         self._index = TfIdf()
         # Number of the fact with these words, and of the latest fact about the same thing.
         self._numbers: dict[str, int] = {}

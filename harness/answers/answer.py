@@ -42,18 +42,12 @@ class Question(NamedTuple):
 
     conversation: str
     text: str
-    context: Sequence[Message]
-    """Without the question."""
-    tools: tuple[Tool, ...] = ()
-    """Tools that the model is offered: the recorded agent's own, and the strategy's."""
-    tokens: int = 0
-    """Of the request, by the run's count."""
-    live: Callable[[], Live] | None = None
-    """Starts the strategy, where it offers a tool."""
-    recorded: Sequence[Message] = ()
-    """The messages of the recording."""
-    own_tools: tuple[Tool, ...] = ()
-    """The tools that the strategy adds to those of the recording."""
+    context: Sequence[Message]  # without the question
+    tools: tuple[Tool, ...] = ()  # tools that the model is offered: the recorded agent's own, and the strategy's
+    tokens: int = 0  # of the request, by the run's count
+    live: Callable[[], Live] | None = None  # starts the strategy, where it offers a tool
+    recorded: Sequence[Message] = ()  # the messages of the recording
+    own_tools: tuple[Tool, ...] = ()  # the tools that the strategy adds to those of the recording
 
     def same(self, calls_tools: bool) -> Hashable:
         """Return what questions with one answer share: their text and context, and where it is called the strategy."""
@@ -69,18 +63,13 @@ class Answer(NamedTuple):
     """An answer with its usage, all rounds together."""
 
     text: str | Missing
-    support: str = ""
-    """Id of the message that it stands in, where the answerer knows."""
-    rounds: int = 0
-    """Model calls."""
+    support: str = ""  # id of the message that it stands in, where the answerer knows
+    rounds: int = 0  # model calls
     input_tokens: int = 0
     output_tokens: int = 0
-    cost: float | None = 0.0
-    """US dollars; None = a price is not known."""
-    called: tuple[str, ...] = ()
-    """The tools that the model called, in order."""
-    events: tuple[Event, ...] = ()
-    """Actions of the strategy for that."""
+    cost: float | None = 0.0  # US dollars; None = a price is not known
+    called: tuple[str, ...] = ()  # the tools that the model called, in order
+    events: tuple[Event, ...] = ()  # actions of the strategy for that
 
 
 class Answerer(Protocol):
@@ -89,12 +78,9 @@ class Answerer(Protocol):
     `failed` is one to ask for again, `unusable` one that would be the same.
     """
 
-    name: str
-    """The answerer: `offline`, or the full name of a model."""
-    identity: str
-    """That, with all else that the answers depend on."""
-    calls_tools: bool
-    """Whether it may call the tools of a strategy."""
+    name: str  # the answerer: `offline`, or the full name of a model
+    identity: str  # that, with all else that the answers depend on
+    calls_tools: bool  # whether it may call the tools of a strategy
 
     def answers(self, questions: Sequence[Question]) -> list[Answer]:
         """Return an answer to each question, in order; all questions are of one conversation."""
@@ -201,12 +187,18 @@ def answer(
     the number of conversations done since the last call.
     Raises RunError for a run in which no probe was asked.
     """
-    for shard in shards(run.folder):
+    for shard in asked_shards(run):
         Part(run, shard, answerer, grader, again, probes.size).make(probes, done, ask)
     answers = answered_by(run, answerer.name, grader.name)
-    if answers is None:
-        raise RunError(f"{run.folder}: no probe was asked in this run: its recordings have no questions")
+    assert answers is not None
     return answers
+
+
+def asked_shards(run: Run) -> list[str]:
+    """Return the names of the shards in which probes were asked. Raises RunError if there are none."""
+    if names := shards(run.folder):
+        return names
+    raise RunError(f"{run.folder}: no probe was asked in this run: its recordings have no questions")
 
 
 class Part:

@@ -50,42 +50,30 @@ class StrategyAnswers:
 
     strategy: str
     probes: int
-    answered: int
-    """UNKNOWN among them."""
-    unknown: int
-    """Of the probes that can be answered, those with the answer UNKNOWN."""
-    abstained: Value
-    """Share of the probes that cannot be answered of which that was seen, by the grader."""
+    answered: int  # UNKNOWN among them
+    unknown: int  # of the probes that can be answered, those with the answer UNKNOWN
+    abstained: Value  # share of the probes that cannot be answered of which that was seen, by the grader
     missing: int
-    why: tuple[tuple[str, int], ...]
-    """Why there is no answer, or no grade, and how often."""
-    ungraded: int
-    """Answered, but without a grade: no gold, or the grader failed."""
-    paired: int
-    """Probes with an answer that are graded here and under `none`."""
-    in_pairs: bool
-    """Whether these are enough to compare it."""
+    why: tuple[tuple[str, int], ...]  # why there is no answer, or no grade, and how often
+    ungraded: int  # answered, but without a grade: no gold, or the grader failed
+    paired: int  # probes with an answer that are graded here and under `none`
+    in_pairs: bool  # whether these are enough to compare it
     left_out: tuple[tuple[str, int], ...]
-    """Why answerable questions are not among these, and how often: of `none` those without a grade, of another strategy
-    those that it alone has no grade for. Both and the pairs make all answerable questions."""
+    """Why answerable questions are not among the pairs, and how often: of `none` all without a grade, of another strategy
+    those that it alone has none for. All three together are the answerable questions."""
     correct: Value
     """Share that is right: what `none` has right and the gain in these pairs, so that strategies with other pairs
     compare; of too few pairs, and where `none` is not compared, the share of the pairs."""
     correct_interval: Ends | Missing
-    base: Value
-    """Share of the same probes that is right under `none`."""
-    of_whole: Value
-    """`correct` over what `none` has right; of too few pairs the share over `base`."""
-    given: int
-    """Of the paired probes, those with another answer than UNKNOWN."""
-    worth: Value
-    """So many independent answers have as wide an interval: answers of a conversation are alike."""
+    base: Value  # share of the pairs that is right under `none`
+    of_whole: Value  # `correct` over what `none` has right; of too few pairs the share over `base`
+    given: int  # of the paired probes, those with another answer than UNKNOWN
+    worth: Value  # so many independent answers have as wide an interval: answers of a conversation are alike
     input_tokens: int
     output_tokens: int
     cost: Value
     rounds: int
-    loaded: int
-    """Tools that the model called."""
+    loaded: int  # tools that the model called
 
 
 @dataclass(frozen=True)
@@ -95,27 +83,19 @@ class AnswerFigures:
     answerer: str
     grader: str
     conversations: int
-    units: int
-    """Number of independent units among them."""
+    units: int  # number of independent units among them
     probes: int
-    answerable: int
-    """Probes with an accepted answer."""
+    answerable: int  # probes with an accepted answer
     without_gold: int
-    less_exact: int
-    """Answers graded wrong by `rules` since their date, which fits, is less exact than the accepted one."""
-    graded: int
-    """Answers that have a grade."""
-    strategies: tuple[StrategyAnswers, ...]
-    """In the order of the run, bounds last."""
-    replies: tuple[Tally, ...]
-    """Replies of the answer model and of the grader's."""
+    less_exact: int  # answers graded wrong by `rules` since their date, which fits, is less exact than the accepted one
+    graded: int  # answers that have a grade
+    strategies: tuple[StrategyAnswers, ...]  # in the order of the run, bounds last
+    replies: tuple[Tally, ...]  # replies of the answer model and of the grader's
     counts: pd.DataFrame
     """Pairs that can be answered: conversation, strategy, how many are right (got), of how many (wanted), and how many
     of the same are right under `none` (base)."""
-    counted: pd.DataFrame
-    """Answers in pairs, with their grades."""
-    unit_names: Mapping[str, str]
-    """The independent units of conversations."""
+    counted: pd.DataFrame  # answers in pairs, with their grades
+    unit_names: Mapping[str, str]  # the independent units of conversations
 
     def of(self, name: str) -> StrategyAnswers | None:
         """Return the figures of a strategy, or None."""

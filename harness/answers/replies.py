@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 import zstandard
@@ -29,24 +28,22 @@ from ..folder.run import Run
 from ..folder.store import read_conversations
 from ..models import Models
 from ..models.local import NAME
-from .answer import Answer, Answerer, Offline, Part, Question, RunProbes
+from .answer import Answer, Answerer, Offline, Part, Question, RunProbes, asked_shards
 from .chat import TEXT_PROMPT, TextForm, cleaned
 from .store import digest_of, shards
 
 SHIPPED = Path(__file__).parent / "data" / "standard.jsonl.zst"
 """Replies of Qwen2.5-Coder-1.5B to all questions of `standard`: one round, no tools, at most 64 tokens."""
-NOT_RECORDED = "not recorded: this prompt is new, or has changed since the model was asked"
+NOT_RECORDED = Missing("undefined", "not recorded: this prompt is new, or has changed since the model was asked")
 
 
 class ReplyLine(msgspec.Struct, omit_defaults=True):
     """The reply to a prompt."""
 
     digest: str
-    reply: str | None = None
-    missing: str = ""
-    """Why there is no reply."""
-    tokens: int = 0
-    """Tokens of the prompt, by the model's own count."""
+    reply: str | msgspec.UnsetType | None = msgspec.UNSET
+    missing: str = ""  # why there is no reply
+    tokens: int = 0  # tokens of the prompt, by the model's own count
 
 
 def prompt_of(question: Question) -> str:
@@ -64,9 +61,10 @@ class Replies:
     """An answer model whose replies are in a file."""
 
     name: str
-    lines: Mapping[str, ReplyLine]
-    """By the digest of the prompt."""
+    lines: Mapping[str, ReplyLine]  # by the digest of the prompt
     identity: str
+    unknown: Missing  # the answer to a prompt that the file does not have
+    cost: float | None = None  # US dollars of a reply; None = not known
     calls_tools: bool = False
 
     def answers(self, questions: Sequence[Question]) -> list[Answer]:
@@ -76,14 +74,17 @@ class Replies:
     def _answer(self, text: str, tokens: int) -> Answer:
         line = self.lines.get(digest(text))
         if line is None:
-            return Answer(Missing("undefined", NOT_RECORDED))
-        if line.reply is None:
-            return Answer(Missing("unusable", line.missing or "no reply"), input_tokens=line.tokens)
-        return Answer(cleaned(line.reply), "", 1, line.tokens or tokens)
+            return Answer(self.unknown)
+        if not (isinstance(line.reply, str) and line.reply.strip()):
+            return Answer(Missing("unusable", line.missing or "the reply is empty"), input_tokens=line.tokens)
+        return Answer(cleaned(line.reply), "", 1, line.tokens or tokens, cost=self.cost)
 
 
 def read_replies(file: Path, name: str) -> Replies:
-    """Read a file of replies, plain or .zst. Raises SetupError for a line that is none, and for a file without any."""
+    """Read a file of replies, plain or .zst; of two to one prompt the later counts.
+
+    Raises SetupError for a line that is none, and for a file without any.
+    """
     lines, number = dict[str, ReplyLine](), 0
     try:
         data = file.read_bytes()
@@ -91,6 +92,9 @@ def read_replies(file: Path, name: str) -> Replies:
             number += 1
             if text.strip():
                 line = msgspec.json.decode(text, type=ReplyLine)
+                if line.reply is msgspec.UNSET and not line.missing:
+                    what = 'has no "reply": a line of --dump is a prompt, which a model has to answer first'
+                    raise SetupError(f"{file}:{number}: {what}")
                 lines[line.digest] = line
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise SetupError(f'{file}:{number}: is no reply, as {{"digest": …, "reply": …}}: {error}') from None
@@ -98,13 +102,24 @@ def read_replies(file: Path, name: str) -> Replies:
         raise SetupError(f"{file}: {getattr(error, 'strerror', None) or error}") from None
     if not lines:
         raise SetupError(f'{file}: has no reply: each line is {{"digest": …, "reply": …}}')
-    return Replies(name, lines, digest_of("replies", TEXT_PROMPT, data))
+    # Asked for again by the same command, when the file has it.
+    unknown = Missing("failed", f"{file.name} has no reply to its prompt")
+    return Replies(name, lines, digest_of("replies", TEXT_PROMPT, data), unknown)
 
 
 @cache
 def shipped() -> Replies:
     """Return the replies that come with ctxbench."""
-    return read_replies(SHIPPED, NAME)
+    return replace(read_replies(SHIPPED, NAME), unknown=NOT_RECORDED, cost=0.0)
+
+
+def check_replies(replies: Replies, run: Run, probes: RunProbes, file: Path) -> None:
+    """Raise SetupError where the file has no reply to any prompt of a run."""
+    if not any(digest(text) in replies.lines for text in _prompts(run, probes)):
+        remedy = (
+            "its prompts have changed, or it is another run: `ctxbench lab answer RUN --dump FILE` writes them anew"
+        )
+        raise SetupError(f"{file}: no reply of it answers a prompt of {run.folder}: {remedy}")
 
 
 def answer_shard(folder: Path, shard: int, counter: TokenCounter, models: Models) -> None:
@@ -121,15 +136,11 @@ def answer_shard(folder: Path, shard: int, counter: TokenCounter, models: Models
             Part(run, name, answerer, RulesGrader()).make(probes)
 
 
-class Dumped(NamedTuple):
-    """Distinct prompts that were written, and their tokens by our count."""
+def dump(run: Run, probes: RunProbes, to: Path) -> tuple[int, int]:
+    """Write every distinct prompt of a run as a line: digest, text, tokens. Return their number, and all tokens.
 
-    prompts: int
-    tokens: int
-
-
-def dump(run: Run, probes: RunProbes, to: Path) -> Dumped:
-    """Write every distinct prompt of a run as a line: digest, text, tokens."""
+    Raises RunError for a run without any.
+    """
     counter, known, tokens = TokenCounter(run.manifest.plan.encoding), set[str](), 0
     with placed(to) as draft, draft.open("wb") as file:
         for text in _prompts(run, probes):
@@ -137,11 +148,11 @@ def dump(run: Run, probes: RunProbes, to: Path) -> Dumped:
                 known.add(name)
                 tokens += (size := counter.text(text))
                 file.write(msgspec.json.encode({"digest": name, "text": text, "tokens": size}) + b"\n")
-    return Dumped(len(known), tokens)
+    return len(known), tokens
 
 
 def _prompts(run: Run, probes: RunProbes) -> Iterator[str]:
-    for shard in shards(run.folder):
+    for shard in asked_shards(run):
         for conversation in read_conversations(run.folder / "recordings" / f"{shard}.jsonl.zst"):
             for _, asked in probes.of(conversation):
                 yield from (prompt_of(question) for question in asked.values() if isinstance(question, Question))

@@ -117,8 +117,7 @@ class Answered:
 
     answerer: str
     grader: str
-    identity: str
-    """The answerer with all else that the answers depend on."""
+    identity: str  # the answerer with all else that the answers depend on
     answer_files: tuple[Path, ...]
     grade_files: tuple[Path, ...]
 
@@ -163,8 +162,7 @@ class AnswerSet(NamedTuple):
 
     whole: tuple[Answered, ...]
     """Models of the user first, then the one whose replies come along, the baseline last; of each, rules first."""
-    left_out: tuple[str, ...]
-    """Answers that are not whole, and why they are in no figure."""
+    left_out: tuple[str, ...]  # answers that are not whole, and why they are in no figure
 
 
 def answered(run: Run) -> AnswerSet:

@@ -31,10 +31,8 @@ class Tally(NamedTuple):
     failed: int = 0
     """Calls without a reply: they are made again by the same command. What else is missing was replied, and is of no
     use."""
-    why: str = ""
-    """The last reason why a reply is missing; empty if none is."""
-    strategy: str = ""
-    """The strategy that asked, of a summariser or an embedder."""
+    why: str = ""  # the last reason why a reply is missing; empty if none is
+    strategy: str = ""  # the strategy that asked, of a summariser or an embedder
 
     @property
     def missing(self) -> int:

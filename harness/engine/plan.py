@@ -39,7 +39,7 @@ from ..folder.schema import FORMAT, USUAL_MODEL, LeftOutRecording, Manifest, Man
 from ..models import Settings
 from ..models.cassette import spent_on_run
 from ..models.settings import named
-from ..quiz import SOURCES, with_probes
+from ..quiz import SOURCES, read_questions, with_probes
 from .shard import OWN, Done, PartTask, Work
 from .workers import Engine, run_shards
 
@@ -382,16 +382,18 @@ class RunInputs:
     """Where probes come from: `quiz.SOURCES`, or a file of questions."""
 
     def __post_init__(self) -> None:
-        """Raise RunError for a secret in a name, before it is stored, or for no probes, SpecError for a scenario's."""
+        """Raise a UserError for a secret in a name, before it is stored, for bad probes or a scenario's parameters."""
         for name in self.names:
             if has_secret(name):
                 what = "the names of recordings are stored, so no password, token or signature may be in one"
                 remedy = "give it to fsspec by the environment or its settings, or copy the file here first"
                 raise RunError(f"{without_secrets(name)}: {what}: {remedy}")
         self.of_scenarios()
-        if self.probes not in SOURCES and not os.path.isfile(self.probes):
-            remedy = f"name one that `ctxbench probe` wrote, or give {', '.join(SOURCES)}"
-            raise RunError(f"--probes {self.probes}: there is no such file: {remedy}")
+        if self.probes not in SOURCES:
+            if not os.path.isfile(self.probes):
+                remedy = f"name one that `ctxbench probe` wrote, or give {', '.join(SOURCES)}"
+                raise RunError(f"--probes {self.probes}: there is no such file: {remedy}")
+            read_questions(Path(self.probes))
 
     def open(self, problems: Problems) -> list[Batch]:
         """Find the files, and report at once those that are not there."""

@@ -12,7 +12,7 @@ from ctxbench.harness.answers.store import answered_by
 from ctxbench.harness.engine.plan import Plan, RunInputs, execute
 from ctxbench.harness.folder.run import load
 from ctxbench.metrics.quiz import MADE
-from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.errors import RunError, UserError
 from ctxbench.scenarios.model import Conversation, Probe
 from ctxbench.scenarios.source import Problems
 from tests.harness.command import ctxbench
@@ -60,26 +60,57 @@ def test_a_file_of_questions_is_written_edited_and_read(tmp_path: Path) -> None:
     figures = msgspec.json.decode(ctxbench("probe", file, "--json", cwd=tmp_path).stdout)
     assert figures["examples"] == [
         {"kind": "output", "question": "What did `python --version` print?", "answer": "Python 3.11.5"}
+        | {"conversation": "s", "evidence": "t0", "after": "x4"}
     ]
     line = msgspec.json.decode((tmp_path / "q.jsonl").read_bytes())
     assert (line["conversation"], line["evidence"], line["category"]) == ("s", ["t0"], f"{MADE}output")
     lines = [
         line | {"question": "Which Python?"},
+        line | {"id": "two", "answers": ["Python 9"]},
+        line | {"id": "three", "answers": ["yes"], "question": "Is it 3.11?"},
         line | {"conversation": "gone"},
-        line | {"evidence": ["t0", "nowhere"]},
-        line | {"wrong": 1},
-        {"conversation": "s"},
     ]
     (tmp_path / "q.jsonl").write_bytes(b"\n".join(map(msgspec.json.encode, lines)))
     read, problems = probes(file, str(tmp_path / "q.jsonl"))
-    assert read == [["Which Python?", line["question"]]]
-    wrong = list(map(str, problems.errors))
-    assert [any(word in each for each in wrong) for word in ("'gone'", "nowhere", "wrong", "id")] == [True] * 4
-    assert all("q.jsonl:" in each for each in wrong)
+    assert read == [["Which Python?", "Is it 3.11?"]]
+    unsaid, gone = map(str, problems.errors)
+    assert "q.jsonl:2: answers: nobody says 'Python 9'" in unsaid
+    assert "q.jsonl:4: conversation: 'gone' names no conversation" in gone
     with pytest.raises(RunError, match="no such file"):
         RunInputs((str(file),), probes="nowhere.jsonl")
     asked = written(tmp_path, replace(plain(), probes=(OWN,)))
     assert "no question was made" in ctxbench("probe", asked, cwd=tmp_path, code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("edit", "error"),
+    [
+        ({"answers": []}, "answers: no answer is accepted"),
+        ({"answers": ["Python 9"]}, "answers: nobody says 'Python 9'"),
+        ({"after": "u"}, "after: 'u' comes before the evidence 't0'"),
+        ({"after": "nowhere"}, "after: 'nowhere' names no message of 's'"),
+        ({"evidence": ["t0", "nowhere"]}, "evidence[1]: 'nowhere' names no message of 's'"),
+        ({"conversation": 3}, "conversation: expected str"),
+        ({"conversation": "gone"}, "conversation: 'gone' names no conversation"),
+        ({"wrong": 1}, "wrong"),
+        ("}", "id: 'made1' is the id of another question"),
+        ("},", "a comma follows"),
+        (",}", "a comma follows"),
+        ("", "q.jsonl:1: the JSON ends in the middle"),
+    ],
+)
+def test_a_line_that_cannot_be_asked_ends_the_run(tmp_path: Path, edit: dict[str, object] | str, error: str) -> None:
+    """The error names file, line and field, and no run is made without the question. `edit` is a change, or an end."""
+    file = written(tmp_path, plain())
+    (good,) = RunInputs((str(file),), probes="made").conversations(Problems())[0].probes
+    fields = {"conversation": "s"} | msgspec.to_builtins(good)
+    text = msgspec.json.encode(fields | (edit if isinstance(edit, dict) else {})).decode()
+    lines = [text] if isinstance(edit, dict) else [text[:-1] + edit] * 2
+    (tmp_path / "q.jsonl").write_text("\n".join(lines))
+    with pytest.raises(UserError) as raised:
+        RunInputs((str(file),), probes=str(tmp_path / "q.jsonl")).conversations(Problems())
+    assert error in str(raised.value)
+    assert "q.jsonl:" in str(raised.value)
 
 
 def test_masked_results_are_missed_where_grounding_recall_sees_nothing(recordings: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 
 from ctxbench.harness.engine.plan import RunInputs
 from ctxbench.metrics.grounding import said
@@ -57,6 +58,16 @@ def asked(conversation: Conversation) -> dict[str, str]:
         ({"command": "cat a.py"}, 'import os\nLIMIT = "12 MB"\n', "Which value does `LIMIT`", "12 MB"),
         ({"command": "cat a.py"}, "class A(base.Tree):\n", "Which class does `A` extend", "base.Tree"),
         ({"command": "cat a.py"}, "    7\tdef f1(self, colour, depth=3):\n", "Which parameters", "colour, depth=3"),
+        ({"command": "cat -n a.py"}, "  1207\tdef parse():\n", "On which line did `def parse`", "1207"),
+        ({"command": "cat a.py"}, "from base.tree import Leaf\n", "From which module", "base.tree"),
+        ({"command": "cat a.ts"}, "import { Leaf } from './base/tree';\n", "From which module", "./base/tree"),
+        ({"command": "cat a.json"}, '{\n  "typescript": "^5.2.0",\n', "Which value does `typescript`", "^5.2.0"),
+        ({"command": "python -m unittest"}, "..\nRan 12 tests in 3s\n\nOK", "How many tests did", "12 tests"),
+        ({"command": "curl x.org"}, "<title>All wares</title>", "What is the title", "All wares"),
+        ({"command": "pip install six"}, "Collecting\nSuccessfully installed six-1.16.0", "Which version", "1.16.0"),
+        ({"command": "git commit -m x"}, "[main 1f2e3d4] Mend it\n 1 file", "Which hash does the commit", "1f2e3d4"),
+        ({"command": "open a.py"}, "[File: /a.py (372 lines total)]\n1:x", "How many lines does `/a.py`", "372 lines"),
+        ({"command": "ls -l x"}, "Command: ls -l x\nOutput: -rw-r--r-- 1 me us 309 x\nError: (none)", "How", "309"),
         ({"id": 7}, '{"order": {"total": 523.5, "paid": true}}', "What was `order.total`", "523.5"),
     ],
 )  # fmt: skip
@@ -68,6 +79,18 @@ def test_each_kind_of_result_is_asked_about(
     assert made.answers == (answer,)
     assert made.evidence == ("t0",)
     assert str(next(iter(arguments.values()))) in made.question
+
+
+def test_commands_of_agents_without_json() -> None:
+    """A program that makes one call, and replies that end with a command: what follows is its result."""
+    program = session(({}, "Python 3.11.5"))
+    call = ToolCall("c0", "exec", 'const r = await tools.exec_command({cmd:"python -V", n:1}); text(r);')
+    messages = (program.messages[0], replace(program.messages[1], calls=(call,)), *program.messages[2:])
+    assert asked(replace(program, messages=messages)) == {"What did `python -V` print?": "Python 3.11.5"}
+    acts = [("assistant", f"Next.\n```\n{command}\n```") for command in ("python -V", *(f"do {n}" for n in range(9)))]
+    texts = [("user", "Python 3.11.5\nbash-$")] + [("user", "It took 4 minutes and 12 seconds for it.")] * 9
+    turns = [turn for pair in zip(acts, texts, strict=True) for turn in pair]
+    assert asked(talk(("user", "Fix it."), *turns)) == {"What did `python -V` print?": "Python 3.11.5"}  # type: ignore[arg-type]
 
 
 def test_what_a_user_states_is_asked_for_in_his_words() -> None:

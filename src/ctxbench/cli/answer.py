@@ -13,7 +13,7 @@ from ctxbench.scenarios.errors import SetupError, UserError
 
 from .arguments import ModelOptions, Sample, run_folder
 from .progress import counting
-from .replies import end
+from .replies import AGAIN, end
 from .streams import resumable, say
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def answer(
         replies (FILE): Take the replies from a file of lines {"digest": …, "reply": …}, made by the --answerer, instead
             of calling it.
         corrected: Correct the shares for the grader's known errors against human labels.
+        strict: Exit with code 2 if a reply of a model, or in the file, is missing.
     """
     from ctxbench.harness.answers.answer import RunProbes
     from ctxbench.harness.answers.figures import figures as of
@@ -82,8 +83,8 @@ def answer(
         if str(dump) == "-":
             raise SetupError("--dump -: name a file")
         with resumable("nothing is written"):
-            written = dumped(opened, RunProbes(opened, Models(settings), sample), dump)
-        say(f"written: {dump}: {count(written.prompts, 'prompt')}, {tokens(written.tokens)} tokens")
+            prompts, size = dumped(opened, RunProbes(opened, Models(settings), sample), dump)
+        say(f"written: {dump}: {count(prompts, 'prompt')}, {tokens(size)} tokens")
         return
     if replies is not None and answerer == "offline":
         raise UserError(f"{replies}: whose replies are these? Name the model with --answerer")
@@ -102,7 +103,8 @@ def answer(
         return {**shown.as_json(figures, notes), "spent": spent, **more}
 
     put(exact, lambda: [*shown.tables(figures, notes), *([corrected_table(extra)] if extra else [])], as_json)
-    end(figures.replies, strict, settings, opened.folder)
+    anew = AGAIN if replies is None else "a file that has others replaces them"
+    end(figures.replies, strict, settings, opened.folder, anew=anew)
 
 
 def answered_by(
@@ -123,7 +125,7 @@ def answered_by(
 
     from ctxbench.harness.answers.answer import Offline, RunProbes, answer
     from ctxbench.harness.answers.chat import ByModel, estimates
-    from ctxbench.harness.answers.replies import read_replies
+    from ctxbench.harness.answers.replies import check_replies, read_replies
     from ctxbench.harness.graders.registry import grader as named
     from ctxbench.harness.models import Models
     from ctxbench.harness.models.cassette import note_spending
@@ -134,10 +136,11 @@ def answered_by(
     known = settings if replies is None else replace(settings, answerer="offline")
     models = Models(replace(checked(known), run=str(opened.folder)))
     answerer: Answerer = Offline(counter) if models.settings.answerer == "offline" else ByModel(models, counter)
+    probes = RunProbes(opened, models, sample)
     if replies is not None:
-        answerer = read_replies(replies, settings.answerer)
+        check_replies(answerer := read_replies(replies, settings.answerer), opened, probes, replies)
     with resumable("finished work is stored"), redirect_stdout(sys.stderr):
-        by, probes = named(grader, models=models), RunProbes(opened, models, sample)
+        by = named(grader, models=models)
         if not settings.replay:
             _agreed(estimates(opened, answerer, by, probes, again=overwrite), settings)
         with counting(opened.manifest.conversations, "conversations") as done:

@@ -15,8 +15,8 @@ Args:
     lose (POINTS): Points of quality that you accept to lose for a lower bill: the verdict keeps to it.
     jobs (-j): Worker processes; 0 = one per core. Results do not depend on it.
     overwrite: Begin anew, and replace what is there. Recorded replies stay.
-    strict (--strict/--keep-going): Nothing may be missing: stop at the first record that cannot be read, and exit with
-        code 2 if a reply of a model is missing.
+    strict (--strict/--keep-going): Stop at the first record that cannot be read, and exit with code 2 if a reply of a
+        model is missing; otherwise both are counted, and the work goes on.
     to (FILE): The file to write; - is standard output.
     markdown (FILE): Write Markdown to this file, in place of tables on the terminal; - is standard output.
     no_text: Leave out every recorded text and value; ids, names and figures stay.

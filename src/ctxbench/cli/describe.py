@@ -11,7 +11,7 @@ from ctxbench.scenarios.errors import RunError
 
 from .streams import command, report_problems, say
 
-EXAMPLES = 10  # made questions that are printed
+EXAMPLES, PROBLEMS = 10, 3  # made questions, and records that cannot be read, that are printed
 
 
 def describe(
@@ -69,6 +69,7 @@ def probe(inputs: list[str], *, to: Path | None = None, form: str | None = None,
     """
     from ctxbench.harness.engine.plan import RunInputs
     from ctxbench.harness.export.convert import write_lines
+    from ctxbench.harness.quiz import made
     from ctxbench.metrics.quiz import AGES, MADE, age_of
     from ctxbench.reports.render import Column, table_of
     from ctxbench.scenarios.source import Problems
@@ -78,28 +79,28 @@ def probe(inputs: list[str], *, to: Path | None = None, form: str | None = None,
     if to is not None and (as_json if str(to) == "-" else to.exists()):
         what = "--json prints on standard output" if as_json else "it is there, and may have been edited"
         raise RunError(f"--to {to}: {what}: name another file")
-    problems, lines, questions = Problems(), [], []
-    for conversation in RunInputs(tuple(inputs), form, "made").conversations(problems):
+    problems, lines, ages, questions = Problems(), [], Counter[tuple[str, int]](), []
+    for conversation in RunInputs(tuple(inputs), form).conversations(problems):
         place = {message.id: at for at, message in enumerate(conversation.messages)}
-        for each in conversation.probes:
-            if each.category.startswith(MADE):
-                lines.append(msgspec.json.encode({"conversation": conversation.id, **msgspec.to_builtins(each)}))
-                age = age_of(place[each.after] + 1 - place[each.evidence[0]])
-                questions.append((each.category.removeprefix(MADE), age, each.question, each.answers[0]))
-    report_problems(problems)
+        for each in made(conversation):
+            lines.append(msgspec.json.encode({"conversation": conversation.id, **msgspec.to_builtins(each)}))
+            kind = each.category.removeprefix(MADE)
+            ages[kind, age_of(place[each.after] + 1 - place[each.evidence[0]])] += 1
+            questions.append((kind, each.question, each.answers[0], conversation.id, each.evidence[0], each.after))
+    report_problems(problems, PROBLEMS)
     if not lines:
         raise RunError("no question was made: the recordings have some, or nothing in them is said once and long ago")
     if to is not None:
         write_lines(lines, to)
-    say(f"to ask them: {command('run', *inputs, *(['--probes', to] if to and str(to) != '-' else []))}")
-    numbers = Counter(question[:2] for question in questions)
-    kinds = sorted({kind for kind, _ in numbers})
-    rows = [{"kind": kind} | {f"from {age} messages ago": numbers[kind, age] for age in AGES} for kind in kinds]
-    some = sorted(questions)[:: -(-len(questions) // EXAMPLES)]
-    shown = [{"kind": kind, "question": question, "answer": answer} for kind, _, question, answer in some]
+    options = [*(["-f", form] if form else []), *(["--probes", to] if to and str(to) != "-" else [])]
+    say(f"to ask them: {command('run', *inputs, *options)}")
+    kinds = sorted({kind for kind, _ in ages})
+    rows = [{"kind": kind} | {f"from {age} messages ago": ages[kind, age] for age in AGES} for kind in kinds]
+    some, keys = sorted(questions)[:: -(-len(questions) // EXAMPLES)], ("kind", "question", "answer")
+    shown = [dict(zip((*keys, "conversation", "evidence", "after"), question, strict=True)) for question in some]
     tables = [
-        table_of(title, [Column(key, key) for key in of[0]], of, prose=of is shown)
-        for title, of in (("What was made?", rows), ("Examples", shown))
+        table_of(title, [Column(key, key) for key in columns], of, prose=of is shown)
+        for title, columns, of in (("What was made?", rows[0], rows), ("Examples", keys, shown))
     ]
     if str(to) != "-":
         put(lambda: {"questions": rows, "examples": shown}, lambda: tables, as_json)

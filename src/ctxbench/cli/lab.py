@@ -15,7 +15,7 @@ import typer
 from ctxbench.scenarios.errors import RunError, UserError
 
 from .arguments import ModelOptions, Seed, run_folder
-from .replies import end, report_spending
+from .replies import ANEW, end, report_spending
 from .streams import report_problems, resumable, say
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def calibrate(
     profiles = [profile for calibrated in results for profile in calibrated.profiles]
     tallies = [tally for profile in profiles if (tally := profile_tally(profile)) is not None]
     failed = _keep(profiles, out)
-    end(tallies, strict, settings, anew="a new --cassette", failed=failed)
+    end(tallies, strict, settings, anew=ANEW, failed=failed)
 
 
 def _sets(inputs: Sequence[Path], strict: bool, columns: str) -> list[LabelledSet]:
@@ -303,4 +303,4 @@ def tiers(
     )
     focus = [measurement for measurement in measurements.values() if isinstance(measurement, FocusMeasurement)]
     tallies = [tally for measurement in focus for tally in measurement.replies]
-    end(tallies, strict, settings, anew="a new --cassette", failed=bool(problems.errors))
+    end(tallies, strict, settings, anew=ANEW, failed=bool(problems.errors))

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ctxbench.harness.answers.tally import Tally
     from ctxbench.harness.models import Settings
 
+ANEW = "a new --cassette asks for them anew"
+AGAIN = f"--overwrite with {ANEW}"
 _MOST_REASONS = 3  # reasons that are printed one by one
 _MOST_STRATEGIES = 4  # strategies that are named of those that asked a model in vain
 
@@ -31,15 +33,15 @@ def end(
     settings: Settings | None = None,
     run: Path | None = None,
     *,
-    anew: str = "--overwrite with a new --cassette",
+    anew: str = AGAIN,
     failed: bool = False,
 ) -> None:
     """End a command that called models: print what that cost, and which replies are missing.
 
     `settings` are those of its models, and `run` is the run folder it works on. Exits with code 2 if a model gave no
     usable reply at all, if `strict` and one is missing, or if the command has failed otherwise. A strategy whose own
-    model never replied counts alone: its figures show what it does without a model. `anew` says by which options
-    replies are asked for that are recorded.
+    model never replied counts alone: its figures show what it does without a model. `anew` says how to have
+    others in place of recorded replies.
     """
     from ctxbench.harness.answers.tally import in_all
     from ctxbench.reports.render import count
@@ -77,7 +79,7 @@ def _remedy(tallies: Sequence[Tally], anew: str) -> str:
     """Return how to have the replies that are missing."""
     if any(tally.failed for tally in tallies):
         return "Once that is mended, the same command asks for what failed, and for nothing else"
-    return f"These replies are recorded as they are: {anew} asks for them anew"
+    return f"These replies are recorded as they are: {anew}"
 
 
 def report_model_calls(folder: Path) -> None:

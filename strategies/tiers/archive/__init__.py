@@ -4,9 +4,8 @@
     archive.put([ArchivedMessage("conv-1/m1", 12, message)])
     archive.get("conv-1/m1").message
 
-It works without the harness. `part.py` has one block, the layout of its messages and the index of all;
-`quantisation.py` embeddings by product quantisation. Its files are rows of the archive's store
-(`strategies/archive/store.py`). Decision 16 has the figures.
+It works without the harness. `part.py` has one block, the layout of its messages and the index of all. Its files are
+rows of the archive's store (`strategies/archive/store.py`). Decision 16 has the figures.
 
 **Writing.** Messages are stored when `put` returns. They form a small part of their own until there are enough tokens
 for a block. Then the small parts are written together, at the archive's level, in the smallest layout. Many small

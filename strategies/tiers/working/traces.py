@@ -12,7 +12,6 @@ Sizes are lognormal, 200 tokens on average, as in the document (10 000 messages,
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from itertools import groupby
@@ -35,9 +34,6 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 Likeness = Callable[[int], NDArray[np.float64]]
-
-LONG = 50_000
-"""Accesses from which LRU-K runs compiled if numba is installed. The result is the same."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +65,6 @@ class Trace:
         texts = [str(item) for item in range(len(self.sizes))]
         return [texts[item] for item in self.ids.tolist()]
 
-    def loaded(self, hits: Flags) -> int:
-        """Return the tokens loaded on the look-ups that were no hits."""
-        return int(self.tokens[self.counted & ~hits].sum())
-
 
 @dataclass(frozen=True, slots=True)
 class TraceReplay:
@@ -89,13 +81,6 @@ class TraceReplay:
 def replay(trace: Trace, recipe: PolicyRecipe, capacity: int, preload: Successors | None = None) -> TraceReplay:
     """Replay a trace with an empty cache. After each access, the items that `preload` predicts are admitted."""
     cache = recipe.sized(capacity)
-    # The compiled version knows no preloads, and needs numba: without it the loop below gives the same result.
-    if recipe.name == "lru_k" and preload is None and len(trace.ids) >= LONG:
-        with suppress(ModuleNotFoundError):
-            from .compiled import lru_k
-
-            fast = lru_k(trace.ids, capacity, trace.tokens, trace.times, **recipe.parameters)
-            return TraceReplay(fast.hits, len(fast.victims), trace.loaded(fast.hits))
     if isinstance(cache, Belady):
         cache.foresee(trace.names)
     of_context, likeness = None, np.zeros(0)
@@ -119,7 +104,7 @@ def replay(trace: Trace, recipe: PolicyRecipe, capacity: int, preload: Successor
                 size = int(trace.sizes[int(other)])
                 evictions += len(cache.preload(other, size, now).evicted)
                 preloaded += size
-    return TraceReplay(hits, evictions, trace.loaded(hits), preloaded)
+    return TraceReplay(hits, evictions, int(trace.tokens[trace.counted & ~hits].sum()), preloaded)
 
 
 MESSAGES, ACCESSES = 10_000, 1_000

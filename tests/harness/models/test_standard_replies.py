@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ctxbench.harness.answers.answer import Question, RunProbes, sampled
-from ctxbench.harness.answers.replies import NOT_RECORDED, SHIPPED, digest, prompt_of, read_replies, shipped
+from ctxbench.harness.answers.replies import SHIPPED, digest, prompt_of, read_replies, shipped
 from ctxbench.harness.engine.plan import DEFAULT_STRATEGIES, Plan, RunInputs, execute
 from ctxbench.harness.folder.run import load
 from ctxbench.harness.models import OFFLINE
@@ -49,7 +49,7 @@ def questions(folder: Path, sample: int = 0) -> Iterator[Question]:
 def test_what_is_in_the_file() -> None:
     """8,468 replies, and 611 prompts that do not fit the model's window."""
     lines = shipped().lines.values()
-    too_long = [line for line in lines if line.reply is None]
+    too_long = [line for line in lines if not line.reply]
     assert (len(lines), len(too_long)) == (9_079, 611)
     assert {line.missing for line in too_long} == {"was not asked: the prompt does not fit its window of 32,704 tokens"}
     assert all(line.tokens for line in lines)
@@ -77,7 +77,7 @@ def test_the_replies_that_come_along(folder: Path) -> None:
 
 def test_dumped_and_taken_back(folder: Path) -> None:
     """Every distinct prompt is a line, of a sample of the questions fewer; a reply to one is the answer of all
-    strategies that send it; prompts without a reply are missing, and said to be."""
+    strategies that send it; prompts without a reply are missing, are said to be, and with --strict an error."""
     ctxbench("lab", "answer", "r", "--dump", "all.jsonl", cwd=folder)
     ctxbench("lab", "answer", "r", "--dump", "some.jsonl", "--sample", "4", cwd=folder)
     every, some = (
@@ -89,12 +89,23 @@ def test_dumped_and_taken_back(folder: Path) -> None:
     assert len(every) < len(asked)
     assert set(some) == {digest(prompt_of(question)) for question in questions(folder / "r", 4)} < set(every)
     assert all(digest(line["text"]) == name and line["tokens"] > 100 for name, line in every.items())
-    lines = [json.dumps({"digest": name, "reply": "UNKNOWN"}) for name in some]
+    taken = ("lab", "answer", "r", "-a", "openai/m", "--strict", "--json", "--replies")
+    lines = [json.dumps({"digest": name, "reply": "" if name == min(some) else "UNKNOWN"}) for name in some]
     (folder / "replies.jsonl").write_text("\n".join(lines))
-    done = ctxbench("lab", "answer", "r", "--replies", "replies.jsonl", "-a", "openai/m", "--json", cwd=folder)
-    for figures in json.loads(done.stdout)["strategies"].values():
-        assert figures["answered"] >= 4
-        assert {why["why"] for why in figures["why"]} == {NOT_RECORDED}
+    done = ctxbench(*taken, "replies.jsonl", cwd=folder, code=2)
+    found = json.loads(done.stdout)
+    for figures in found["strategies"].values():
+        assert figures["answered"] >= 3
+        assert {why["why"] for why in figures["why"]} <= {
+            "replies.jsonl has no reply to its prompt",
+            "the reply is empty",
+        }
+    [tally] = found["replies"]
+    assert tally["missing"] == tally["asked"] - tally["usable"] > tally["failed"] > 0
+    assert f"missing: {tally['missing']} of {tally['asked']} replies of the answerer openai/m" in done.stderr
+    assert "is a prompt, which a model has to answer first" in ctxbench(*taken, "all.jsonl", cwd=folder, code=2).stderr
+    (folder / "other.jsonl").write_text(lines[0].replace('"digest": "', '"digest": "x'))
+    assert "no reply of it answers a prompt of r" in ctxbench(*taken, "other.jsonl", cwd=folder, code=2).stderr
 
 
 def test_a_sample_has_every_kind(folder: Path) -> None:
@@ -107,7 +118,13 @@ def test_a_sample_has_every_kind(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "what"), [("", "has no reply"), ('{"digest": 3}', ":1: is no reply"), (None, "No such file")]
+    ("text", "what"),
+    [
+        ("", "has no reply"),
+        ('{"digest": 3}', ":1: is no reply"),
+        ('{"digest": "a"}', '"reply"'),
+        (None, "No such file"),
+    ],
 )
 def test_what_is_no_file_of_replies(tmp_path: Path, text: str | None, what: str) -> None:
     if text is not None:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ctxbench.strategies.tiers.working.compiled import lru_k
 from tests.strategies.tiers.working.loads import opened
 
 try:
@@ -30,6 +29,7 @@ PAIRS = [
     ("s3_fifo", "S3FIFO", {}),
     ("sieve", "Sieve", {}),
     ("belady", "Belady", {}),
+    ("lru_k(k=1, retained=0)", "LRUK", {"k": 1}),
     ("lru_k(retained=0)", "LRUK", {"k": 2}),
     ("lru_k(k=3, retained=0, ties='fifo')", "LRUK", {"k": 3}),
     ("lru_k_document", "LRUK", {"k": 2}),
@@ -71,13 +71,6 @@ def test_hits_what_libcachesim_hits(ours: str, name: str, parameters: dict[str, 
     found = [policy.access(str(item), 1, at).hit for at, item in enumerate(ids)]
     assert found == theirs(name, parameters, capacity, ids)
     assert 0 < sum(found) < len(found)
-
-
-@pytest.mark.parametrize("k", [1, 2, 3])
-def test_compiled_lru_k_without_history_hits_the_same(k: int, ids: Any) -> None:
-    """Ours with history switched off is theirs."""
-    found = lru_k(ids, 100, k=k, retained=0, ties="fifo" if k > 1 else "lru")
-    assert found.hits.tolist() == theirs("LRUK", {"k": k}, 100, ids)
 
 
 def test_lru_and_fifo_hit_the_same_by_tokens(ids: Any) -> None:

@@ -7,10 +7,9 @@ import pytest
 
 from ctxbench.metrics.hit_rates import rates
 from ctxbench.scenarios.model import Conversation, Message, Probe, ToolCall
-from ctxbench.strategies.tiers.working import traces as module
 from ctxbench.strategies.tiers.working.policies import parse
 from ctxbench.strategies.tiers.working.policy import Successors
-from ctxbench.strategies.tiers.working.traces import TRACES, Trace, recorded, replay, zipf
+from ctxbench.strategies.tiers.working.traces import TRACES, Trace, recorded, replay
 
 
 @pytest.mark.parametrize("name", TRACES)
@@ -81,18 +80,6 @@ def test_the_hybrid_score_sees_what_is_like_the_context() -> None:
     likeness = np.array([0.0, 1.0, *[0.5] * 24])
     assert replay(plain("bacb", lambda at: likeness), parse("hybrid(profile='context')"), 2).hits[-1]
     assert not replay(plain("bacb"), parse("hybrid(profile='context')"), 2).hits[-1]
-
-
-def test_a_long_trace_is_compiled_and_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The policy and the machine code do the same on the whole trace."""
-    trace = zipf(0, length=3_000, items=500)
-    slow = replay(trace, parse("lru_k(correlated=5, retained=300)"), 20_000)
-    monkeypatch.setattr(module, "LONG", 0)
-    fast = replay(trace, parse("lru_k(correlated=5, retained=300)"), 20_000)
-    assert (slow.hits == fast.hits).all()
-    assert (slow.evictions, slow.loaded) == (fast.evictions, fast.loaded)
-    with pytest.raises(ValueError, match="capacity"):
-        replay(trace, parse("lru_k"), 0)
 
 
 def test_the_accesses_of_a_recording() -> None:

@@ -7,9 +7,8 @@ import sys
 import numpy as np
 import pytest
 
+from ctxbench.harness.tier_bench.archive import Quantised
 from ctxbench.scenarios.errors import MissingExtra
-from ctxbench.strategies.tiers.archive import quantisation
-from ctxbench.strategies.tiers.archive.quantisation import Quantised, exact, pieces_of
 
 pytest.importorskip("faiss")
 
@@ -26,22 +25,21 @@ def recall(found: np.ndarray, true: np.ndarray) -> float:
 def test_16_to_1_and_what_it_loses() -> None:
     """A code is a sixteenth of its vector; it loses recall, and re-ranking gives it back."""
     known, asked = some(2000), some(50, seed=1)
-    coded, true = Quantised(known), exact(known, asked, 10)
+    coded, true = Quantised(known), np.argsort(-(asked @ known.T), axis=1)[:, :10]
     assert coded.bytes_each == 64 * 4 // 16
     alone, ranked, all_ranked = (recall(coded.search(asked, 10, rerank), true) for rerank in (0, 200, 2000))
     assert alone < ranked <= all_ranked
     assert all_ranked > 0.99
 
 
-def test_pieces() -> None:
+@pytest.mark.parametrize(("width", "size"), [(256, 64), (384, 96), (100, 25)])
+def test_pieces(width: int, size: int) -> None:
     """As many as make the ratio, and a divisor of the width."""
-    assert [pieces_of(width) for width in (2048, 384, 100)] == [1024, 192, 50]
+    assert Quantised(some(700, width)).bytes_each == size
 
 
 def test_without_faiss(monkeypatch: pytest.MonkeyPatch) -> None:
     """The extra is named."""
     monkeypatch.setitem(sys.modules, "faiss", None)
-    quantisation._faiss.cache_clear()
     with pytest.raises(MissingExtra, match=r"pip install 'ctxbench\[tiers\]'"):
         Quantised(some(3))
-    quantisation._faiss.cache_clear()
