@@ -16,6 +16,7 @@ from ctxbench.harness.answers.tally import tallies_json
 from ctxbench.harness.folder.run import Run
 from ctxbench.harness.graders.profiles import Profiles
 from ctxbench.metrics.figures import METRICS
+from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing, Ratio, Value
 
 from .calibration import figure, quoted
@@ -71,16 +72,17 @@ def tables(graded: AnswerFigures, notes: Sequence[str], by_kind: bool = True) ->
     kinds = list(dict.fromkeys(kind for of in graded.by_category.values() for kind in of))
     if by_kind and len(kinds) > 1:
         columns = [Column("strategy", lambda row: row[0])]
-        none = Missing("undefined", "no such probe is graded")
-        columns += [
-            Column(kind or "(none)", lambda row, kind=kind: row[1].get(kind, none), with_reach) for kind in kinds
-        ]
+        columns += [Column(kind or "(none)", partial(_of_kind, kind), with_reach) for kind in kinds]
         title = "Which kinds of questions are answered?"
         shown.append(table_of(title, columns, graded.by_category.items()))
     if why := [(of.strategy, integer(times), text) for of in graded.strategies for text, times in of.why]:
         heads = ("strategy", "times", "why")
         shown.append(Table("Why answers or grades are missing", heads, tuple(why), prose=True))
     return [*shown, Table("Who answered, and who graded?", (), (), tuple(notes))] if by_kind else shown
+
+
+def _of_kind(kind: str, row: tuple[str, Mapping[str, Interval | Missing]]) -> Interval | Missing:
+    return row[1].get(kind, Missing("undefined", "no such probe is graded"))
 
 
 def _notes(graded: AnswerFigures) -> Iterator[str]:
@@ -146,10 +148,8 @@ def as_json(graded: AnswerFigures, notes: Sequence[str]) -> dict[str, Any]:
         "independent_units": graded.units,
         "strategies": {
             of.strategy: exact(of)
-            | {
-                "why": [{"why": why, "times": times} for why, times in of.why],
-                "by_category": exact(graded.by_category[of.strategy]),
-            }
+            | {"by_category": exact(graded.by_category[of.strategy])}
+            | {key: [{"why": why, "times": times} for why, times in getattr(of, key)] for key in ("why", "left_out")}
             for of in graded.strategies
         },
         "replies": tallies_json(graded.replies),

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
 
-from ctxbench.harness.answers.figures import AnswerFigures
+from ctxbench.harness.answers.figures import AnswerFigures, StrategyAnswers
 from ctxbench.harness.answers.tally import Tally, run_tallies, tallies_json, unanswered
 from ctxbench.harness.bill import usual_prices
 from ctxbench.harness.bill.bill import Billed, bill
@@ -205,8 +205,11 @@ def without_text(summary: RunSummary) -> RunSummary:
         return asked and replace(asked, failed=left_out(asked.failed, detail=LEFT_OUT))
 
     def graded(figures: AnswerFigures) -> AnswerFigures:
-        whys = (tuple((LEFT_OUT, times) for _, times in of.why) for of in figures.strategies)
-        strategies = tuple(replace(of, why=why) for of, why in zip(figures.strategies, whys, strict=True))
+        def silenced(of: StrategyAnswers) -> StrategyAnswers:
+            why, left = (tuple((LEFT_OUT, times) for _, times in whys) for whys in (of.why, of.left_out))
+            return replace(of, why=why, left_out=left)
+
+        strategies = tuple(map(silenced, figures.strategies))
         return replace(figures, strategies=strategies, replies=tuple(silent(figures.replies)))
 
     return replace(

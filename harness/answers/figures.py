@@ -59,8 +59,8 @@ class StrategyAnswers:
     paired: int  # probes with an answer that are graded here and under `none`
     in_pairs: bool  # whether these are enough to compare it
     left_out: tuple[tuple[str, int], ...]
-    """Why answerable questions are not among the pairs, and how often: of `none` all without a grade, of another strategy
-    those that it alone has none for. All three together are the answerable questions."""
+    """Why answerable questions are not among the pairs, and how often: of `none` all without a grade, of others those
+    that they alone have none for. All three together are the answerable questions."""
     correct: Value
     """Share that is right: what `none` has right and the gain in these pairs, so that strategies with other pairs
     compare; of too few pairs, and where `none` is not compared, the share of the pairs."""

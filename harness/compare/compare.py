@@ -318,12 +318,12 @@ def _moved(pairs: Pairs, names: Sequence[str], gain: Floats) -> tuple[MetricChan
     worst = [at for at in order if gain[at] < 0][:MOST_MOVED]
     best = [at for at in order[::-1] if gain[at] > 0][:MOST_MOVED]
     before, after = pairs.figures()
-    return tuple(
-        MetricChange(
-            names[at], *(NO_FIGURE if np.isnan(of[at]) else float(of[at]) for of in (before, after)), float(gain[at])
-        )
-        for at in [*worst, *best]
-    )
+    moved = [*worst, *best]
+    return tuple(MetricChange(names[at], _value(before[at]), _value(after[at]), float(gain[at])) for at in moved)
+
+
+def _value(number: float) -> Value:
+    return NO_FIGURE if np.isnan(number) else float(number)
 
 
 class Unpaired(NamedTuple):
