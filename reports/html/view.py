@@ -135,7 +135,7 @@ class Site:
             known, made = self._pages.get(run.folder, (None, b""))
             if known != state:
                 opened = load_so_far(run.folder)
-                results = Results(opened, billed_models(opened, self._models), text=self._text)
+                results = Results(opened, billed_models(opened, self._models), named=self._models, text=self._text)
                 again = _AGAIN if run.goes_on else 0
                 made = page(results, list(sections(results)), inspected(results), again).encode()
                 self._pages[run.folder] = (state, made)
