@@ -388,8 +388,9 @@ def no_interval(interval: Value, show: Callable[[float, float], str]) -> str:
 
 
 def shares(low: float, high: float) -> str:
-    """Return a range of shares: 40.1 to 52.3 %."""
-    return f"{percent(low).removesuffix(' %')} to {percent(high)}"
+    """Return a range of shares: 40.1 to 52.3 %; ends that print alike are printed once."""
+    first, last = percent(low), percent(high)
+    return last if first == last else f"{first.removesuffix(' %')} to {last}"
 
 
 def share_range(ends: Ends | Interval | Missing) -> str:

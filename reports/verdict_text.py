@@ -291,8 +291,7 @@ def in_words(ends: Ends) -> str:
     low, high = ends
     if low < 0 < high:
         return f"{percent(-low)} less to {percent(high)} more"
-    near, far = sorted(map(abs, ends))
-    size = shares(near, far) if percent(near) != percent(far) else percent(far)
+    size = shares(*sorted(map(abs, ends)))
     return "the same" if size == percent(0) else f"{size} {'less' if low < 0 else 'more'}"
 
 
