@@ -328,7 +328,7 @@ def bill(rows: pd.DataFrame) -> Figure:
     """Draw the parts of the bill: one panel for each model, one bar for each strategy."""
     models, strategies = list(rows.model.unique()), list(rows.strategy.unique())
     with style():
-        drawn, grid = by_row(strategies, 2.6 + 3.0 * len(models), 1.3, 0.24, len(models))
+        drawn, grid = by_row(strategies, 2.6 + 2.7 * len(models), 1.3, 0.24, len(models))
         for axes, model in zip(grid, models, strict=True):
             _stack(axes, rows[rows.model == model], "part", "dollars", strategies)
             axes.set_title(legible(model))

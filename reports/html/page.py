@@ -42,8 +42,6 @@ _MOST_ROWS = 300
 _SCALE = 1.6
 # Pixels of the widest figure that shrinks with its column: a wider one would shrink to letters too small to read.
 _FITTING = 760
-# Pixels from which on a figure shrinks down to 64rem: one between the two has letters that are just large enough.
-_SHRINKING = 1100
 # Colours that the page has in a light and a dark shade; those that tell things apart are seen on both.
 _COLOURS = {
     INK.lower(): "currentColor",
@@ -97,8 +95,8 @@ class Chart:
             self._embed(element)
         root.attrib = {"viewBox": root.attrib["viewBox"], "width": str(wide), "height": str(high), "role": "img"}
         root.attrib["aria-label"] = self.title
-        if wide <= _FITTING or wide > _SHRINKING:
-            root.attrib["class"] = "fits" if wide <= _FITTING else "shrinks"
+        if wide <= _FITTING:
+            root.attrib["class"] = "fits"
         return Markup(ElementTree.tostring(root, encoding="unicode"))
 
     def _embed(self, element: ElementTree.Element) -> None:
