@@ -4,8 +4,8 @@
     grades/ANSWERER/GRADER/SHARD.parquet    the grade of each answer
 
 The names are those of the answer model and the grader, made fit for a folder. The metadata of each part says by whom
-and from what it was made, and it counts only as long as that is still so. A part is whole or not there at all; one that
-is damaged, which its pages' checksums show, does not count.
+and from what it was made, and it counts only as long as that is still so. A part is whole or not there at all. One that
+is damaged, by the digest in it, is an error for whoever reads all answers, and made again by whoever makes them.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ctxbench.metrics.grading.rules import RulesGrader
+from ctxbench.scenarios.errors import RunError
 
-from ..folder.files import placed
+from ..folder.files import is_intact, write_table
 from ..folder.run import Run
 from ..folder.schema import columns_in, schemas_of
+from ..folder.store import ANSWERS
 from ..models.local import NAME
 
 SCHEMAS = schemas_of(columns_in(__package__))
@@ -93,16 +95,15 @@ def made_by(path: Path) -> dict[str, str]:
 def write(path: Path, table: str, rows: Sequence[Mapping[str, Any]], metadata: Mapping[str, str]) -> None:
     """Write a part, whole or not at all. `metadata` says by whom it is made, and from what."""
     written = pa.Table.from_pylist(rows, SCHEMAS[table].with_metadata(dict(metadata)))
-    with placed(path) as draft:
-        pq.write_table(written, draft, compression="zstd", write_statistics=False, write_page_checksum=True)
+    write_table(path, written)
 
 
 def read(path: Path, table: str, metadata: Mapping[str, str]) -> pa.Table | None:
     """Return a part with this metadata; None if it is missing, damaged, or made by or from something else."""
-    if made_by(path) != dict(metadata):
+    if made_by(path) != dict(metadata) or not is_intact(path):
         return None
     try:
-        return pq.read_table(path, schema=SCHEMAS[table], page_checksum_verification=True)
+        return pq.read_table(path, schema=SCHEMAS[table])
     except (OSError, pa.ArrowException):
         return None
 
@@ -166,12 +167,16 @@ class AnswerSet(NamedTuple):
 
 
 def answered(run: Run) -> AnswerSet:
-    """Return all answers and grades of this run."""
+    """Return all answers and grades of this run. Raises RunError if a part of them is damaged."""
+    for path in (path for table in ANSWERS for path in sorted((run.folder / table).rglob("*.parquet"))):
+        if not is_intact(path):
+            remedy = "give the `ctxbench run` or `ctxbench lab answer` that made it again, or delete it"
+            raise RunError(f"{run.folder}: {path.relative_to(run.folder)} is not as it was written: {remedy}")
     digests, whole, left_out = _digests(run), list[Answered](), list[str]()
     for grades in sorted((run.folder / "grades").glob("*/*/")):
         answers = run.folder / "answers" / grades.parent.name
         if unread := next((folder for folder in (answers, grades) if not _first(folder)), None):
-            left_out.append(f"{unread}: nothing in it can be read: `ctxbench lab answer` makes it again.")
+            left_out.append(f"{unread}: nothing is in it: `ctxbench lab answer` makes it again.")
             continue
         by, grader = _first(answers), _first(grades)
         stored = _find(run.folder, digests, by, grader)
@@ -180,8 +185,8 @@ def answered(run: Run) -> AnswerSet:
             continue
         count = len(digests) - len(stored)
         why = f"Answers by {by}, graded by {grader}, are of {count:,} of {len(digests):,} parts of this run"
-        if damaged := next(filter(Path.exists, stored), None):
-            why += f" ({damaged.relative_to(run.folder)} is damaged, or made from something else)"
+        if other := next(filter(Path.exists, stored), None):
+            why += f" ({other.relative_to(run.folder)} is made from something else)"
         left_out.append(f"{why}: `ctxbench lab answer` makes the rest.")
     order = {NAME: 1, USUAL[0]: 2}
     whole.sort(key=lambda of: (order.get(of.answerer, 0), of.answerer, not of.grader.startswith(USUAL[1]), of.grader))

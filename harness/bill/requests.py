@@ -97,11 +97,15 @@ class RunRequests:
     @cached_property
     def recordings(self) -> dict[str, Recording]:
         """The recorded conversations by their ids, without their texts."""
-        rows, messages = self.run.table("conversations"), self.run.message_columns("tokens", "time")
+        # Not `groupby`, which makes a frame of each conversation: six times as slow for short ones.
+        messages = self.run.arrow("messages", ["conversation", "tokens", "time"]).to_pandas()
+        tokens, times, bounds = messages.tokens.tolist(), messages.time.tolist(), [0]
+        rows = self.run.table("conversations")
+        bounds += np.cumsum(rows.messages).tolist()
+        of_conversation = zip(rows.conversation, rows.tools_tokens.tolist(), pairwise(bounds), strict=True)
         return {
-            name: Recording(tokens, time, tools, self.hidden.get(name, 0))
-            for name, tools in zip(rows.conversation, rows.tools_tokens.tolist(), strict=True)
-            for tokens, time in [messages.get(name, ([], []))]
+            name: Recording(tokens[first:last], times[first:last], tools, self.hidden.get(name, 0))
+            for name, tools, (first, last) in of_conversation
         }
 
     @cached_property

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
 
 import msgspec
 
-from ctxbench.scenarios.errors import SpecError, UserError
+from ctxbench.scenarios.errors import RunError, SpecError, UserError
+from ctxbench.scenarios.files import LARGEST, read_file
 from ctxbench.scenarios.spec import nearest
 from ctxbench.strategies.chain import parse, spec
 
 from ..engine.workers import side_by_side
 from ..folder.files import write_file
 from ..folder.run import Run
+from ..folder.schema import signed
 from . import measures
 from .claim import Claimed, ClaimRow, Finding, Measured, Unit, sentence, verdict_of
 from .inputs import ClaimInputs, ClaimSettings
@@ -168,6 +171,8 @@ class StoredFindings(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...]
     quick: bool = False
     recordings: tuple[str, ...] = ()
+    blake2b: str = ""
+    """Digest of all that stands above."""
 
 
 def write(run: Run, findings: Sequence[Finding], settings: ClaimSettings) -> Path:
@@ -175,14 +180,18 @@ def write(run: Run, findings: Sequence[Finding], settings: ClaimSettings) -> Pat
     path = run.folder / FILE
     names = tuple(Path(recording).name for recording in settings.recordings)
     stored = StoredFindings(VERSION, run.manifest.blake2b, tuple(findings), settings.quick, names)
-    write_file(path, msgspec.json.encode(stored))
+    write_file(path, msgspec.json.encode(signed(stored)))
     return path
 
 
 def read(run: Run) -> StoredFindings | None:
-    """Return the findings on this very run, or None if there are none of this version."""
-    try:
-        stored = msgspec.json.decode((run.folder / FILE).read_bytes(), type=StoredFindings)
-    except (OSError, msgspec.DecodeError):  # another version's file is no error: the claims are measured again
+    """Return the findings on this very run, or None if there are none. Raises RunError for a damaged file."""
+    path = run.folder / FILE
+    if not path.exists():
         return None
-    return stored if stored.version == VERSION and stored.run == run.manifest.blake2b else None
+    with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
+        stored = msgspec.json.decode(read_file(path, LARGEST), type=StoredFindings)
+        if signed(stored).blake2b == stored.blake2b:
+            return stored if stored.version == VERSION and stored.run == run.manifest.blake2b else None
+    what = "is not as it was written, or of another version"
+    raise RunError(f"{path}: {what}: `ctxbench lab claims` measures the claims again, or delete it")

@@ -340,8 +340,7 @@ def _enter(out: Path, unfinished: Manifest, overwrite: bool) -> Manifest:
                 what = ", ".join({"names": "recordings", "form": "format"}.get(key, key) for key in differ)
                 remedy = "add --overwrite, or name another --out"
                 raise RunError(f"{out}: holds another run (it differs in {what}): {remedy}")
-            if stored.complete:
-                store.remove_damaged(out, stored)
+            store.remove_damaged(out, stored)
         # Before the manifest, under which parts of another run would count as this one's if it stopped here.
         store.remove_parts(out, 0 if overwrite else NO_END, 0 if overwrite else len(unfinished.plan.strategies))
         store.write_manifest(out, unfinished)

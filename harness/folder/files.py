@@ -10,9 +10,15 @@ from functools import partial
 from hashlib import blake2b, file_digest, sha256
 from pathlib import Path
 from secrets import token_hex
+from typing import TYPE_CHECKING, Any
+
+import zstandard
 
 from ctxbench.scenarios.errors import RunError
-from ctxbench.scenarios.files import check_file, open_file
+from ctxbench.scenarios.files import LARGEST, check_file, open_file, read_file
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _THREADS = 2
 
@@ -67,3 +73,41 @@ def file_digests(folder: Path, names: Iterable[str]) -> dict[str, str]:
 
     with ThreadPoolExecutor(_THREADS) as pool:
         return dict(pool.map(digest, names))
+
+
+def write_table(path: Path, table: pa.Table, **options: Any) -> None:
+    """Write a Parquet file, whole or not at all, with a digest of itself in its footer. Raises OSError."""
+    import pyarrow.parquet as pq  # slow to import, and not needed by whoever writes texts
+    from pyarrow import BufferOutputStream
+
+    buffer = BufferOutputStream()
+    with pq.ParquetWriter(buffer, table.schema, compression="zstd", write_statistics=False, **options) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({"blake2b": "0" * 2 * DIGEST})
+    before, _, after = buffer.getvalue().to_pybytes().rpartition(_SEAL)
+    rest = after[2 * DIGEST :]
+    with placed(path) as draft:
+        draft.write_bytes(b"".join((before, _SEAL, _digest(before, rest), rest)))
+
+
+def is_intact(path: Path) -> bool:
+    """Return whether a table is as it was written, by the digest in it, or a file of recordings by its checksum."""
+    try:
+        data = read_file(path, LARGEST)
+        if path.suffix == ".zst":
+            return bool(zstandard.ZstdDecompressor().decompress(data))
+    except (OSError, zstandard.ZstdError):
+        return False
+    before, _, after = data.rpartition(_SEAL)
+    return after[: 2 * DIGEST] == _digest(before, after[2 * DIGEST :])
+
+
+# The key of a table's digest in its footer, and the length of the value that follows.
+_SEAL = b"\x18\x07blake2b\x18" + bytes([2 * DIGEST])
+
+
+def _digest(before: bytes, after: bytes) -> bytes:
+    """Return the digest of a table: over all bytes before and after it."""
+    digest = blake2b(before, digest_size=DIGEST)
+    digest.update(after)
+    return digest.hexdigest().encode()

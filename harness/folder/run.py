@@ -38,7 +38,7 @@ from ctxbench.scenarios.spec import nearest
 from ctxbench.scenarios.view import Messages, Span, joined
 from ctxbench.strategies.events import Event
 
-from .files import placed
+from .files import is_intact, write_table
 from .remote import name_of
 from .schema import SCHEMAS, Manifest
 from .store import ResultPart, damage, is_part, read_conversations, read_manifest, shard_of, whole_shards
@@ -209,15 +209,6 @@ class Run:
         whole = messages.groupby("conversation", observed=True).tokens.cumsum() - messages.tokens
         return messages.assign(whole=whole)
 
-    def message_columns(self, *columns: str) -> dict[str, tuple[list[Any], ...]]:
-        """Return columns of the table `messages` as plain lists, by conversation, in the order of the table."""
-        # Not `groupby`, which makes a frame of each conversation: six times as slow for short ones.
-        messages = self.arrow("messages", ["conversation", *columns]).to_pandas()
-        names, whole = messages.conversation.tolist(), [messages[column].tolist() for column in columns]
-        cuts = np.flatnonzero(np.diff(messages.conversation.cat.codes)) + 1
-        bounds = [0, *cuts.tolist(), len(names)] if names else []
-        return {names[first]: tuple(values[first:last] for values in whole) for first, last in pairwise(bounds)}
-
     @cached_property
     def failures(self) -> dict[str, dict[str, str]]:
         """By strategy: the conversations in which it failed, and why."""
@@ -285,7 +276,7 @@ _AGAIN = "give the same `ctxbench run` command again, which makes it again"
 
 def _read_part(path: Path, columns: Sequence[str] | None) -> pa.Table:
     """Read a part, or some of its columns. `pq.read_table` makes a data set of each file, which takes twice as long."""
-    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+    with pq.ParquetFile(path) as file:
         return file.read(columns, use_threads=False)
 
 
@@ -300,7 +291,7 @@ def load(folder: str | Path) -> Run:
 
 
 def refuse_damage(run: Run) -> None:
-    """Raise RunError if files of a finished run are missing, changed, or not its own."""
+    """Raise RunError if files of a run are missing, changed, or not its own."""
     if found := damage(run.folder, run.manifest):
         name, what = next(iter(found.items()))
         others = f", and {len(found) - 1} more" if len(found) > 1 else ""
@@ -318,6 +309,7 @@ def load_so_far(folder: str | Path) -> Run:
     shards = whole_shards(run.folder, len(run.manifest.plan.strategies))
     if not shards:
         raise RunError(f"{folder}: this run goes on, and no conversation is done yet")
+    refuse_damage(run)
     return replace(run, shards=tuple(shards))
 
 
@@ -463,7 +455,7 @@ def read_derived(run: Run, name: str, columns: Sequence[str]) -> pa.Table | None
     try:
         if (pq.read_schema(path).metadata or {}).get(_ORIGIN) != _origin(run):
             return None
-        return pq.read_table(path, columns=list(columns), page_checksum_verification=True).select(list(columns))
+        return pq.read_table(path, columns=list(columns)).select(list(columns)) if is_intact(path) else None
     except (OSError, KeyError, pa.ArrowException):
         return None
 
@@ -473,8 +465,8 @@ def write_derived(run: Run, name: str, table: pa.Table) -> None:
     if not run.manifest.complete:
         return  # the next part makes it another run
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), _ORIGIN: _origin(run)})
-    with suppress(OSError), placed(_path(run, name)) as draft:
-        pq.write_table(table, draft, compression="zstd", write_page_checksum=True)
+    with suppress(OSError):
+        write_table(_path(run, name), table)
 
 
 def _path(run: Run, name: str) -> Path:

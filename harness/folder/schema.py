@@ -17,6 +17,7 @@ from functools import cache
 from hashlib import blake2b
 from importlib.resources import files
 from itertools import compress
+from typing import TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -40,6 +41,7 @@ _TYPES: Mapping[str, pa.DataType] = {
 }
 
 Columns = dict[str, dict[str, tuple[pa.DataType, str]]]
+Signed = TypeVar("Signed", bound=msgspec.Struct)
 
 
 def columns_in(package: str) -> Columns:
@@ -61,7 +63,7 @@ COLUMNS = columns_in(__package__)
 COLUMNS["steps"] |= {name: (pa.int32(), about) for name, about in FAULTS.items()}
 SCHEMAS = schemas_of(COLUMNS)
 
-FORMAT = 12
+FORMAT = 13
 """Number of the run folder's layout. This version reads no other."""
 USUAL_MODEL = "gpt-4o"
 """The model whose context window counts where the recording does not say which model was called."""
@@ -139,7 +141,7 @@ _BY = "strategy "
 
 # A field that nobody wrote is an error: the manifest of another version must not be read as one of this.
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The content of `manifest.json`. Until the run is complete, `spent` is the only field with a default in it."""
+    """The content of `manifest.json`."""
 
     format: int
     plan: ManifestPlan
@@ -179,10 +181,11 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 libraries[strategy] = ", ".join(versions)
         return libraries
 
-    def signed(self) -> Manifest:
-        """Return the manifest with its own digest."""
-        unsigned = msgspec.json.encode(msgspec.structs.replace(self, blake2b=""))
-        return msgspec.structs.replace(self, blake2b=blake2b(unsigned, digest_size=DIGEST).hexdigest())
+
+def signed(content: Signed) -> Signed:
+    """Return the content of a file with its own digest in its field `blake2b`."""
+    unsigned = msgspec.json.encode(msgspec.structs.replace(content, blake2b=""))
+    return msgspec.structs.replace(content, blake2b=blake2b(unsigned, digest_size=DIGEST).hexdigest())
 
 
 LEFT_OUT = "left out by --no-text"

@@ -20,7 +20,8 @@ What its live model calls cost is the exception: `spent` in the manifest, and `.
     answers/, grades/                 what was answered to the probes, and how that was graded (answers/store.py)
 
 A shard is some consecutive conversations, the same ones whatever the number of workers. Each file is written beside
-its place and moved there, so it is whole or not there at all. `data/columns.toml` has the columns.
+its place and moved there, so it is whole or not there at all. Tables have a digest of themselves in their footers: it
+tells of damage where the manifest has none of a file. `data/columns.toml` has the columns.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from errno import ENOSPC
+from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, TypeVar
 
 import msgspec
 import pyarrow as pa
-import pyarrow.parquet as pq
 import zstandard
 
 from ctxbench.metrics.measure import RaggedArray
@@ -44,8 +45,8 @@ from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.files import LARGEST, read_file
 from ctxbench.scenarios.model import Conversation
 
-from .files import RANDOM, file_digests, placed
-from .schema import FORMAT, SCHEMAS, Manifest
+from .files import RANDOM, file_digests, is_intact, placed, write_table
+from .schema import FORMAT, SCHEMAS, Manifest, signed
 
 T = TypeVar("T")
 Rows = Mapping[str, Any]
@@ -84,18 +85,14 @@ class ResultPart:
                 columns.append(pa.ListArray.from_arrays(offsets, items))
             else:
                 columns.append(pa.array(values, type=kind))
-        with placed(self.path(table)) as path:
-            # Dictionaries and statistics would nearly double both size and time of these small tables (decision 3).
-            pq.write_table(
-                pa.Table.from_arrays(columns, schema=SCHEMAS[table]),
-                path,
-                compression="zstd",
-                compression_level=_LEVEL,
-                data_page_size=_PAGE,
-                use_dictionary=False,
-                write_statistics=False,
-                write_page_checksum=table == "timings",  # which differ from run to run: the manifest has no digest
-            )
+        # Dictionaries and statistics would nearly double both size and time of these small tables (decision 3).
+        write_table(
+            self.path(table),
+            pa.Table.from_arrays(columns, schema=SCHEMAS[table]),
+            compression_level=_LEVEL,
+            data_page_size=_PAGE,
+            use_dictionary=False,
+        )
 
     def write_recordings(self, conversations: Iterable[Conversation]) -> None:
         """Write the conversations themselves."""
@@ -163,7 +160,8 @@ def account(folder: Path) -> str:
     path = folder / ACCOUNT
     if not path.exists():
         draft = folder / f"{ACCOUNT}.{token_hex(RANDOM)}"
-        draft.write_text(token_hex(16))
+        name = token_hex(16)
+        draft.write_text(name + sha256(name.encode()).hexdigest()[:8])
         try:
             os.link(draft, path)  # unlike a move, this leaves the file of another process that was first
         except FileExistsError:
@@ -172,7 +170,10 @@ def account(folder: Path) -> str:
             os.replace(draft, path)
         finally:
             draft.unlink(missing_ok=True)
-    return path.read_text()
+    text = path.read_text("latin-1")
+    if text[32:] != sha256(text[:32].encode()).hexdigest()[:8]:
+        raise RunError(f"{path}: is not as it was written: delete it, and count what was spent here so far yourself")
+    return text
 
 
 def unwritable(folder: Path, error: OSError) -> RunError:
@@ -187,11 +188,7 @@ def unwritable(folder: Path, error: OSError) -> RunError:
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write manifest.json."""
-    fields = msgspec.to_builtins(manifest.signed())
-    if not manifest.complete:
-        begun = ("format", "plan", "window", "versions", "complete", "spent")
-        fields = {name: value for name, value in fields.items() if name in begun}
-    text = msgspec.json.format(msgspec.json.encode(fields), indent=2)
+    text = msgspec.json.format(msgspec.json.encode(signed(manifest)), indent=2)
     with placed(folder / "manifest.json") as path:
         path.write_bytes(text + b"\n")
 
@@ -203,7 +200,7 @@ def read_manifest(folder: Path) -> Manifest:
         what = f"a run folder of format {number}, this version reads {FORMAT}"
         raise RunError(f"{path}: {what}: run again with --overwrite, or name another --out")
     manifest = _decoded(path, text, Manifest)
-    if manifest.complete and manifest.signed() != manifest:
+    if signed(manifest) != manifest:
         raise RunError(f"{path}: is not as it was written: run again with --overwrite")
     return manifest
 
@@ -249,15 +246,20 @@ def part_files(folder: Path) -> list[str]:
 
 
 TIMES = "timings/"
-"""Start of the paths of files that differ from run to run: the manifest has no digest of them."""
+"""Start of the paths of files that differ from run to run: the manifest has no digest of them, they themselves do."""
 
 
 def damage(folder: Path, manifest: Manifest) -> dict[str, str]:
-    """Map each file of a finished run that is missing, changed or not its own to what is wrong with it."""
+    """Map each file of a run that is missing, changed or not its own to what is wrong with it.
+
+    Of a run that is not finished, only what is changed is known.
+    """
     times = {TIMES + name.removeprefix("results/") for name in manifest.files if name.startswith("results/")}
-    here, written = set(part_files(folder)), manifest.files.keys() | times
+    here = set(part_files(folder))
+    written = manifest.files.keys() | times if manifest.complete else here
     digests = file_digests(folder, here & manifest.files.keys())
     changed = {name for name, digest in digests.items() if digest != manifest.files[name]}
+    changed |= {name for name in (here & written) - manifest.files.keys() if not is_intact(folder / name)}
     wrong = {
         **dict.fromkeys(written - here, "is missing"),
         **dict.fromkeys(here - written, "is not of this run"),
@@ -267,7 +269,7 @@ def damage(folder: Path, manifest: Manifest) -> dict[str, str]:
 
 
 def remove_damaged(folder: Path, manifest: Manifest) -> None:
-    """Remove the parts of a finished run that have damage; with its own part a shard loses all others."""
+    """Remove the parts of a run that have damage; with its own part a shard loses all others."""
     for name in damage(folder, manifest):
         shard, _, strategy = Path(name).name.partition(".")[0].partition("-")
         parts = parts_of(folder, int(shard), len(manifest.plan.strategies))

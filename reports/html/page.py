@@ -254,7 +254,7 @@ def rendered(
     style, scripts = f"{_file('page.css')}\n", {name: "\n".join(map(_file, of)) for name, of in (files or {}).items()}
     policy = (
         f"default-src 'none'; style-src {digest(style)}; script-src {' '.join(map(digest, scripts.values()))}; "
-        f"base-uri 'none'; form-action '{forms}'"
+        f"base-uri 'none'; form-action '{forms}'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
     ours = {name: Markup(text) for name, text in {"style": style, **scripts}.items()}
     shown = environment.get_template(template)

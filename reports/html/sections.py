@@ -88,7 +88,6 @@ def _overview(places: RunVerdict, by_model: Sequence[RunVerdict], number: int) -
 
 def _overview_rows(places: RunVerdict, order: Sequence[str]) -> list[dict[str, Any]]:
     """Return what is said of each strategy, in the order given."""
-    numbers = {name: at for at, name in enumerate(order, start=1)}
     compared = places.points if places.is_comparable else {}
     return [
         {
@@ -103,7 +102,7 @@ def _overview_rows(places: RunVerdict, order: Sequence[str]) -> list[dict[str, A
             "on_frontier": name in places.best,
             "no_better_than": places.beaten_by.get(name, ""),
         }
-        for name, number in numbers.items()
+        for number, name in enumerate(order, start=1)
     ]
 
 

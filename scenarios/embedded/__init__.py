@@ -20,51 +20,28 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
 from itertools import chain, count, islice
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 import zstandard
 
 from ..errors import SetupError, SpecError
+from ..files import shipped
 from ..model import Conversation
 from ..spec import build, single
 
 LANGUAGES = ("en", "zh")
-DIGESTS = {
-    "smoke": "b6f5b59d57d17899ba204c3ca7402056377ae82fd5ad4947375ac23bb55f619c",
-    "demo": "56f88befc24f731092b0b496bbdf23af8e5a394e18220136cdc99afd188d12e5",
-    "standard": "ae06ab0b983d457538319de48d8ef367bc45add36a87cc1013a08f7787dfb339",
-    "questions": "1c2e19a79d16367b03d6ec8ca1a377cb66b5070a71a997fea0dfcf1ebd66151f",
-    "traps": "dff94787071b632afb59c58e84170a4a0fca8bfb74080fa7cf7159fb7f2148a5",
-    "fleet": "1ba0f834e361af72a7a63a4e101e571bf93d98191750202323e5352259a29d09",
-}
+_SETS: dict[str, dict[str, Any]] = shipped("sets")
+SCENARIOS: dict[str, str] = {name: row["about"] for name, row in _SETS.items()}
+"""Names that `scenario` takes, each with a one-line description."""
+DIGESTS: dict[str, str] = {name: row["sha256"] for name, row in _SETS.items() if "sha256" in row}
 """SHA-256 of the file of each recorded set."""
-KINDS = ("docs_qa", "coding", "customer_service", "assistant", "research", "friends")
+GENERATED: dict[str, int] = {name: row["turns"] for name, row in _SETS.items() if "turns" in row}
+"""Generated scenarios, and the user turns of a conversation unless others are asked for."""
+KINDS = tuple(name for name in _SETS if name not in DIGESTS and name not in GENERATED)
 """Subjects of the conversations of `standard`, the first part of their ids."""
 ENORMOUS = "traps/enormous_result"
 """The trap that `smoke` leaves out: 400 000 characters in one tool result."""
-GENERATED = {"load": 40, "mem_001": 120, "mem_002": 6_000, "mem_003": 120}
-"""Generated scenarios, and the user turns of a conversation unless others are asked for."""
-
-SCENARIOS: dict[str, str] = {
-    "smoke": "every subject in English and Chinese with a few turns, and the traps but the enormous one; seconds",
-    "demo": "48 short conversations of all subjects in English and Chinese: for `ctxbench demo`",
-    "standard": "48 conversations of all subjects in English and Chinese, as long as real ones: 1.5 million tokens",
-    "questions": "10 conversations of 700 to 2100 tokens, 130 questions, English and Chinese: for small local models",
-    "traps": "small conversations that break context libraries, each for one reason",
-    "docs_qa": "part of standard: questions on a product, answered from its documentation",
-    "coding": "part of standard: a coding agent in a repository: files read, edited, tests run",
-    "customer_service": "part of standard: a support desk with orders, tickets and policies that change",
-    "assistant": "part of standard: a personal assistant over months: preferences, dates and prices that change",
-    "research": "part of standard: a literature review: sources found, compared, written up",
-    "friends": "part of standard: two friends who write for months: who did what, when, and what changed since",
-    "fleet": "customers of one support desk within an hour: they share tools and handbook",
-    "load": "generated: a personal assistant over months; any number of conversations, of any length",
-    "mem_001": "generated: the acceptance scenarios of the memory tiers: messages of 200 tokens come in one by one",
-    "mem_002": "generated: 10 000 messages, 2 million tokens, then 1000 questions, 80 % about a fifth of the messages",
-    "mem_003": "generated: 100 000 tokens of dialogue, to be archived",
-}
-"""Names that `scenario` takes, each with a one-line description."""
 
 
 @dataclass(frozen=True, slots=True)

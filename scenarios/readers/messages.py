@@ -212,6 +212,12 @@ def moment_seconds(moment: datetime | None) -> float | None:
     return None if moment is None else moment.timestamp()
 
 
+def milliseconds(fields: Fields, paths: str) -> float | None:
+    """Return a recorded time in milliseconds in seconds since 1970; None if there is none."""
+    time = fields.typed(paths, float)
+    return None if time is None else time / 1000
+
+
 def iso_seconds(text: str, place: Place) -> float:
     """Return the seconds since 1970 of a time in ISO 8601; without a zone it is taken as UTC."""
     try:

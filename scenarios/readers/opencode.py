@@ -12,7 +12,7 @@ from ..media import media_of
 from ..model import Call, Compaction, Conversation, Message, Scalar, ToolCall, Usage
 from ..source import Problems, as_text, decode, records, whole_file
 from . import LIST, OBJECT, Fields, Reader, Recordings
-from .messages import History, joined
+from .messages import History, joined, milliseconds
 from .requests import dollars, usage
 
 _READ = ("text", "reasoning", "file", "tool", "step-finish")
@@ -152,7 +152,7 @@ def _conversation(session: Fields, recorded: Iterable[_Recorded], place: Place, 
                 if not any(part.at("type") == "compaction" for part in parts):  # else it asks for the summary behind it
                     shared = (part for part in parts if part.at("type") == "file")
                     files = ({"type": "file", "mime": part.text("mime"), "url": part.text("url")} for part in shared)
-                    media, time = tuple(filter(None, map(media_of, files))), _seconds(info, "time.created")
+                    media, time = tuple(filter(None, map(media_of, files))), milliseconds(info, "time.created")
                     history.add(Message("", "user", _text(parts), time=time, media=media), info.place)
             elif role != "assistant":
                 raise RecordingError(info.place.below("role"), f"unknown role {role!r}", "use user, assistant")
@@ -189,7 +189,7 @@ def _compaction(info: Fields, parts: Sequence[Fields], history: History, problem
     told = (_usage(part, problems) for part in parts if part.at("tokens") is not None)
     used = next(filter(None, told), None)
     if history.messages:
-        time, started = _seconds(info, "time.completed|time.created"), _seconds(info, "time.created")
+        time, started = milliseconds(info, "time.completed|time.created"), milliseconds(info, "time.created")
         call = Call(info.text("modelID"), info.text("providerID"), used, started)
         before = None if used is None else used.input
         yield Compaction(history.last, _text(parts), tokens_before=before, time=time, call=call)
@@ -212,7 +212,7 @@ def _answers(info: Fields, parts: Sequence[Fields], history: History, problems: 
             results.append((called, part))
         finish = next((part for part in step if part.at("type") == "step-finish"), None)
         failed = finish is None and info.at("error") is not None
-        starts = [_seconds(part, "state.time.start") for _, part in results]
+        starts = [milliseconds(part, "state.time.start") for _, part in results]
         yield Message(
             name,
             "assistant",
@@ -220,13 +220,13 @@ def _answers(info: Fields, parts: Sequence[Fields], history: History, problems: 
             tuple(calls),
             time=max((start for start in starts if start is not None), default=None)
             if calls
-            else _seconds(info, "time.completed"),
+            else milliseconds(info, "time.completed"),
             thinking=joined(part.typed("text", str) or "" for part in step if part.at("type") == "reasoning"),
             call=Call(
                 info.text("modelID"),
                 info.text("providerID"),
                 None if finish is None else _usage(finish, problems),
-                _seconds(info, "time.created") if at == 0 else None,
+                milliseconds(info, "time.created") if at == 0 else None,
                 stop="error" if failed else "" if finish is None else finish.text("reason"),
                 error=as_text(info.get("error.data.message|error.name") or "") if failed else "",
             ),
@@ -234,7 +234,7 @@ def _answers(info: Fields, parts: Sequence[Fields], history: History, problems: 
         for called, part in results:
             if (status := part.at("state.status")) in ("completed", "error"):
                 text = part.typed("state.output" if status == "completed" else "state.error", str) or ""
-                time, tool = _seconds(part, "state.time.end"), part.text("tool")
+                time, tool = milliseconds(part, "state.time.end"), part.text("tool")
                 yield Message("", "tool", text, answers=called, name=tool, time=time)
 
 
@@ -253,8 +253,3 @@ def _usage(part: Fields, problems: Problems) -> Usage | None:
 
 def _text(parts: Iterable[Fields]) -> str:
     return joined(part.typed("text", str) or "" for part in parts if part.at("type") == "text")
-
-
-def _seconds(fields: Fields, paths: str) -> float | None:
-    milliseconds = fields.typed(paths, float)
-    return None if milliseconds is None else milliseconds / 1000

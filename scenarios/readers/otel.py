@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ..errors import MissingExtra, Place, RecordingError
+from ..files import shipped
 from ..model import Call
 from ..source import Problems, as_text, convert, decode, whole_file
 from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere, as_object, decoded
@@ -276,63 +277,14 @@ def _framed(data: bytes) -> Iterator[bytes]:
         start += _LENGTH + size
 
 
-_OPERATIONS: dict[str, Kind] = {
-    "chat": "llm",
-    "text_completion": "llm",
-    "generate_content": "llm",
-    "completion": "llm",
-    "invoke_agent": "agent",
-    "create_agent": "agent",
-    "execute_tool": "tool",
-}
+_CONVENTIONS = shipped("otel")
+_PATHS: dict[str, str] = {part: "|".join(names) for part, names in _CONVENTIONS["attributes"].items()}
+"""Paths of the attributes that hold each part of a model call."""
 _KINDS: dict[str, Kind] = {"llm": "llm", "agent": "agent", "tool": "tool"}
-_VERCEL: dict[str, Kind] = {
-    "ai.toolCall": "tool",
-    "ai.generateText": "agent",
-    "ai.streamText": "agent",
-    "ai.generateObject": "agent",
-    "ai.streamObject": "agent",
-}
-_THREADS = (
-    "gen_ai.conversation.id|session.id|langfuse.session.id|gcp.vertex.agent.session_id|"
-    "traceloop.association.properties.session_id|traceloop.association.properties.thread_id|"
-    "langsmith.metadata.thread_id|langsmith.metadata.session_id|ai.telemetry.metadata.sessionId"
-)
-_AGENTS = "gen_ai.agent.name|agent.name|agent_name|ai.telemetry.functionId"
-_MODELS = "gen_ai.response.model|llm.model_name|ai.response.model|gen_ai.request.model|ai.model.id"
-_REQUESTED = "gen_ai.request.model|ai.model.id"
-_PROVIDERS = "gen_ai.provider.name|gen_ai.system|llm.provider|llm.system|ai.model.provider"
-_INPUT = (
-    "gen_ai.usage.input_tokens|gen_ai.usage.prompt_tokens|llm.usage.prompt_tokens|llm.token_count.prompt|"
-    "ai.usage.inputTokens|ai.usage.promptTokens"
-)
-_OUTPUT = (
-    "gen_ai.usage.output_tokens|gen_ai.usage.completion_tokens|llm.usage.completion_tokens|"
-    "llm.token_count.completion|ai.usage.outputTokens|ai.usage.completionTokens"
-)
-_READ = (
-    "gen_ai.usage.cache_read.input_tokens|gen_ai.usage.cache_read_input_tokens|"
-    "gen_ai.usage.details.cache_read_tokens|gen_ai.usage.details.cached_tokens|"
-    "llm.token_count.prompt_details.cache_read|ai.usage.cachedInputTokens|ai.usage.inputTokenDetails.cacheReadTokens"
-)
-_WRITTEN = (
-    "gen_ai.usage.cache_creation.input_tokens|gen_ai.usage.cache_creation_input_tokens|"
-    "gen_ai.usage.cache_write.input_tokens|gen_ai.usage.details.cache_write_tokens|"
-    "llm.token_count.prompt_details.cache_write|ai.usage.inputTokenDetails.cacheWriteTokens"
-)
-_REASONING = (
-    "gen_ai.usage.reasoning.output_tokens|gen_ai.usage.reasoning_tokens|gen_ai.usage.details.reasoning_tokens|"
-    "llm.token_count.completion_details.reasoning|llm.usage.reasoning_tokens|ai.usage.reasoningTokens|"
-    "ai.usage.outputTokenDetails.reasoningTokens"
-)
-_PROMPTS = "gen_ai.input.messages|gen_ai.prompt.0.role|gen_ai.prompt.0.content|gen_ai.prompt|request_data.messages"
-_TIERS = "openai.response.service_tier|gen_ai.openai.response.service_tier"
+_OPERATIONS: dict[str, Kind] = _CONVENTIONS["operations"]
+_VERCEL: dict[str, Kind] = _CONVENTIONS["vercel"]
 _WRITTEN_1H = "ctxbench.usage.cache_write_1h_input_tokens"
 """No convention has a name for it: this is what `ctxbench convert` writes."""
-_TOTAL = "gen_ai.usage.total_tokens|llm.usage.total_tokens|llm.token_count.total|ai.usage.totalTokens"
-_COST = "gen_ai.usage.cost|llm.cost.total|operation.cost"
-_EFFORT = "gen_ai.request.reasoning_effort|llm.request.reasoning_effort"
-_TOOLS = "gen_ai.tool.definitions|ai.prompt.tools|gen_ai.request.tools|tools|llm.request.functions"
 # Nested attributes are read down to this level; what is below stays one value.
 _DEEPEST = 12
 
@@ -392,33 +344,34 @@ def _model_call(read: Callable[[Fields], _Recorded], fields: Fields, problems: P
     kind, agent = span_kind(attributes), agent_name(attributes)
     if kind == "agent":
         agent = agent or attributes.text("traceloop.entity.name") or name
-    span = replace(span, kind=kind, agent=agent, thread=attributes.text(_THREADS))
+    span = replace(span, kind=kind, agent=agent, thread=attributes.text(_PATHS["thread"]))
     if kind != "llm":
         return span
     said = _exchange(attributes, events, span.place, problems)
-    kinds = (_INPUT, _OUTPUT, _READ, _WRITTEN, _TOTAL, _REASONING)
-    counts = (attributes.at(attributes.first(paths)) for paths in kinds)
+    parts = ("input", "output", "read", "written", "total", "reasoning")
+    counts = (attributes.at(attributes.first(_PATHS[part])) for part in parts)
     reported = counted(*(None if count == "" else count for count in counts))
     if isinstance(told := attributes.at("response_data.usage"), dict):
         reported = told  # Logfire's: the provider's own block, with what was read from caches
     if (hour := attributes.at(_WRITTEN_1H)) is not None:
         reported = {**(reported or {}), "ephemeral_1h_input_tokens": hour}
     where = span.place.below("attributes")
+    cost = dollars(attributes.at(attributes.first(_PATHS["cost"])), where, problems)
     reason = decoded(attributes.get("gen_ai.response.finish_reasons|ai.response.finishReason"))
     reason = reason[0] if isinstance(reason, list) and reason else reason
-    effort = attributes.text(_EFFORT)
-    model, started = attributes.text(_MODELS), span.call.started
+    effort = attributes.text(_PATHS["effort"])
+    model, started = attributes.text(_PATHS["model"]), span.call.started
     wait = attributes.at("ai.response.msToFirstChunk")
     metadata = as_object(attributes.at("ai.response.providerMetadata"))  # what each provider told the AI SDK
     call = Call(
         model=model,
-        provider=attributes.text(_PROVIDERS),
-        usage=usage(reported, where, problems, dollars(attributes.at(attributes.first(_COST)), where, problems)),
+        provider=attributes.text(_PATHS["provider"]),
+        usage=usage(reported, where, problems, cost),
         started=started,
         effort=effort if effort.isalpha() else "",
         stop="error" if failed and said.answer is None else said.stop or (reason if isinstance(reason, str) else ""),
-        tier=attributes.text(_TIERS) or tier(*metadata.values()),
-        requested=other_than(model, attributes.text(_REQUESTED) or model),
+        tier=attributes.text(_PATHS["tier"]) or tier(*metadata.values()),
+        requested=other_than(model, attributes.text(_PATHS["requested"]) or model),
         first_token=started + wait / 1000 if started is not None and isinstance(wait, (int, float)) else None,
         error=attributes.text("exception.message|error.message") if failed else "",
     )
@@ -443,7 +396,7 @@ def span_kind(attributes: Fields) -> Kind:
         return "llm"
     if attributes.text("agent_name"):
         return "agent"
-    return "llm" if attributes.get(_PROMPTS) else "other"
+    return "llm" if attributes.get(_PATHS["prompt"]) else "other"
 
 
 def _exchange(attributes: Fields, events: Sequence[_Event], place: Place, problems: Problems) -> LoggedCall:
@@ -480,12 +433,12 @@ def offered_tools(attributes: Fields) -> Any:
     # Pydantic AI's request has functions, and tools by which the model gives its output.
     lists = (attributes.at(f"model_request_parameters.{name}") for name in ("function_tools", "output_tools"))
     of_pydantic_ai = [tool for tools in lists if isinstance(tools, list) for tool in tools]
-    return attributes.get(_TOOLS) or _nested(attributes.at("llm.tools")) or of_pydantic_ai
+    return attributes.get(_PATHS["tools"]) or _nested(attributes.at("llm.tools")) or of_pydantic_ai
 
 
 def agent_name(attributes: Fields) -> str:
     """Return the name of the agent that a span is or belongs to; empty if none is recorded."""
-    return attributes.text(_AGENTS)
+    return attributes.text(_PATHS["agent"])
 
 
 def _with_blocks(messages: Any) -> Any:

@@ -12,7 +12,7 @@ from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Conversation, Message, Role, Scalar, Tool
 from ..source import Problems, decode, objects
 from . import OBJECT, Fields, Reader, Recordings
-from .messages import History, Moment, decoded_body, moment_seconds, texts, tool_call
+from .messages import History, Moment, decoded_body, milliseconds, moment_seconds, texts, tool_call
 from .requests import dollars, numbered, other_than, usage
 
 # Entries that are not sent: settings, titles, what extensions keep for themselves.
@@ -167,7 +167,7 @@ def _agent_message(said: Fields, name: str, time: float | None, effort: str, pro
     parts = said.each("content") if said.at("content.0") is not None else ()
     calls = (tool_call(part, "id", "name", "arguments") for part in parts if part.at("type") == "toolCall")
     cost = dollars(said.at("usage.cost.total"), said.below("usage.cost.total"), problems)
-    started, ttft = _seconds(said), said.typed("ttft", float)
+    started, ttft = milliseconds(said, "timestamp"), said.typed("ttft", float)
     call = Call(
         model := said.text("responseModel|model"),
         said.text("provider"),
@@ -181,11 +181,6 @@ def _agent_message(said: Fields, name: str, time: float | None, effort: str, pro
         error=said.text("errorMessage"),
     )
     return Message(name, "assistant", text, tuple(calls), None, speaker, time, thinking, media=media, call=call)
-
-
-def _seconds(said: Fields) -> float | None:
-    milliseconds = said.typed("timestamp", float)
-    return None if milliseconds is None else milliseconds / 1000
 
 
 def _bash_text(bash: Fields) -> str:
@@ -269,7 +264,7 @@ def _claw_messages(recorded: list[bytes], place: Place, problems: Problems) -> t
         where = place.at(f"messages[{at}]")
         with problems.collect():
             said, name = Fields(decoded_body(raw, where), where), f"m{at}"
-            time = None if said.at("role") == "assistant" else _seconds(said)
+            time = None if said.at("role") == "assistant" else milliseconds(said, "timestamp")
             if said.at("role") == _SUMMARY:
                 history.add(Message(name, "user", said.text("summary"), name=_SUMMARY, time=time), where)
             elif (message := _agent_message(said, name, time, "", problems)) is not None:

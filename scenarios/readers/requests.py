@@ -37,6 +37,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..errors import Place, RecordingError
+from ..files import shipped
 from ..model import (
     Call,
     Compaction,
@@ -59,40 +60,9 @@ OPEN = 8
 _MOST_WRITTEN, _SURE = 2, 40
 
 # The names of each count, over all providers and recorders.
-_NAMES = {
-    "whole prompt": ("prompt_tokens", "promptTokenCount", "prompt_token_count"),
-    "uncached prompt": ("input_tokens", "inputTokens", "input", "tokensIn"),
-    "cache read": (
-        *("cache_read_input_tokens", "prompt_cache_hit_tokens", "cached_tokens", "cacheRead", "cacheReadInputTokens"),
-        *("cachedContentTokenCount", "cached_content_token_count", "cache_read_tokens", "cached_input_tokens"),
-        *("input_tokens_cache_read", "cacheReadTokens", "cacheReads"),
-    ),
-    "cache miss": ("prompt_cache_miss_tokens",),
-    "cache write": (
-        *("cache_creation_input_tokens", "cache_write_input_tokens", "cacheWrite", "cacheWriteInputTokens"),
-        *("cache_write_tokens", "cache_creation_tokens", "input_tokens_cache_write", "cacheWriteTokens"),
-        "cacheWrites",
-    ),
-    "cache write, 1h": ("ephemeral_1h_input_tokens", "ephemeral1h"),
-    "output": (
-        *("completion_tokens", "output_tokens", "outputTokens", "output", "tokensOut"),
-        *("candidatesTokenCount", "candidates_token_count"),
-    ),
-    # Gemini counts thoughts, which are billed as output, and the prompts of its own tools beside the other tokens.
-    "thoughts": ("thoughtsTokenCount", "thoughts_token_count"),
-    "tool prompt": ("toolUsePromptTokenCount",),
-    "reasoning": ("reasoning_tokens", "reasoning_output_tokens", "reasoningTokens"),
-    "total": ("total_tokens", "totalTokens"),
-    # Full names: the counts of prompt and completion have the same last name.
-    "audio input": (
-        *("prompt_tokens_details.audio_tokens", "input_tokens_details.audio_tokens", "promptTokensDetails.AUDIO"),
-        "audio_input_tokens",
-    ),
-    "audio output": (
-        *("completion_tokens_details.audio_tokens", "output_tokens_details.audio_tokens"),
-        *("candidatesTokensDetails.AUDIO", "audio_output_tokens"),
-    ),
-    **{f"cleared_{what}": (f"cleared_{what}",) for what in ("input_tokens", "tool_uses", "thinking_turns")},
+_NAMES: dict[str, list[str]] = {
+    **shipped("usage"),
+    **{f"cleared_{what}": [f"cleared_{what}"] for what in ("input_tokens", "tool_uses", "thinking_turns")},
 }
 _KINDS = {name: kind for kind, names in _NAMES.items() for name in names}
 _TIERS = ("service_tier", "serviceTier")
@@ -435,19 +405,15 @@ def _usage(reported: Any, place: Place, cost: float | None, whole_prompt: bool) 
     output, thoughts, tool_prompt = block.count("output"), block.count("thoughts"), block.count("tool prompt")
     if whole is not None and tool_prompt is not None:
         whole += tool_prompt
-    reasoning = block.count("reasoning")
-    if thoughts is not None or _is_apart(reasoning, output, whole, block.count("total")):
+    reasoning, total = block.count("reasoning"), block.count("total") if thoughts is None else None
+    is_apart = thoughts is not None  # whether the output was counted without the reasoning
+    if reasoning and output is not None:
+        is_apart |= reasoning > output or (whole is not None and total == whole + output + reasoning)
+    if is_apart:
         reasoning = reasoning if thoughts is None else thoughts
         output = (output or 0) + (reasoning or 0)
     hour, audio = block.count("cache write, 1h"), (block.count("audio input"), block.count("audio output"))
     return Usage(whole, output, read, written, hour, cost, reasoning, *audio)
-
-
-def _is_apart(reasoning: int | None, output: int | None, whole: int | None, total: int | None) -> bool:
-    """Return whether the output was counted without the reasoning."""
-    if not reasoning or output is None:
-        return False
-    return reasoning > output or (whole is not None and total == whole + output + reasoning)
 
 
 class _Block:

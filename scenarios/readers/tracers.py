@@ -72,6 +72,10 @@ class Tracer(Reader):
     response: ClassVar[str] = ""
     error: ClassVar[str] = ""
     """Text of an error; a call that has one and no answer failed."""
+    failures: ClassVar[tuple[str, ...]] = ()
+    """Paths of the status, and the values that mean failure; empty = an error does."""
+    stopped: ClassVar[str] = ""
+    """Stop reason where it does not stand in the answer."""
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         yield from traces(files, self.spans, problems, self.name)
@@ -95,7 +99,7 @@ class Tracer(Reader):
         if kind != "llm":
             return TraceSpan(place, str(own), trace, parent, kind, agent, thread, ended, call=Call(started=started))
         first = self.prompt.partition("|")[0], self.answer.partition("|")[0]
-        prompt, answer, tools = fields.get(self.prompt), fields.get(self.answer), self.tools_of(fields)
+        prompt, answer, tools = (fields.get(paths) for paths in (self.prompt, self.answer, self.tools))
         said = exchange(prompt, answer, place, problems, self.name, tools=tools, names=self.names or first)
         model, failed = fields.text(self.model), self.failed(fields)
         cost = dollars(number(fields.get(self.cost)), place.below(self.cost.partition("|")[0]), problems)
@@ -106,7 +110,7 @@ class Tracer(Reader):
             usage=usage(reported, place.below(where), problems, cost),
             started=started,
             effort=effort(*map(fields.at, self.effort.split("|"))),
-            stop="error" if failed and said.answer is None else self.stop(fields),
+            stop="error" if failed and said.answer is None else fields.text(self.stopped),
             request_id=fields.text(self.request_id),
             tier=tier(*map(as_object, map(fields.at, self.tier.split("|")))),
             requested=other_than(model, fields.text(self.requested) or model),
@@ -123,10 +127,6 @@ class Tracer(Reader):
     def agent_of(self, fields: Fields, kind: Kind) -> str:
         """Return the agent that a span is, or that its call was made by."""
         return fields.text(self.agents_name if kind == "agent" else self.agent)
-
-    def tools_of(self, fields: Fields) -> Any:
-        """Return the tools that were offered, where they do not stand in the prompt."""
-        return fields.get(self.tools)
 
     def moment(self, paths: str, fields: Fields) -> float | None:
         """Return a time in seconds; by default it stands as ISO text."""
@@ -147,11 +147,8 @@ class Tracer(Reader):
 
     def failed(self, fields: Fields) -> bool:
         """Return whether the call failed, if nothing was answered."""
-        return bool(fields.get(self.error))
-
-    def stop(self, fields: Fields) -> str:  # noqa: ARG002
-        """Return the stop reason where it does not stand in the answer."""
-        return ""
+        paths, *values = self.failures or (self.error,)
+        return any(fields.at(path) in values for path in paths.split("|")) if values else bool(fields.get(paths))
 
     def reported(self, fields: Fields) -> tuple[Any, str]:
         """Return the usage of a call, and the field that errors name."""
@@ -292,14 +289,12 @@ class LitellmProxy(Tracer):
         "metadata.additional_usage_values.cache_creation_input_tokens total_tokens"
     )
     request_id, tier, error = "response.id|request_id", "response", "metadata.error_information.error_message"
+    failures = ("status|metadata.status", "failure")
 
     def kind_of(self, fields: Fields) -> Kind:
         others = ("embedding", "rerank", "moderation", "image", "speech", "transcription")
         is_chat = not any(kind in fields.text("call_type") for kind in others)
         return "llm" if is_chat and str(fields.at("cache_hit")).lower() != "true" else "other"
-
-    def failed(self, fields: Fields) -> bool:
-        return "failure" in (fields.at("status"), fields.at("metadata.status"))
 
     def span(self, fields: Fields, problems: Problems) -> TraceSpan:
         if self.kind_of(fields) == "other":
@@ -369,7 +364,7 @@ class DatadogLLM(Tracer):
     )
     name, id, ids, thread, agents_name = "datadog_llm", "span_id", str | int, "session_id", "name"
     kind, kinds = "span_kind|kind|dotted_kind|span.kind", {"llm": "llm", "agent": "agent", "tool": "tool"}
-    start = "start_ns"
+    start, failures = "start_ns", ("status", "error")
     prompt, answer, tools = "input.messages|input.value", "output.messages|output.value", "tool_definitions"
     model, provider = "model_name", "model_provider"
     counts = (
@@ -408,9 +403,6 @@ class DatadogLLM(Tracer):
     def ended(self, fields: Fields) -> float | None:
         return _after(self.moment(self.start, fields), fields.typed("duration", float), unit=1e9)
 
-    def failed(self, fields: Fields) -> bool:
-        return bool(fields.at("status") == "error")
-
 
 class LangSmith(Tracer):
     """Runs of LangSmith, as its API and exports give them, or batches `{post, patch}` of its clients.
@@ -440,6 +432,7 @@ class LangSmith(Tracer):
     effort = "extra.invocation_params.reasoning_effort|extra.invocation_params.reasoning"
     cost, error, response = "total_cost", "error", "outputs.id"
     tier = "outputs|message.response_metadata"
+    stopped = "message.response_metadata.finish_reason|message.response_metadata.stop_reason"
     counts = (
         "prompt_tokens completion_tokens prompt_token_details.cache_read - total_tokens "
         "completion_token_details.reasoning"
@@ -473,9 +466,6 @@ class LangSmith(Tracer):
 
     def agent_of(self, fields: Fields, kind: Kind) -> str:  # noqa: ARG002
         return fields.text(self.agent)
-
-    def stop(self, fields: Fields) -> str:
-        return fields.text("message.response_metadata.finish_reason|message.response_metadata.stop_reason")
 
     def reported(self, fields: Fields) -> tuple[Any, str]:
         metadata = fields.get("outputs.usage_metadata|message.usage_metadata")
@@ -517,6 +507,7 @@ class Langfuse(Tracer):
     start, end = "startTime|start_time", "endTime|end_time"
     first_token = "completionStartTime|completion_start_time"
     prompt, answer, cost = "input", "output", "costDetails.total|cost_details.total"
+    tools, failures = "offered", ("level", "ERROR")
     model = "model|providedModelName|provided_model_name"
     request_id, tier = "output.id", "output|output.response_metadata"
 
@@ -549,14 +540,9 @@ class Langfuse(Tracer):
     def agent_of(self, fields: Fields, kind: Kind) -> str:
         return agent_name(self._attributes(fields)) or (fields.text("name") if kind == "agent" else "")
 
-    def tools_of(self, fields: Fields) -> Any:
-        return offered_tools(self._attributes(fields))
-
-    def failed(self, fields: Fields) -> bool:
-        return bool(fields.at("level") == "ERROR")
-
     def span(self, fields: Fields, problems: Problems) -> TraceSpan:
-        fields.record["attributes"] = tree_of(fields.at("metadata.attributes"), fields.place).record
+        attributes = tree_of(fields.at("metadata.attributes"), fields.place)
+        fields.record |= {"attributes": attributes.record, "offered": offered_tools(attributes)}
         error = fields.text("statusMessage|status_message") if self.failed(fields) else ""
         span = super().span(fields, problems)
         return _with(span, error=error) if span.kind == "llm" else span
@@ -619,6 +605,7 @@ class MlflowTraces(Tracer):
         "chat_tokenUsage.cache_creation_input_tokens chat_tokenUsage.total_tokens"
     )
     counted_at = "attributes.mlflow.chat.tokenUsage"
+    failures = ("status_code|status.code", "ERROR", "STATUS_CODE_ERROR")
 
     def records(self, path: Path, problems: Problems) -> Iterator[tuple[Place, dict[str, Any]]]:
         for place, raw in span_records(path, problems):
@@ -644,10 +631,6 @@ class MlflowTraces(Tracer):
 
     def first(self, fields: Fields, started: float | None) -> float | None:  # noqa: ARG002
         return None
-
-    def failed(self, fields: Fields) -> bool:
-        # `status.code` may be ERROR or STATUS_CODE_ERROR, which end alike.
-        return "ERROR" in (fields.at("status_code"), fields.text("status.code")[-5:])
 
     def reported(self, fields: Fields) -> tuple[Any, str]:
         counts, where = super().reported(fields)

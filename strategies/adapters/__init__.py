@@ -19,7 +19,7 @@ import msgspec
 from ctxbench.scenarios.chat import arguments_object
 from ctxbench.scenarios.errors import MissingExtra
 
-from ..functions import Step, live
+from ..functions import ChatDict, Step, finished, live
 from ..services import ChatServices, content_text
 from . import process
 
@@ -103,6 +103,18 @@ def results_together(messages: Iterable[dict[str, Any]]) -> list[list[dict[str, 
         else:
             groups.append([message])
     return groups
+
+
+def system_apart(step: Step) -> Step:
+    """Return a step that is given no system messages: they stand before what it sends, as the library's agents have
+    them."""
+    system = list[ChatDict]()
+
+    def whole(new: list[ChatDict]) -> list[ChatDict]:
+        system.extend(message for message in new if message["role"] == "system")
+        return [*system, *finished(step([message for message in new if message["role"] != "system"]))]
+
+    return whole
 
 
 def origin(message: Mapping[str, Any], *keys: str) -> dict[str, Any]:

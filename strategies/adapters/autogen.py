@@ -13,7 +13,7 @@ from typing import Any
 
 from ..functions import ChatDict, Step
 from ..services import ChatServices
-from . import adapter, chat_call, chat_dict, chat_tokens, imported, origin, results_together
+from . import adapter, chat_call, chat_dict, chat_tokens, imported, origin, results_together, system_apart
 
 _LIBRARY, _EXTRA = "autogen-core", "adapter-autogen"
 _ROLES = {"SystemMessage": "system", "UserMessage": "user", "AssistantMessage": "assistant"}
@@ -77,15 +77,13 @@ def from_autogen(messages: Iterable[Any]) -> list[ChatDict]:
 def _remember(services: ChatServices, kind: str, **settings: Any) -> Step:
     """Return a step that puts what is new into a model context and sends what it returns."""
     context = getattr(imported("autogen_core.model_context", _LIBRARY, _EXTRA), kind)(**settings)
-    system = list[ChatDict]()
 
     async def step(new: list[ChatDict]) -> list[ChatDict]:
-        system.extend(message for message in new if message["role"] == "system")
-        for message in to_autogen(message for message in new if message["role"] != "system"):
+        for message in to_autogen(new):
             await context.add_message(message)
-        return [*system, *from_autogen(await context.get_messages())]
+        return from_autogen(await context.get_messages())
 
-    return step
+    return system_apart(step)
 
 
 @adapter(_LIBRARY, _EXTRA, "the answer rests on a message before the last ones, as the task itself may", _remember)

@@ -14,7 +14,7 @@ import msgspec
 
 from ..functions import ChatDict, Step
 from ..services import ChatServices, content_text
-from . import adapter, arguments_of, chat_call, chat_dict, chat_tokens, imported
+from . import adapter, arguments_of, chat_call, chat_dict, chat_tokens, imported, system_apart
 
 _LIBRARY, _EXTRA = "google-adk", "adapter-google-adk"
 _SILENCE = logging.NullHandler()
@@ -107,16 +107,15 @@ def context_filter(services: ChatServices, num_invocations_to_keep: int = 3, rem
     plugins = imported("google.adk.plugins.context_filter_plugin", _LIBRARY, _EXTRA)
     plugin = plugins.ContextFilterPlugin(num_invocations_to_keep, remove_amount=remove_amount)
     llm_request = imported("google.adk.models.llm_request", _LIBRARY, _EXTRA).LlmRequest
-    system, contents = list[ChatDict](), list[Any]()
+    contents = list[Any]()
 
     async def step(new: list[ChatDict]) -> list[ChatDict]:
-        system.extend(message for message in new if message["role"] == "system")
-        contents.extend(to_contents(message for message in new if message["role"] != "system"))
+        contents.extend(to_contents(new))
         request = llm_request(contents=list(contents))
         await plugin.before_model_callback(callback_context=None, llm_request=request)
-        return [*system, *from_contents(request.contents)]
+        return from_contents(request.contents)
 
-    return step
+    return system_apart(step)
 
 
 @adapter(_LIBRARY, _EXTRA, "the summary leaves out what is asked for later")

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from ..functions import ChatDict, Step
 from ..services import ChatServices
-from . import adapter, arguments_of, chat_call, chat_dict, chat_tokens, imported
+from . import adapter, arguments_of, chat_call, chat_dict, chat_tokens, imported, system_apart
 
 _CORE, _LANGCHAIN, _EXTRA = "langchain-core", "langchain", "adapter-langchain"
 _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
@@ -106,19 +106,17 @@ def summarization(services: ChatServices, trigger: int = 8000, keep: int = 20) -
         keep=("messages", keep),
         token_counter=token_counter(services),
     )
-    system, state = list[ChatDict](), list[Any]()
+    state = list[Any]()
 
     def step(new: list[ChatDict]) -> list[ChatDict]:
-        # LangChain's agents hold the system prompt apart from the state.
-        system.extend(message for message in new if message["role"] == "system")
-        state.extend(to_langchain(message for message in new if message["role"] != "system"))
+        state.extend(to_langchain(new))
         if update := middleware.before_model({"messages": state}, None):
             # The first is an order to LangChain's state, to remove all
             # messages; the others are what it holds from now on.
             state[:] = update["messages"][1:]
-        return [*system, *from_langchain(state)]
+        return from_langchain(state)
 
-    return step
+    return system_apart(step)
 
 
 @adapter(_LANGCHAIN, _EXTRA, "a cleared tool result is needed again")

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..functions import ChatDict, Step
 from ..services import ChatServices
-from . import adapter, chat_call, chat_dict, imported
+from . import adapter, chat_call, chat_dict, imported, system_apart
 
 _LIBRARY, _EXTRA = "llama-index-core", "adapter-llama-index"
 _OTHERS = ("id", "name", "tool_calls", "tool_call_id")
@@ -76,15 +76,13 @@ def _remember(services: ChatServices, kind: str, **settings: Any) -> Step:
     memory = getattr(memories, kind).from_defaults(
         tokenizer_fn=lambda text: range(services.count_tokens(text)), **settings
     )
-    system = list[ChatDict]()
 
     def step(new: list[ChatDict]) -> list[ChatDict]:
-        system.extend(message for message in new if message["role"] == "system")
-        for message in to_llama_index(message for message in new if message["role"] != "system"):
+        for message in to_llama_index(new):
             memory.put(message)
-        return [*system, *from_llama_index(memory.get())]
+        return from_llama_index(memory.get())
 
-    return step
+    return system_apart(step)
 
 
 @adapter(_LIBRARY, _EXTRA, "the answer rests on a message before the last ones", _remember)
@@ -115,17 +113,15 @@ def memory(
     memory = imported("llama_index.core.memory", _LIBRARY, _EXTRA).Memory.from_defaults(
         tokenizer_fn=lambda text: range(services.count_tokens(text)), token_flush_size=token_flush_size, **limits
     )
-    memory.sql_store, system = _list_store(), list[ChatDict]()
+    memory.sql_store = _list_store()
 
     async def step(new: list[ChatDict]) -> list[ChatDict]:
-        system.extend(message for message in new if message["role"] == "system")
-        others = [message for message in new if message["role"] != "system"]
         # A program has no ids to count, and messages that come back without one are known by their content.
-        for message in to_llama_index({key: message[key] for key in message if key != "id"} for message in others):
+        for message in to_llama_index({key: message[key] for key in message if key != "id"} for message in new):
             await memory.aput(message)
-        return [*system, *from_llama_index(await memory.aget())]
+        return from_llama_index(await memory.aget())
 
-    return step
+    return system_apart(step)
 
 
 def _list_store() -> Any:

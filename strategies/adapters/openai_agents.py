@@ -13,7 +13,7 @@ from typing import Any
 from ..base import Prompt, texts
 from ..functions import ChatDict, Step
 from ..services import ChatServices
-from . import adapter, chat_call, chat_dict, imported
+from . import adapter, chat_call, chat_dict, imported, system_apart
 
 _LIBRARY, _EXTRA = "openai-agents", "adapter-openai-agents"
 # Longest summary in place of what OpenAI writes, whose length is not documented.
@@ -97,19 +97,15 @@ def compaction_session(services: ChatServices, threshold: int = 10) -> Step:
         client=_compact_client(services),
         should_trigger_compaction=lambda context: len(context["compaction_candidate_items"]) >= threshold,
     )
-    system = list[ChatDict]()
 
     async def step(new: list[ChatDict]) -> list[ChatDict]:
         for message in new:
-            if message["role"] == "system":
-                system.append(message)
-                continue
             await session.add_items(to_items([message]))
             if message["role"] == "assistant" and "tool_calls" not in message:
                 await session.run_compaction()
-        return [*system, *from_items(await session.get_items())]
+        return from_items(await session.get_items())
 
-    return step
+    return system_apart(step)
 
 
 def _compact_client(services: ChatServices) -> Any:

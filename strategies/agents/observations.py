@@ -120,8 +120,6 @@ class ClineTruncation(RewritingClient):
     read_tools: tuple[str, ...] = ("read_file",)
 
     name: ClassVar[str] = "cline.old"
-    source: ClassVar[str] = "cline/cline, ContextManager.ts and context-window-utils.ts, 9ee61811 (2026-05-25)"
-    fails: ClassVar[str] = "the answer is in the half that was dropped without a trace"
 
     @property
     def trigger(self) -> int:

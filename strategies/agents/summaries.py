@@ -18,7 +18,7 @@ from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.spec import NonNegativeInt, PositiveInt, Share, ShareBelowOne
 from ctxbench.scenarios.view import Messages
 
-from ..events import Failed, PromptKind
+from ..events import Failed
 from ..parts.compaction import ClientHistory, CompactingClient, wording
 from ..parts.units import NOTHING
 
@@ -50,9 +50,6 @@ class ClaudeCodeCompaction(CompactingClient):
     keep: NonNegativeInt = 3
 
     name: ClassVar[str] = "claude_code"
-    prompt: ClassVar[PromptKind] = "extends"
-    source: ClassVar[str] = "Claude Code, documentation as quoted in 2026-09 and -10; the formula is users' (#31806)"
-    fails: ClassVar[str] = "the summary left out a detail that matters: nothing before it is sent verbatim"
 
     @property
     def trigger(self) -> int:
@@ -87,9 +84,6 @@ class CodexCompaction(CompactingClient):
     keep_users: NonNegativeInt = 20_000
 
     name: ClassVar[str] = "codex"
-    prompt: ClassVar[PromptKind] = "history"
-    source: ClassVar[str] = "openai/codex, core/src/compact.rs, rust-v0.154.0"
-    fails: ClassVar[str] = "a tool's result or an earlier answer is needed again and the summary left it out"
 
     @property
     def trigger(self) -> int:
@@ -130,9 +124,6 @@ class GooseCompaction(CompactingClient):
     threshold: float = 0.8
 
     name: ClassVar[str] = "goose"
-    prompt: ClassVar[PromptKind] = "separate"
-    source: ClassVar[str] = "block/goose, context_mgmt/mod.rs, 2026"
-    fails: ClassVar[str] = "the summary left out a detail that matters: of all else one user message is sent"
 
     def compact(self, history: ClientHistory) -> None:
         if 0 < self.threshold < 1 and history.used > self.threshold * self.window:
@@ -159,9 +150,6 @@ class RooCompaction(CompactingClient):
     condense: bool = True
 
     name: ClassVar[str] = "roo"
-    prompt: ClassVar[PromptKind] = "history"
-    source: ClassVar[str] = "RooCodeInc/Roo-Code, core/context-management, cb836567"
-    fails: ClassVar[str] = "the summary left out a detail that matters: nothing before it is sent verbatim"
 
     @property
     def trigger(self) -> int:
@@ -196,9 +184,6 @@ class OpenHandsCondenser(CompactingClient):
     window: PositiveInt | None = None
 
     name: ClassVar[str] = "openhands"
-    prompt: ClassVar[PromptKind] = "separate"
-    source: ClassVar[str] = "OpenHands/software-agent-sdk, LLMSummarizingCondenser, 611629e6"
-    fails: ClassVar[str] = "a detail from the middle is needed and the summary left it out"
 
     def __post_init__(self) -> None:
         if self.keep_first >= self.max_size // 2 - 1:
@@ -242,10 +227,7 @@ class OpenCodeCompaction(CompactingClient):
     prune: bool = False
 
     name: ClassVar[str] = "opencode"
-    prompt: ClassVar[PromptKind] = "separate"
     max_result: ClassVar[int | None] = 2_000
-    source: ClassVar[str] = "sst/opencode, session/compaction.ts and overflow.ts, 2026"
-    fails: ClassVar[str] = "the summary left out a detail that matters; long results are cut before it is written"
 
     @property
     def trigger(self) -> int:
@@ -309,11 +291,6 @@ class GeminiCliCompaction(CompactingClient):
     verify: bool = True
 
     name: ClassVar[str] = "gemini_cli"
-    prompt: ClassVar[PromptKind] = "history"
-    source: ClassVar[str] = "google-gemini/gemini-cli, chatCompressionService.ts, 5411f113"
-    fails: ClassVar[str] = (
-        "a detail that the summary left out is needed; an agent's one long turn is cut at its end only"
-    )
 
     def compact(self, history: ClientHistory) -> None:
         prompted = history.tokens(history.answered - 1) if history.answered else 0
@@ -362,9 +339,6 @@ class ClineCompaction(CompactingClient):
     keep_recent: PositiveInt = 20_000
 
     name: ClassVar[str] = "cline"
-    prompt: ClassVar[PromptKind] = "separate"
-    source: ClassVar[str] = "cline/cline, sdk/packages/core/src/extensions/context, 21cb8d25"
-    fails: ClassVar[str] = "a detail is needed that is older than the newest 20,000 tokens and not in the summary"
 
     @property
     def trigger(self) -> int:
@@ -390,9 +364,6 @@ class PiCompaction(CompactingClient):
     keep_recent: PositiveInt = 20_000
 
     name: ClassVar[str] = "pi"
-    prompt: ClassVar[PromptKind] = "separate"
-    source: ClassVar[str] = "badlogic/pi-mono, coding-agent/docs/compaction.md, 83378aad"
-    fails: ClassVar[str] = "a detail is needed that is older than the newest 20,000 tokens and not in the summary"
 
     @property
     def trigger(self) -> int:
@@ -431,9 +402,6 @@ class AiderCompaction(CompactingClient):
     window: PositiveInt = 128_000
 
     name: ClassVar[str] = "aider"
-    prompt: ClassVar[PromptKind] = "separate"
-    source: ClassVar[str] = "Aider-AI/aider, history.py and models.py, 5dc9490b"
-    fails: ClassVar[str] = "a detail of an earlier turn is needed: little of a long conversation stays verbatim"
 
     @property
     def trigger(self) -> int:

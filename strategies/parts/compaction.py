@@ -17,7 +17,7 @@ import dataclasses
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
@@ -26,15 +26,15 @@ from ctxbench.scenarios.spec import PositiveInt
 from ctxbench.scenarios.view import Messages
 
 from ..base import Context, StrategyContext, View, data
-from ..events import Cleared, PromptKind, Summarised
+from ..events import Cleared, Summarised
 from .language import ConversationLanguage, LanguageSetting
 from .summarize import Summariser
 from .units import NOTHING, Dialogue, OrphanedResults, Units
 
 
-def wording(name: str) -> dict[str, str]:
-    """Return what a client puts in the place of messages, from `data/wording.toml`."""
-    words: dict[str, str] = data("wording").get(name, {})
+def wording(name: str) -> dict[str, Any]:
+    """Return the row of a client in `data/clients.toml`: above all what it puts in the place of messages."""
+    words: dict[str, Any] = data("clients").get(name, {})
     return words
 
 
@@ -225,7 +225,13 @@ class RewritingClient:
 
     copyable: ClassVar[bool] = True
     name: ClassVar[str]
-    """Name of the strategy: the ids of what it writes begin with it."""
+    """Name of the strategy: the ids of what it writes begin with it. Its row of `data/clients.toml` has the rest."""
+    source: ClassVar[str]
+    fails: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        if "name" in vars(cls):
+            cls.source, cls.fails = (wording(cls.name)[key] for key in ("source", "fails"))
 
     def start(self, services: StrategyContext) -> View:
         history = ClientHistory(services, self.name, self._summariser())
@@ -253,8 +259,6 @@ class CompactingClient(RewritingClient):
     language: LanguageSetting = "auto"
     summariser: str = ""
 
-    prompt: ClassVar[PromptKind]
-    """How the summary is asked for, by which it is billed."""
     max_result: ClassVar[int | None] = None
     """Characters of a tool's result that the summariser is shown; None = all."""
 
@@ -264,7 +268,7 @@ class CompactingClient(RewritingClient):
             raise ValueError(f"window={window} leaves no tokens for the history: its limit would be {limit}")
 
     def _summariser(self) -> Summariser:
-        language = ConversationLanguage(self.language)
+        language, kind = ConversationLanguage(self.language), wording(self.name)["prompt"]
         return Summariser(
-            self.name, language, self.max_summary_tokens, self.summariser, kind=self.prompt, max_result=self.max_result
+            self.name, language, self.max_summary_tokens, self.summariser, kind=kind, max_result=self.max_result
         )

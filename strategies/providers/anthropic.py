@@ -20,7 +20,7 @@ from ctxbench.scenarios.spec import NonNegativeInt, PositiveInt
 from ctxbench.scenarios.view import Messages
 
 from ..base import Context, StrategyContext, Unsupported, View
-from ..events import Cleared, ClearedThinking, Dropped, PromptKind
+from ..events import Cleared, ClearedThinking, Dropped
 from ..parts.compaction import ClientHistory, CompactingClient, wording
 from ..parts.language import ConversationLanguage, LanguageSetting
 from ..parts.summarize import Summariser
@@ -276,9 +276,6 @@ class CompactionOnDemand(CompactingClient):
     background: NonNegativeInt = 0
 
     name: ClassVar[str] = "anthropic.compact_on_demand"
-    prompt: ClassVar[PromptKind] = "extends"
-    source: ClassVar[str] = "Anthropic, compaction on demand and keep recent turns, 2026-09-22"
-    fails: ClassVar[str] = "the summary left out a detail that matters: nothing before it is sent verbatim"
 
     def __post_init__(self) -> None:
         if self.background and self.keep_turns:
@@ -318,9 +315,6 @@ class CompactionControl(CompactingClient):
     threshold: PositiveInt = 100_000
 
     name: ClassVar[str] = "anthropic.compaction_control"
-    prompt: ClassVar[PromptKind] = "history"
-    source: ClassVar[str] = "anthropic-sdk-python 0.121.0, lib/tools/_beta_compaction_control.py, 2026-08-07"
-    fails: ClassVar[str] = "the result of the last tool call is needed: it is thrown away with the call"
 
     def compact(self, history: ClientHistory) -> None:
         last, stop = history.answered - 1, history.settled

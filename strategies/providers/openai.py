@@ -10,7 +10,6 @@ from ctxbench.scenarios.spec import PositiveInt
 from ctxbench.scenarios.view import Messages
 
 from ..base import data
-from ..events import PromptKind
 from ..parts.compaction import ClientHistory, CompactingClient
 from ..parts.units import NOTHING
 
@@ -41,9 +40,6 @@ class OpenAICompaction(CompactingClient):
     model: str = ""
 
     name: ClassVar[str] = "openai.compact"
-    prompt: ClassVar[PromptKind] = "extends"
-    source: ClassVar[str] = "OpenAI, compaction guide of autumn 2026, openai 2.54.0 and openai-agents 0.24.0"
-    fails: ClassVar[str] = "an answer or a tool's result is needed again and the item left it out"
 
     def __post_init__(self) -> None:
         if self.model and self.threshold != EXAMPLE:

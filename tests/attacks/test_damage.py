@@ -13,23 +13,16 @@ from ctxbench.harness.answers.store import answered
 from ctxbench.harness.compare.figures import measured_by_name
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import load
-from ctxbench.harness.folder.store import damage, read_manifest
-from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.errors import RunError
+from tests.attacks.bits import STRATEGIES, add_all, attack, attack_stopped, commands, flip, make
 from tests.harness.runs import bytes_of, plan
-
-STRATEGIES = ("none", "summary(threshold=6, every=2)")
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a run of two shards under two strategies, with answers and grades."""
     folder = tmp_path_factory.mktemp("made")
-    conversations = [*scenario("smoke")][2:6]
-    (folder / "talks.jsonl").write_bytes(b"".join(conversation.to_json() + b"\n" for conversation in conversations))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ctxbench.harness.engine.plan.SHARD_CONVERSATIONS", 2)
-        execute(plan(folder / "talks.jsonl", strategies=STRATEGIES), folder / "run")
+    make(folder)
     return folder
 
 
@@ -42,26 +35,43 @@ def run(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def is_noticed(run: Path) -> bool:
     try:
-        return bool(damage(run, read_manifest(run)))
+        answered(load(run))
     except RunError:
         return True
+    return False
 
 
 def test_no_flipped_bit_is_silent(run: Path) -> None:
-    """Whichever bit of whichever file is flipped, of the manifest too, it is noticed."""
+    """Whichever bit of whichever file of a run is flipped, of the manifest too, it is noticed."""
     chance = random.Random(11)
-    apart = {"timings", "answers", "grades"}  # the times of every run differ; pages of answers have checksums
-    files = [path for path in sorted(run.rglob("*.*")) if path.is_file() and not apart & set(path.parts)]
-    files.remove(run / ".lock")
+    files = [path for path in sorted(run.rglob("*.*")) if path.is_file() and path.stat().st_size]
     assert not is_noticed(run)
-    for _ in range(150):
-        path = chance.choice(files)
+    for path in files * 3:
         whole = path.read_bytes()
-        at, bit = chance.randrange(len(whole)), chance.randrange(8)
-        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << bit]) + whole[at + 1 :])
-        assert is_noticed(run), (path, at, bit)
+        data, where = flip(whole, chance)
+        path.write_bytes(data)
+        assert is_noticed(run), (path, where)
         path.write_bytes(whole)
     assert not is_noticed(run)
+
+
+def test_no_command_prints_another_figure(run: Path) -> None:
+    """After a flipped bit each command names the file, or prints the same, as it does not read it or makes it again.
+
+    `python -m tests.attacks` flips 3,000 bits, here are some.
+    """
+    add_all(run.parent)
+    of = commands(run.parent)
+    tally = attack(run.parent, {name: of[name] for name in ("bill", "gate", "lab answer", "ctxbench.load")}, 30, 11)
+    assert (tally.tried, tally.fell) == (30, [])
+    assert min(tally.held.values()) > 0
+
+
+def test_bits_of_a_stopped_run(run: Path) -> None:
+    """A run that goes on makes the parts again in which a bit was flipped; its manifest is refused."""
+    add_all(run.parent)
+    tally = attack_stopped(run.parent, 12, 11)
+    assert (tally.tried, tally.fell) == (12, [])
 
 
 def lose(path: Path, other: Path) -> None:
@@ -108,18 +118,16 @@ def test_what_is_damaged_is_named_and_made_again(
 
 @pytest.mark.parametrize("at", [200, -200, -6])
 @pytest.mark.parametrize("table", ["answers", "grades"])
-def test_damaged_answers_do_not_count(made: Path, run: Path, table: str, at: int) -> None:
-    """A part of the answers or grades with one flipped bit, in a page or in the footer, is no part; no baseline is made
-    without it; the same command makes it again."""
+def test_damaged_answers_are_named_and_made_again(made: Path, run: Path, table: str, at: int) -> None:
+    """One flipped bit in a part of the answers or grades, in a page or in the footer, stops whoever reads them, so that
+    no baseline lacks them; the same command makes the part again."""
     whole = bytes_of(run)
     path = next((run / table).rglob("*.parquet"))
     data = bytearray(path.read_bytes())
     data[at] ^= 1
     path.write_bytes(data)
-    with pytest.raises(RunError, match=rf"\({path.relative_to(run)} is damaged"):
-        measured_by_name(load(run))
-    stored = answered(load(run))
-    assert not stored.whole
-    assert "of 2 parts of this run" in stored.left_out[0]
+    for read in (measured_by_name, answered):
+        with pytest.raises(RunError, match=rf"{path.relative_to(run)} is not as it was written: give the `ctxbench"):
+            read(load(run))
     execute(plan(made / "talks.jsonl", strategies=STRATEGIES), run)
     assert bytes_of(run) == whole

@@ -42,7 +42,6 @@ LESS_EXACT = "a date less exact than"
 _EARLY = 80  # a refusal before this many characters is the answer; a later one is a remark
 _NEARLY_ALL = 0.9  # score of an answer that has the first sentence of an accepted one, word for word or nearly so
 _QUANTITY = 40  # characters of the longest answer that is a number and its unit
-_SAYS_NO = 6  # characters of an accepted answer that may be nothing but a denial: 不会, never
 _PARTLY = 3  # words of an accepted answer so short that each matters: light green is not dark green
 _MOST = 0.7  # share of its words below which an accepted answer is there in part
 _BARE = 2  # words of an accepted answer that is yes or no and hardly more
@@ -120,7 +119,7 @@ def _grade(item: GradedItem) -> Grade | Missing:
     answer, doubted = ParsedAnswer(final, golds), ""
     # Accepted answers that stand there word for word, but are not asserted, are taken out of the answer: what is
     # denied, doubted or past is so for every accepted answer that has some of the same words.
-    doubts = [(span, why, gold) for gold in golds for span, why in _doubts(gold, answer, whole_places(gold, answer))]
+    doubts = [(span, why, gold) for gold in golds for span, why in _doubts(answer, whole_places(gold, answer))]
     if doubts:
         doubted = f"the answer {doubts[0][1].format(_quoted(doubts[0][2]))}"
         answer = answer.without(span for span, _, _ in doubts)
@@ -181,7 +180,7 @@ def _judged(gold: Gold, answer: ParsedAnswer) -> _Score:
     if judgement.score < THRESHOLD or gold.form == "unknown":
         return judgement
     spans = places(gold, answer)
-    if doubts := _doubts(gold, answer, spans):
+    if doubts := _doubts(answer, spans):
         # It may be right by what it has beside those spans.
         rest = _FORMS[gold.form](gold, answer.without(span for span, _ in doubts))
         if rest.score < THRESHOLD or (gold.form in ("yes", "no") and doubts[0][0].whole):
@@ -191,12 +190,10 @@ def _judged(gold: Gold, answer: ParsedAnswer) -> _Score:
     return judgement
 
 
-def _doubts(gold: Gold, answer: ParsedAnswer, spans: Sequence[GoldSpan]) -> list[tuple[GoldSpan, str]]:
+def _doubts(answer: ParsedAnswer, spans: Sequence[GoldSpan]) -> list[tuple[GoldSpan, str]]:
     """Return the spans of an accepted answer that the answer does not assert, each with the reason."""
-    # A denial outside of all of the accepted answer is none of its own.
-    own = [gold.text.denies and not (span.whole and span.stop - span.start > _SAYS_NO) for span in spans]
-    whys = [answer.scope.doubt(span.start, span.stop, denies) for span, denies in zip(spans, own, strict=True)]
-    return [(span, doubt.why) for span, doubt in zip(spans, whys, strict=True) if doubt and doubt.sure]
+    doubts = ((span, answer.scope.doubt(span.start, span.stop)) for span in spans)
+    return [(span, doubt.why) for span, doubt in doubts if doubt and doubt.sure]
 
 
 def _enumerated(golds: Sequence[Gold], answer: ParsedAnswer) -> _Score | None:

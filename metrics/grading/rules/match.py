@@ -14,7 +14,7 @@ from ...language import HAN, cut, either, stemmer, word_lists
 from . import stance
 from .quantities import ONES, ROMAN, Quantity, When, agreement, chinese, equal
 from .scope import Scope
-from .words import FILLERS, HAN_STOP, PARTICLES, PLACES, PROSE, STOP, TITLES, TextWords, clean, given_names
+from .words import FILLERS, HAN_STOP, PARTICLES, PROSE, STOP, TITLES, TextWords, clean, given_names
 
 Form = Literal["date", "number", "code", "unknown", "yes", "no", "list", "name", "phrase"]
 
@@ -119,7 +119,7 @@ def read_gold(text: str, question: str, exact_dates: bool = False, may_be_list: 
     if whens and not _other_words(words.lower, [(start, stop) for _, start, stop in words.dates]):
         return gold(form="date")
     others = _other_words(words.lower, [(number.start, number.stop) for number in numbers]) if numbers else []
-    countable = numbers and not numbers[0].ordinal and (may_be_list or not others)
+    countable = bool(numbers) and not numbers[0].ordinal
     plain = words.plain.strip(" .\"'`")
     if countable and numbers[0].value == 1 and not words.lower.isascii() and "amount" not in asked.asks:
         countable = not others  # 一只猫
@@ -139,13 +139,14 @@ def read_gold(text: str, question: str, exact_dates: bool = False, may_be_list: 
             number = asks[1] or asks[2]
             needed = min(needed, ONES.get(number) or int(chinese(number)))
         return gold(form="list", items=parts, needed=needed)
-    raw, low = words.raw, [word.lower() for word in words.raw]
+    raw = words.raw
     capitals = (word[0].isupper() or word.lower() in PARTICLES or word[0].isdigit() for word in raw)
     if not (0 < len(raw) <= 8 and all(capitals)):
         return gold(form="phrase")
-    # A person is asked for and the name ends with a surname, as far as can be seen.
-    ends = "," not in words.plain and "of" not in low and low[-1] not in PARTICLES and raw[-1] not in ROMAN
-    return gold(form="name", surnamed=ends and len(low) > 1 and "person" in asked.asks)
+    # It ends with a surname, as far as can be seen.
+    low = [word.lower() for word in raw]
+    surnamed = len(raw) > 1 and low[-1] not in PARTICLES and "of" not in low and "," not in words.plain
+    return gold(form="name", surnamed=surnamed and "person" in asked.asks)
 
 
 def _units(words: TextWords, question: TextWords) -> tuple[Unit, ...]:
@@ -205,7 +206,6 @@ _UMLAUT = re.compile("([aou])e")  # Zuerich is Zürich
 _LONG = 7  # letters of a word in which one may differ: then "Cordelia" is "Cornelia" as well
 START = 150  # characters at the start of an answer in which a denial counts
 _BESIDE = r"([A-Z][A-Za-z]+)\.?[ -]{0}\b|\b{0}[ -]([A-Z][A-Za-z]+)"
-_GLUED = 4  # letters of a word that may run into its neighbours: shorter ones are in others by chance
 _ORDER = {"same": 4, "finer": 3, "about": 3, "coarser": 2, "other": 1}
 _SAID_WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:[.,:]\d+)*")
 
@@ -219,9 +219,8 @@ class Match(NamedTuple):
     within: bool  # the answer is a part of it, and says more than the question
     lost_number: bool  # a number that belongs to it is not there
     rival: bool  # a part of a name, beside a name that is not of it: Kelli *Garner* for Kelli Giddish
-    lacks: Literal["", "surname", "place", "word"]
-    """Kind of word that matters and is not there: the surname of the person asked for; a word of a Chinese text with a
-    number, as a rule an address; a word of a Chinese name."""
+    lacks: Literal["", "surname", "word"]
+    """Kind of word that matters and is not there: the surname of the person asked for; a word of a compound."""
 
 
 class GoldSpan(NamedTuple):
@@ -284,13 +283,12 @@ def match(gold: Gold, answer: ParsedAnswer) -> Match:
     lost = [unit for unit, hit in pairs if not hit]
     share = _share(pairs, 0.0)
     fresh = _share([(unit, hit) for unit, hit in pairs if not unit.echoed], share)
-    lacks: Literal["", "surname", "place", "word"] = ""
+    lacks: Literal["", "surname", "word"] = ""
     # The last word of a name is the surname.
-    titles, others = (TITLES & text.places.keys() for text in (gold.text, words))
-    if (gold.surnamed and share > 0 and not hits[-1]) or (titles and others and titles.isdisjoint(others)):
+    if gold.surnamed and share > 0 and not hits[-1]:
         lacks = "surname"
     elif any(unit.numeric for unit in units) and any(unit.han and unit.weight >= 1 for unit in lost):
-        lacks = "place"
+        lacks = "word"  # another street with the same number
     elif _has_chinese_rival(gold, words) or _has_another_word(gold, words):
         lacks = "word"
     said, accepted = words.squeezed, gold.text.squeezed
@@ -342,10 +340,7 @@ def _has_chinese_rival(gold: Gold, words: TextWords) -> bool:
 
 
 def _has_another_word(gold: Gold, words: TextWords) -> bool:
-    """Return whether what is found is a part of a compound (docker in docker-compose), or stands in another place."""
-    if own := PLACES & {raw.lower() for raw in gold.text.raw}:
-        said = PLACES & {raw.lower() for raw in words.raw}
-        return bool(said) and own.isdisjoint(said)
+    """Return whether what is found is a part of a compound: docker in docker-compose."""
     if "-" not in words.lower or len(gold.text.raw) > 1:
         return False
     word = re.escape(gold.text.bare)
@@ -356,28 +351,17 @@ def _has_another_word(gold: Gold, words: TextWords) -> bool:
 def _holds(gold: Gold, answer: ParsedAnswer) -> bool:
     """Return whether the accepted answer stands in the answer word for word, but for case, spaces and marks.
 
-    Texts from pages lose spaces ("isMalina Weissmanand"), so it may run into the word after it, and a phrase also into
-    the one before. Numbers are wholes.
+    Texts from pages lose spaces ("isMalina Weissmanand"): there, several words may run into others.
     """
-    text, words = gold.text, answer.words
-    if not text.squeezed:
+    text, stems, said = gold.text, gold.text.stems, answer.words.stems
+    if not stems:
         return False
-    stems, size, at = text.stems, len(text.stems), words.places.get(text.stems[0], len(words.stems))
     # `places` knows the first place of a word alone; later ones are looked for.
-    if any(words.stems[at : at + size] == stems for at in range(at, len(words.stems)) if words.stems[at] == stems[0]):
+    places = range(answer.words.places.get(stems[0], len(said)), len(said))
+    if any(said[at : at + len(stems)] == stems for at in places if said[at] == stems[0]):
         return True
-    ends = text.raw[-1]
-    if (
-        min(len(text.raw), len(words.raw) - PROSE) < 2
-        or len(text.squeezed) < _GLUED
-        or text.raw[0][0].isdigit()
-        or ends[-1].isdigit()
-        or ends in ROMAN
-    ):
-        return False
-    at = words.squeezed.find(text.squeezed) if text.squeezed.isascii() else -1
-    # Without spaces, the sums of the words' lengths are the places where words begin: a name has to begin at one.
-    return at >= 0 and (gold.form != "name" or at in accumulate(map(len, words.raw), initial=0))
+    may_run = len(stems) > 1 and len(said) > PROSE and text.squeezed.isascii() and text.squeezed.isalpha()
+    return may_run and text.squeezed in answer.words.squeezed
 
 
 def _nearly(unit: Unit, gold: Gold, places: dict[str, int]) -> float:
@@ -415,12 +399,8 @@ def date_order(gold: Gold, answer: ParsedAnswer) -> int:
 
 def number_order(gold: Gold, answer: ParsedAnswer) -> int:
     """Return 2 if the numbers are there, 1 if there are only others, 0 if there is none."""
-    times = "times" in gold.asked.asks
-    exact = answer.words.quantities if gold.bounded else answer.words.exact[1]
-    quantities = [quantity for quantity in exact if times or not quantity.times]
-    # "256 + 37 = 293", and where a total is asked for, the number that is said to be one.
-    if "=" in answer.said or ("sum" in gold.asked.asks and len(quantities) > 1):
-        said = answer.said
+    quantities, said = answer.words.quantities if gold.bounded else answer.words.exact[1], answer.said
+    if "=" in said or "sum" in gold.asked.asks:  # "256 + 37 = 293", and the number that is said to be a total
         beside = [(each, said[max(0, each.start - 12) : each.start], said[each.stop :][:16]) for each in quantities]
         totals = [each for each, *near in beside if any(_SUM.search(text.partition(",")[0]) for text in near)]
         quantities = totals or quantities
@@ -441,7 +421,7 @@ def _code_pattern(code: str) -> re.Pattern[str]:
     else:
         body = re.sub(r"\\-(?=\d)|(?<=\d)\\-(?=[a-zA-Z])", r"[-\\s]?", re.escape(re.sub(r"^(?:v(?=\d)|#)", "", code)))
         body = f"(?:v(?=\\d)|#)?{body}"
-    ends = r"(?![\w#]|\+\+|[.@_-]\w|/[\w{<:$*])" + (r"(?!\s+[a-z])" if code == "A" else "")
+    ends = r"(?![\w#]|\+\+|[.@_-]\w|/[\w{<:$*])"
     before = r"(?<![\w@/.])" if code.startswith("/") else r"(?<![\w@+#<>=~^])(?<!\w[.-])"
     return re.compile(before + body + ends, re.ASCII | (re.IGNORECASE if sum(map(str.isalpha, code)) > 1 else 0))
 
@@ -449,14 +429,13 @@ def _code_pattern(code: str) -> re.Pattern[str]:
 def several_numbers(gold: Gold, answer: ParsedAnswer) -> bool:
     """Return whether a short answer has another number that the question does not have, and no sum is made of them."""
     known = (*gold.numbers, *gold.asked.quantities)
-    if len(answer.words.raw) > _BRIEF or "=" in answer.said or "sum" in gold.asked.asks:
+    if len(answer.words.raw) > _BRIEF or "sum" in gold.asked.asks:
         return False
     return any(
-        not each.ordinal
-        and (each.value != 1 or each.dimension)  # 一共
+        (each.value != 1 or each.dimension)  # 一共
         and each.dimension in ("", *(number.dimension for number in gold.numbers))
         and not any(equal(each, other) for other in known)
-        and not ((doubt := answer.scope.doubt(each.start, each.stop, False, True)) and doubt.sure)
+        and not ((doubt := answer.scope.doubt(each.start, each.stop, True)) and doubt.sure)
         for each in answer.words.exact[1]
     )
 
@@ -468,14 +447,11 @@ def strange_items(golds: Sequence[Gold], answer: ParsedAnswer) -> tuple[int, int
     """
     text, listed = answer.words.plain.strip(), [item for gold in golds for item in gold.items]
     shortest = min((gold.text.squeezed for gold in golds), key=len)
-    several = "plural" in golds[0].asked.asks or not all(shortest in gold.text.squeezed for gold in golds)
-    is_one = golds[0].form in ("code", "date", "number") or any(
-        _ITEMS.search(gold.text.plain.strip()) for gold in golds
-    )
+    several = not all(shortest in gold.text.squeezed for gold in golds)
     accepted = {gold.text.bare for gold in (*listed, *golds)}
     if (
         len(answer.words.raw) > 4 * _BRIEF
-        or ((several or is_one) and not listed)
+        or ((several or golds[0].form in ("code", "date", "number")) and not listed)
         or answer.words.bare in accepted
         or re.search(r"[<{|=]", text)
     ):

@@ -70,7 +70,6 @@ _SAME: dict[str, str] = _LISTS["same"] | {
 STOP = frozenset(_LISTS["stop_words"].split())  # words of grammar: they do not tell one answer from another
 HAN_STOP = frozenset(_LISTS["han_stop_characters"]) | frozenset(_LISTS["han_stop_words"].split())
 TITLES = frozenset(_LISTS["titles"].split())
-PLACES = frozenset(_LISTS["place_words"].split())
 PARTICLES = frozenset(_LISTS["name_particles"].split())
 FILLERS = frozenset(_LISTS["fillers"].split())  # words beside a date or a number that leave it one
 _UNITED = re.compile(r"\b[Uu]nited (?:(?=States)States(?: of America)?|(?=Kingdom)Kingdom)")

@@ -57,8 +57,6 @@ class Fusion(NamedTuple):
     by: Literal["rrf", "weighted"] = "rrf"
     rerank: int = 0
     """Fused passages that are reranked by the exact scores of all retrievers; 0 = none."""
-    floor: float = 0.0
-    """Cosine that a passage must exceed to be found by `vector`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,8 +130,6 @@ class Hit(NamedTuple):
     passage: Passage
     score: float
     """Score after fusion and reranking, by which hits are ordered."""
-    by: dict[Retriever, float]
-    """Score of each retriever that found the passage."""
 
 
 class Rag:
@@ -204,35 +200,24 @@ class Rag:
 
         Raises the errors of the embedder; then search without `vector`.
         """
-        if k < 1:
-            raise ValueError(f"k must be at least 1, not {k}")
         if not query.strip() or not self.numbers:
             return []
-        unknown = sorted(set(by or ()) - set(self.rules.retrievers))
-        if unknown:
-            raise ValueError(f"by={unknown}: the retrievers of this tier are {', '.join(self.rules.retrievers)}")
         retrievers = [name for name in self.rules.retrievers if by is None or name in by]
         vector = None
         if "vector" in retrievers and self._embed is not None:
             self.embed()
             vector = self._embed([query], True)[0]
         most = max(k, CANDIDATES, fusing.rerank)
-        rankings = {name: self._ranking(name, query, vector, most, fusing.floor) for name in retrievers}
+        rankings = [self._ranking(name, query, vector, most) for name in retrievers]
         fuse = reciprocal_rank if fusing.by == "rrf" else weighted
-        fused = fuse(list(rankings.values()), max(k, fusing.rerank))
+        fused = fuse(rankings, max(k, fusing.rerank))
         if fusing.rerank:
             # Each retriever's exact scores are divided by the best of them.
             exact = (relative(self._exact(name, query, vector, fused.numbers)) for name in retrievers)
             scores: Scores = sum(exact, np.zeros(len(fused.numbers)))
             fused = top_k(fused.numbers, scores, len(scores))
-        found_by = {
-            name: dict(zip(ranking.numbers.tolist(), ranking.scores.tolist(), strict=True))
-            for name, ranking in rankings.items()
-        }
-        return [
-            Hit(self.at(number), score, {name: by[number] for name, by in found_by.items() if number in by})
-            for number, score in zip(fused.numbers[:k].tolist(), fused.scores[:k].tolist(), strict=True)
-        ]
+        best = zip(fused.numbers[:k].tolist(), fused.scores[:k].tolist(), strict=True)
+        return [Hit(self.at(number), score) for number, score in best]
 
     def forget(self) -> None:
         """Forget the cached scores of the last query, for benchmarks."""
@@ -258,9 +243,7 @@ class Rag:
         assert passage is not None
         return passage
 
-    def _ranking(
-        self, name: Retriever, query: str, vector: NDArray[np.float32] | None, most: int, floor: float
-    ) -> Ranked:
+    def _ranking(self, name: Retriever, query: str, vector: NDArray[np.float32] | None, most: int) -> Ranked:
         if name in self._texts:
             return self._texts[name].search(query, most)
         if self.vectors is None or vector is None:
@@ -268,7 +251,7 @@ class Rag:
         numbers, cosines = self.vectors.search(vector, most)
         # Hashed cosines are hardly ever exactly 0, so without a floor every passage is "found" by vectors
         # (docs/decisions/0017).
-        above = cosines > floor
+        above = cosines > 0
         return Ranked(numbers[above], cosines[above])
 
     def _exact(

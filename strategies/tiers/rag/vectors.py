@@ -83,12 +83,8 @@ class Vectors:
         return len(self._slot_of)
 
     def add(self, numbers: Numbers, vectors: Matrix) -> None:
-        """Add the vectors of documents. Raises ValueError for vectors that do not fit, and adds none."""
-        matrix, documents = _checked(vectors, self.dimension), numbers.tolist()
-        if len(matrix) != len(documents):
-            raise ValueError(f"{len(matrix)} vectors for {len(documents)} documents")
-        if len(set(documents)) < len(documents) or not self._slots.keys().isdisjoint(documents):
-            raise ValueError("a document has a vector already")
+        """Add the vectors of documents that have none yet, a row each."""
+        matrix, documents = np.ascontiguousarray(vectors, np.float32), numbers.tolist()
         slots, new = [], list[int]()
         for at, vector in enumerate(matrix):
             next_slot = self._uses.size + len(new)
@@ -121,7 +117,7 @@ class Vectors:
         """Return the `k` nearest documents by cosine; of equals the later first."""
         if not len(self):
             return NOTHING
-        query, (numbers, slots) = _checked(query, self.dimension)[0], self._arrays()
+        numbers, slots = self._arrays()
         if self._walker is None:
             return top_k(numbers, _rounded(self._matrix.all @ query)[slots], k)
         nearest = self._walker.search(query, min(k, self.different))
@@ -133,7 +129,7 @@ class Vectors:
         """Return the exact cosine of each document, -1 for an unknown one."""
         slots = np.array([self._slots.get(number, -1) for number in numbers.tolist()], np.int64)
         cosines = np.full(len(numbers), -1.0)
-        cosines[slots >= 0] = _rounded(self._vectors(slots[slots >= 0]) @ _checked(query, self.dimension)[0])
+        cosines[slots >= 0] = _rounded(self._vectors(slots[slots >= 0]) @ query)
         return cosines
 
     def _arrays(self) -> tuple[Numbers, Numbers]:
@@ -198,16 +194,6 @@ class HnswGraph:
 
 def _digest(vector: Matrix) -> bytes:
     return hashlib.blake2b(vector.tobytes(), digest_size=16).digest()
-
-
-def _checked(vectors: Matrix, dimension: int) -> Matrix:
-    """Return vectors as a matrix of 32-bit rows. Raises ValueError for another shape and for missing numbers."""
-    matrix = np.ascontiguousarray(np.atleast_2d(vectors), np.float32)
-    if matrix.shape[1] != dimension:
-        raise ValueError(f"vectors have {matrix.shape[1]} coordinates, the index has {dimension}")
-    if not np.isfinite(matrix).all():
-        raise ValueError("a vector has a coordinate that is no number")
-    return matrix
 
 
 def _rounded(cosines: Matrix) -> Scores:

@@ -6,15 +6,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from ctxbench.harness.claims.claim import Claimed, ClaimRow, Finding, exact
 from ctxbench.harness.claims.inputs import ClaimInputs, ClaimSettings
 from ctxbench.harness.claims.registry import chosen, measure, read, write
 from ctxbench.harness.folder.run import load
+from ctxbench.harness.folder.schema import signed
 from ctxbench.reports.claims import as_json, tables
 from ctxbench.reports.html.sections import claims_section
 from ctxbench.reports.results import Results
+from ctxbench.scenarios.errors import RunError
 from tests.harness.command import ctxbench
 
 STRATEGIES = ("none", "window(max_tokens=8000)", "window(max_tokens=32000)")
@@ -121,9 +124,11 @@ def test_findings_are_kept_with_their_run(run: Path) -> None:
         assert shown is not None
         assert "--effort quick" in shown.lead
         assert list(shown.frames["claims"].setting) == ["one", "two"]
-        path.write_bytes(path.read_bytes().replace(found.manifest.blake2b.encode(), b"0" * len(found.manifest.blake2b)))
-        assert read(found) is None
-        path.write_text("{")
+        for text in ("{", path.read_text().replace("saves", "loses")):
+            path.write_text(text)
+            with pytest.raises(RunError, match=r"claims.json: is not as it was written, .*: `ctxbench lab claims`"):
+                read(found)
+        path.write_bytes(msgspec.json.encode(signed(msgspec.structs.replace(stored, run="another"))))
         assert read(found) is None
     finally:
         path.unlink()

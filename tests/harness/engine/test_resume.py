@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.store import ResultPart
+from ctxbench.harness.folder.store import ResultPart, read_manifest, write_manifest
 from ctxbench.scenarios.errors import RunError
 from tests.harness.runs import bytes_of, plan, recording
 
@@ -55,9 +55,7 @@ def test_a_stopped_run_makes_what_is_missing_alone(
     path, run = recording(tmp_path, conversations=6), tmp_path / "run"
     execute(plan(path), run)
     whole = bytes_of(run)
-    manifest = json.loads((run / "manifest.json").read_text())
-    begun = ("format", "plan", "window", "versions")
-    (run / "manifest.json").write_text(json.dumps({key: manifest[key] for key in begun} | {"complete": False}))
+    write_manifest(run, replace(read_manifest(run), complete=False, files={}))
     (run / "results/00001-000.parquet").unlink()
     (run / "steps/00001-001.parquet").unlink()
     written = list[str]()

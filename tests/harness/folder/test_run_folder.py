@@ -6,10 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import load
-from ctxbench.harness.folder.store import alone
+from ctxbench.harness.folder.store import alone, read_manifest, write_manifest
 from ctxbench.scenarios.errors import RunError
 from tests.harness.runs import plan, recording
 
@@ -70,7 +71,7 @@ def test_an_unfinished_run_is_not_read(tmp_path: Path) -> None:
     out = tmp_path / "run"
     execute(plan(path), out)
     text = (out / "manifest.json").read_text()
-    (out / "manifest.json").write_text(text.replace('"complete": true', '"complete": false'))
+    write_manifest(out, replace(read_manifest(out), complete=False))
     with pytest.raises(RunError, match="not finished"):
         load(out)
     (out / "manifest.json").write_text(text[:40])

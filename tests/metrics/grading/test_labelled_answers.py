@@ -25,10 +25,10 @@ class Labelled(msgspec.Struct, frozen=True):
     ("name", "accepted", "rejected", "ungraded"),
     [
         # The rules were made with these.
-        ("seen_answers.jsonl", 0, 4, 83),
-        # These 60 were written after the rules were done, and changed nothing: 2 of 41 wrong ones are accepted and 1 of
+        ("seen_answers.jsonl", 8, 4, 71),
+        # These 60 were written after the rules were done, and changed nothing: 1 of 41 wrong ones is accepted and 1 of
         # 19 right ones is rejected. Whoever mends the rules by them writes new ones.
-        ("unseen_answers.jsonl", 2, 1, 9),
+        ("unseen_answers.jsonl", 1, 1, 8),
     ],
 )
 def test_wrong_answers_accepted_and_right_ones_rejected(name: str, accepted: int, rejected: int, ungraded: int) -> None:
