@@ -23,6 +23,7 @@ from .value import Missing, Ratio, Saving, Total, Value
 
 NO_STEPS = "no steps"
 NOTHING_EVICTED = "nothing was evicted"
+LANGUAGE = "language: rules, names and units are read in English and Chinese alone"
 NO_EVIDENCE = "no probe rests on what was said"
 LRU_K = ("lru_k", "lru_k_document")
 """Cache policies that are LRU-K: O'Neil's, and the one of the design documents."""
@@ -66,6 +67,10 @@ class Metric:
 
 def _with_fault(faults: Iterable[str]) -> Total:
     return Total(lambda steps: np.logical_or.reduce([np.asarray(steps[name]) > 0 for name in sorted(faults)]))
+
+
+def _is_read(steps: pd.DataFrame) -> pd.Series[bool]:
+    return steps.constraints >= 0
 
 
 def _percentile(steps: pd.DataFrame, at: float) -> Value:
@@ -168,13 +173,25 @@ METRICS: Mapping[str, Metric] = {
     "grounding": _share(
         "grounding recall",
         "share of the values the recorded model used next, and a user or tool had given, still in the context",
-        Ratio(lambda s: s.demands_kept, lambda s: s.demands, "no recorded call or answer uses what was said before"),
+        Ratio(
+            lambda s: s.demands_kept,
+            lambda s: s.demands,
+            "no recorded call or answer uses what was said before",
+            has=lambda s: _is_read(s) | (s.demands > 0),
+            lacking=LANGUAGE,
+        ),
     ),
     "constraint_recall": _share(
         "constraint recall",
         "share of the standing rules and prohibitions that system and user had stated still in the context, word for "
         "word",
-        Ratio(lambda s: s.constraints_kept, lambda s: s.constraints, "language: no English or Chinese rule was found"),
+        Ratio(
+            lambda s: s.constraints_kept,
+            lambda s: np.maximum(s.constraints, 0),
+            "no standing rule was found",
+            has=_is_read,
+            lacking=LANGUAGE,
+        ),
     ),
     "prefix_reuse": _share(
         "prefix reuse",

@@ -12,7 +12,8 @@ from __future__ import annotations
 import re
 import tomllib
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache, wraps
 from importlib.resources import files
 from itertools import islice
@@ -42,6 +43,7 @@ _LATIN = re.compile(r"[A-Za-z][^\s\u2e80-\uffff]*")
 UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\uac00-\ud7af"
 """Thai, Lao, Burmese, Khmer, kana and Hangul, which put no spaces between words or add particles to them."""
 _BY_PAIRS = re.compile(f"[{UNSPACED}]")
+_JAPANESE = re.compile(f"[{HAN}][\u3040-\u30ff]|[\u3040-\u30ff][{HAN}]")
 _RUNS = f"{HAN}{UNSPACED}"
 _WORD = re.compile(
     rf"([{_RUNS}]+)|\d++(?>(?:[.,:]\d++){{0,8}})(?![^\W{_RUNS}])|[^\W{_RUNS}]+(?>(?:['’][^\W\d{_RUNS}]+)?)"
@@ -100,6 +102,17 @@ def written_in(text: str) -> str:
             if (letters := len(script.findall(text))) and (name == "zh" or letters >= latin):
                 return str(name)
     return best if hits[best] else ""
+
+
+def unread(texts: Iterable[str]) -> str:
+    """Return the code of the language of most of some texts if our rules do not read it; empty if they may.
+
+    Words of grammar can mislead, so that one text in Latin letters is not enough.
+    """
+    counts = Counter(filter(None, (written_in(text[:SHORT]) for text in texts)))
+    code, times = counts.most_common(1)[0] if counts else ("", 0)
+    is_known = 2 * times > counts.total() and (times > 1 or code in _SCRIPTS)
+    return code if is_known and code not in LANGUAGES else ""
 
 
 def sentences(text: str) -> list[str]:
@@ -164,15 +177,16 @@ def of_short_texts(size: int) -> Callable[[Callable[[str], Read]], Callable[[str
 def words(text: str) -> tuple[str, ...]:
     """Return the words in order, in lower case and without punctuation. Chinese is segmented.
 
-    `user_id` is one word, `ABC-123` two, `3.5` and `45,000` one each, `don't` one. Of Japanese, Korean and others that
-    write words together, each pair of characters is one, so that 거북이 is found in 거북이를.
+    `user_id` is one word, `ABC-123` two, `3.5` and `45,000` one each, `don't` one. Of Japanese (kana beside Han),
+    Korean and others that write words together, each pair of characters is one, so that 거북이 is found in 거북이를.
     """
     if text.isascii() or _ANY_RUN.search(text) is None:
         return tuple(_PLAIN_WORD.findall(text.lower()))
     result: list[str] = []
+    is_japanese = _JAPANESE.search(text) is not None
     for match in _WORD.finditer(text.lower()):
         run = match[0]
-        if match.lastindex and _BY_PAIRS.search(run):
+        if match.lastindex and (is_japanese or _BY_PAIRS.search(run)):
             result += [run[at : at + 2] for at in range(max(1, len(run) - 1))]
         else:
             result += cut(run) if match.lastindex else [run]

@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from ctxbench.metrics.figures import METRICS, NOTHING_EVICTED
+from ctxbench.metrics.figures import LANGUAGE, METRICS, NOTHING_EVICTED
 from ctxbench.metrics.statistics.intervals import Ends, Interval
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.errors import csv_text, printable
@@ -339,7 +339,7 @@ def html(tables: Sequence[Table]) -> str:
 
 def figure_of_few(name: str, value: Value) -> str:
     """Return a figure of a metric that most strategies have nothing to measure of: a dash then, not the reason."""
-    if isinstance(value, Missing) and value.why in ("undefined", "unsupported"):
+    if isinstance(value, Missing) and value.why in ("undefined", "unsupported") and value.detail != LANGUAGE:
         return NOTHING_EVICTED if value.detail == NOTHING_EVICTED else "–"
     return amount(METRICS[name].unit, value)
 

@@ -419,6 +419,9 @@ def five_measures(verdict: RunVerdict) -> Table:
     if quality.found:
         notes.append(about("verdict_found", chance=share(quality.found.get(FLOOR))))
         notes += [about("verdict_reader")] * (quality.reader is not None)
+        if (probes := summary.probes) is not None and probes.failed:
+            lost = {"probes": count(len(probes.failed), "probe"), "left": probes.conversations - probes.compared}
+            notes.append(about("verdict_lost", **lost, whole=count(probes.conversations, "conversation")))
     if quality.graded is not None:
         few = [of for of in quality.graded.strategies if of.strategy in shown and of.paired and not of.in_pairs]
         right = about("verdict_right", who=answerer_in_words(quality.graded.answerer))

@@ -65,7 +65,7 @@ USED, CUT = "it is used", "it is cut there"
 class Failed(_Event, frozen=True, tag="failed"):
     """Something that the strategy needs was missing or not as requested; `instead` says what the strategy did."""
 
-    what: Literal["summary", "embedding", "archive", "load", "facts"]
+    what: Literal["summary", "embedding", "archive", "load", "facts", "language"]
     why: str
     instead: str
 

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ctxbench.metrics.language import LANGUAGES, terms
+from ctxbench.metrics.language import LANGUAGES, terms, unread
 from ctxbench.metrics.rows import Rows
 from ctxbench.metrics.tfidf import Scores, TfIdf, best
 from ctxbench.scenarios.model import Fact, Message
@@ -55,9 +55,9 @@ class Facts:
     `max_tokens`). With `extractor="model"` the model `summariser` (empty = the run's) extracts them, one call per turn;
     where it fails, the rules do (Failed). Its prompt is in `language`; "auto" is the user's.
 
-    Rules know English and Chinese. What a user quotes, gives to be translated, or commands is no fact. A repeated fact
-    is one fact. A later one about the same (the same words with other numbers or dates; another home, job or taste of
-    the speaker) takes the place of the earlier one.
+    Rules know English and Chinese (else Failed). What a user quotes, gives to be translated, or commands is no fact. A
+    repeated fact is one fact. A later one about the same (the same words with other numbers or dates; another home, job
+    or taste of the speaker) takes the place of the earlier one.
     """
 
     max_tokens: PositiveInt = 2000
@@ -151,6 +151,7 @@ class FactExtractor:
         self._services, self._rules, self._language = services, rules, language
         self._longest = max(1, min(rules.max_fact_tokens, rules.max_tokens // 4))
         self._facts: dict[str, tuple[Message, tuple[StatedFact, ...]]] = {}
+        self._said: list[str] = []  # by users
 
     def facts(self, messages: list[Message]) -> list[StatedFact]:
         """Return the facts of the messages, in order. A model is called once for all new messages."""
@@ -183,7 +184,12 @@ class FactExtractor:
             if None not in stated:
                 return [cut(fact) for facts_of_message in stated for fact in facts_of_message or ()]
         most, count = rules.per_message, services.text_tokens
-        return [fact for message in messages for fact in extract_by_rules(message, most, self._longest, count)]
+        facts = [fact for message in messages for fact in extract_by_rules(message, most, self._longest, count)]
+        self._said += [message.text for message in messages if message.role == "user"]
+        if not facts and (code := unread(self._said)):
+            why = f"language: facts are read in English and Chinese, and this is {code}"
+            services.record(Failed("language", why, "no facts"))
+        return facts
 
 
 class FactStore:

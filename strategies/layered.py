@@ -18,33 +18,19 @@ from .events import Event, Failed, Moved, Recalled
 from .parts.language import ConversationLanguage
 from .parts.memories import (
     FORM,
-    IMPORTANCE,
+    KINDS,
     ConversationMemory,
-    Kind,
     Memory,
     NoteMessage,
     RecallSettings,
     RowNumbers,
     TextSearch,
+    Tier,
     VectorSearch,
     WordSearch,
 )
 from .parts.passages import passages
 
-Tier = Literal["working", "short", "long"]
-
-# 000 §3.3.2, `MemoryType`.
-TIERS: dict[Kind, Tier] = {
-    "current_task": "working",
-    "tool_results": "working",
-    "session_context": "short",
-    "recent_decisions": "short",
-    "preference": "long",
-    "fact": "long",
-    "procedure": "long",
-    "session_summary": "long",
-}
-"""Tier where a memory of each type begins."""
 HOUR = 3600.0
 
 
@@ -276,7 +262,7 @@ class Layers:
 
     def take_summaries(self, stored: Sequence[StoredSummary], count: Callable[[str], int]) -> None:
         """Take in the summaries that were stored since the last call."""
-        rules, importance = self._rules, IMPORTANCE["session_summary"]
+        rules, (_, importance) = self._rules, KINDS["session_summary"]
         for source, summary in stored[self._taken :]:
             for text in passages(summary, rules.max_memory_tokens, rules.passages, count):
                 self.summaries.add(Memory(source, "system", text, "session_summary", importance), "long", self._clock)
@@ -302,7 +288,7 @@ class Layers:
 
     def _enter(self, memory: Memory) -> None:
         self._clock = memory.time if memory.time is not None else self._clock
-        tier = TIERS[memory.kind]
+        tier = KINDS[memory.kind][0]
         if (tier == "long" and memory.importance < self._rules.long_importance) or (
             tier == "working" and self._is_old(self._clock)
         ):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
@@ -149,41 +149,19 @@ def fitting(pieces: Iterable[Piece], room: float) -> set[int]:
     return places
 
 
-def scorer(smart: Smart) -> Callable[[Message], int]:
-    """Return a function from a message to its own score, linear in its text.
+class MessageScores:
+    """Scores of the messages of a growing conversation, each read once, in time linear in its text.
 
     English keywords match as whole words in any case, others anywhere. A code block has a fence; a listing is a line
-    that starts with a bullet or a number.
-    """
-    anywhere = [word for word in smart.keywords if not word.isascii()]
-    plain = [word.lower() for word in smart.keywords if word.isascii()]
-    pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, plain))})\b") if plain else None
-
-    def has_keyword(text: str) -> bool:
-        if any(word in text for word in anywhere):
-            return True
-        # Plain search first: it is 20 times faster than the pattern, and mostly says no.
-        lower = text.lower() if pattern is not None else ""
-        return pattern is not None and any(word in lower for word in plain) and pattern.search(lower) is not None
-
-    def score(message: Message) -> int:
-        text = message.text
-        points = (smart.user if message.role == "user" else 0) + (smart.call if message.calls else 0)
-        points += smart.keyword if has_keyword(text) else 0
-        points += smart.code if "```" in text else 0
-        return points + (smart.listing if LISTING.search(text) else 0)
-
-    return score
-
-
-class MessageScores:
-    """Scores of the messages of a growing conversation. Each message is read once.
-
-    A turn is a user message and the first reply to it; an assistant that speaks first is in the first turn.
+    that starts with a bullet or a number. A turn is a user message and the first reply to it; an assistant that speaks
+    first is in the first turn.
     """
 
-    def __init__(self, score: Callable[[Message], int], turns: int, first: int) -> None:
-        self._score, self._turns, self._first = score, turns, first
+    def __init__(self, smart: Smart) -> None:
+        self._smart = smart
+        self._anywhere = [word for word in smart.keywords if not word.isascii()]
+        self._plain = [word.lower() for word in smart.keywords if word.isascii()]
+        self._pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, self._plain))})\b")
         self.forget()
 
     def forget(self) -> None:
@@ -204,8 +182,19 @@ class MessageScores:
             self._turn += begins and not self._awaits_reply
             self._awaits_reply = begins or (self._awaits_reply and not replies)
             turn = max(self._turn, 1) if begins or replies else 0
-            self.points.append(self._score(message) + (self._first if turn == 1 else 0))
-            self.opening.append(0 < turn <= self._turns)
+            self.points.append(self._score(message) + (self._smart.first if turn == 1 else 0))
+            self.opening.append(0 < turn <= self._smart.first_turns)
+
+    def _score(self, message: Message) -> int:
+        """Return the score of a message by itself."""
+        smart, text, lower = self._smart, message.text, message.text.lower()
+        has_keyword = any(word in text for word in self._anywhere)
+        # Plain search first: it is 20 times faster than the pattern, and mostly says no.
+        if not has_keyword and any(word in lower for word in self._plain):
+            has_keyword = self._pattern.search(lower) is not None
+        points = (smart.user if message.role == "user" else 0) + (smart.call if message.calls else 0)
+        points += (smart.keyword if has_keyword else 0) + (smart.code if "```" in text else 0)
+        return points + (smart.listing if LISTING.search(text) else 0)
 
 
 class _Compression:
@@ -223,7 +212,7 @@ class _Compression:
             PROMPTS,
         )
         self._answer: tuple[Context, Context] | None = None
-        self._scores = MessageScores(scorer(smart), smart.first_turns, smart.first)
+        self._scores = MessageScores(smart)
         self._dialogue = Dialogue(services)
         # Start of each unsummarised piece among the first `_scanned` dialogue messages.
         self._left_over: list[int] = []

@@ -26,6 +26,10 @@ from importlib.resources import files
 from random import Random
 from typing import TypeVar
 
+import msgspec
+
+from ..files import shipped
+
 T = TypeVar("T")
 Forms = Mapping[str, tuple[str, ...]]
 _CHOICE = re.compile("«([^»]*)»")
@@ -131,30 +135,7 @@ def _filled(form: str, value: date | int) -> str:
 
 
 LANGUAGES = {
-    "en": Language(
-        "en",
-        space=" ",
-        days=(
-            "{day.day} {name}",
-            "{name} {day.day}",
-            "{day.day} {name} {day.year}",
-            "{name} {day.day}, {day.year}",
-            "{day}",
-        ),
-        amounts=("£{:,}", "£{}", "{} pounds", "{:,}", "GBP {}"),
-        counts=("{} days", "{}"),
-        months="{name} {day.year}",
-        pound=1,
-    ),
-    "zh": Language(
-        "zh",
-        space="",
-        days=("{day.month}月{day.day}日", "{day.month}月{day.day}号", "{day.year}年{day.month}月{day.day}日", "{day}"),
-        amounts=("{}元", "{}块", "{}", "{:,}元", "¥{}"),
-        counts=("{}天", "{} 天", "{}"),
-        months="{day.year}年{day.month}月",
-        pound=4,
-    ),
+    code: msgspec.convert({"code": code, **row}, Language) for code, row in shipped("generated")["languages"].items()
 }
 
 

@@ -9,30 +9,12 @@ from typing import NamedTuple
 
 import msgspec
 
+from ..files import shipped
 from ..model import Tool
 from .language import Language, Writer
 from .script import Script
 
-TOOLS = tuple(
-    Tool(name, description, '{"type":"object"}')
-    for name, description in (
-        ("calendar_search", "Events of the calendar between two days."),
-        ("create_event", "Puts an event into the calendar."),
-        ("update_event", "Changes an event of the calendar."),
-        ("book_travel", "Books or changes a flight or a room."),
-        ("send_email", "Sends a mail."),
-        ("email_search", "Mails that match a query, newest first."),
-        ("web_search", "Offers and pages from the web."),
-        ("notes_search", "Notes that match a query."),
-        ("save_note", "Keeps a note."),
-        ("list_transactions", "Payments of the household account in one month, as CSV."),
-    )
-)
-# Number of forms under a key that one conversation uses, out of all that the language has.
-_CAST = {
-    "me": 1, "partner": 1, "child": 1, "sibling": 1, "boss": 1, "friend": 5, "colleague": 5,
-    "home": 1, "company": 1, "job": 1,
-}  # fmt: skip
+TOOLS = tuple(Tool(name, about, '{"type":"object"}') for name, about in shipped("generated")["tools"].items())
 
 
 class Note(NamedTuple):
@@ -101,7 +83,9 @@ class Life:
 
     def __init__(self, script: Script, rng: Random, language: Language) -> None:
         self.script, self.rng, self.language, self.ledger = script, rng, language, FactLedger()
-        cast = {role: tuple(rng.sample(language.forms[role], count)) for role, count in _CAST.items()}
+        cast = {
+            role: tuple(rng.sample(language.forms[role], count)) for role, count in shipped("generated")["cast"].items()
+        }
         self.write = Writer(rng, language, cast, lambda: self.today)
         self.tastes: dict[str, tuple[str, ...]] = {}
         """Preferences by topic, in all accepted spellings."""

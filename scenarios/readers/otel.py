@@ -406,7 +406,7 @@ def _exchange(attributes: Fields, events: Sequence[_Event], place: Place, proble
         next(filter(None, (one.at(f"gen_ai.{name}") for one in details)), None)
         for name in ("input.messages", "output.messages", "system_instructions")
     )
-    logged = [*_logged(events), *_recorded_events(attributes)]
+    logged = list(_logged(attributes, events))
     prompt = (
         prompts
         or _with_blocks(attributes.at("gen_ai.prompt"))
@@ -464,8 +464,8 @@ def _vercel_answer(attributes: Fields) -> Any:
     return {"role": "assistant", "content": parts} if parts else None
 
 
-def _logged(events: Sequence[_Event]) -> Iterator[tuple[str, Any]]:
-    """Yield the messages that are events of the span: what they are, and the message."""
+def _logged(attributes: Fields, events: Sequence[_Event]) -> Iterator[tuple[str, Any]]:
+    """Yield the messages that are events of the span, or of Pydantic AI's `events`: what they are, and the message."""
     for name, event in events:
         if name in ("gen_ai.content.prompt", "gen_ai.content.completion"):
             kind = "choice" if name.endswith("completion") else "user"
@@ -475,17 +475,13 @@ def _logged(events: Sequence[_Event]) -> Iterator[tuple[str, Any]]:
             body = decoded(event.at("gen_ai.event.content"))
             fields = body if isinstance(body, dict) else {key: event.at(key) for key in _EVENT_FIELDS}
             yield from _event(name, fields)
-
-
-_EVENT_FIELDS = ("role", "content", "tool_calls", "id", "name", "message", "finish_reason")
-
-
-def _recorded_events(attributes: Fields) -> Iterator[tuple[str, Any]]:
-    """Yield the messages of Pydantic AI's attribute `events`."""
     recorded = decoded(attributes.get("events"))
     for event in recorded if isinstance(recorded, list) else []:
         if isinstance(event, dict) and isinstance(event.get("event.name"), str):
             yield from _event(event["event.name"], event)
+
+
+_EVENT_FIELDS = ("role", "content", "tool_calls", "id", "name", "message", "finish_reason")
 
 
 def _event(name: str, fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

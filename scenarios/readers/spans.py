@@ -335,7 +335,10 @@ class _Tree:
 
     def calls(self) -> Iterator[_ModelCall]:
         """Yield the innermost model calls, with what only the calls around them have."""
-        wrappers = {key: list(self._wrappers(self._spans[key])) for key in self._spans if key in self._calls}
+        wrappers = dict[tuple[str, str], list[TraceSpan]]()
+        for key in (key for key in self._spans if key in self._calls):  # the model calls up to the next agent or tool
+            inside = takewhile(lambda each: each.kind not in ("agent", "tool"), self._ancestors(self._spans[key]))
+            wrappers[key] = [each for each in inside if each.kind == "llm"]
         outer = {_key(wrapper) for around in wrappers.values() for wrapper in around}
         inner: dict[tuple[str, str], list[tuple[str, str]]] = {}
         for key, around in wrappers.items():
@@ -365,11 +368,6 @@ class _Tree:
     def scopes(self, span: TraceSpan) -> list[tuple[str, str]]:
         """Return the keys of the agents and tools around a span, the innermost first, and that of its trace."""
         return [*(_key(each) for each in self._ancestors(span) if each.kind in ("agent", "tool")), (span.trace, "")]
-
-    def _wrappers(self, span: TraceSpan) -> Iterator[TraceSpan]:
-        """Yield the model calls around a call, up to the next agent or tool."""
-        inner = takewhile(lambda each: each.kind not in ("agent", "tool"), self._ancestors(span))
-        return (each for each in inner if each.kind == "llm")
 
     def _ancestors(self, span: TraceSpan) -> Iterator[TraceSpan]:
         # Spans of a damaged trace may be each other's parents.

@@ -200,14 +200,10 @@ class Worker:
                 return
         finally:
             timer.cancel()
-        match self.end():
-            case code if code == _TOO_OLD:
-                why = "is older than Python 3.11"
-            case code if code == _NO_MSGSPEC:
-                why = f"has no msgspec: {self.path} -m pip install msgspec"
-            case code:
-                why = f"is no Python that adapters can run in: it ended with exit code {code}"
-        raise WorkerError(f"{self.path}: {why}")
+        code = self.end()
+        reasons = {_TOO_OLD: "is older than Python 3.11", _NO_MSGSPEC: f"has no msgspec: {path} -m pip install msgspec"}
+        other = f"is no Python that adapters can run in: it ended with exit code {code}"
+        raise WorkerError(f"{path}: {reasons.get(code, other)}")
 
     def version(self, package: str) -> str | None:
         """Return the version of a package there, or None if it is not installed."""

@@ -13,7 +13,7 @@ from ctxbench.scenarios.spec import PositiveInt
 from ctxbench.scenarios.view import Messages
 
 from ..base import Context, StrategyContext, View
-from ..parts.compaction import ClientHistory, RewritingClient, wording
+from ..parts.compaction import Client, ClientHistory, RewritingClient
 from ..parts.units import SplicedHistory
 
 
@@ -54,7 +54,7 @@ def _shortening(
 
 
 @dataclass(frozen=True, slots=True)
-class LastObservations:
+class LastObservations(Client):
     """All observations but the first and the last `n` become a line that says how long they were.
 
     At every step; with `polling`, only each time that so many more have come. The first observation is the task: an
@@ -64,14 +64,10 @@ class LastObservations:
     n: PositiveInt = 5
     polling: PositiveInt = 1
 
-    copyable: ClassVar[bool] = True
-    source: ClassVar[str] = "SWE-agent/SWE-agent, last_n_observations in history_processors.py, 3ea751c0"
-    fails: ClassVar[str] = (
-        "an old result is needed again; each step moves the place from which the cache is written anew"
-    )
+    name: ClassVar[str] = "swe_agent"
 
     def start(self, services: StrategyContext) -> View:  # noqa: ARG002
-        form = wording("swe_agent")["omitted"]
+        form = self.row["omitted"]
         return _shortening(
             ("user", "tool"),
             1,
@@ -81,7 +77,7 @@ class LastObservations:
 
 
 @dataclass(frozen=True, slots=True)
-class ObservationMasking:
+class ObservationMasking(Client):
     """Tool results that are not among the newest `window` events become `<MASKED>`, at every step.
 
     Events are messages here, system messages aside.
@@ -89,14 +85,10 @@ class ObservationMasking:
 
     window: PositiveInt = 5
 
-    copyable: ClassVar[bool] = True
-    source: ClassVar[str] = "OpenHands/OpenHands, memory/condenser/impl, d6fab190 (2025)"
-    fails: ClassVar[str] = (
-        "an old result is needed again; each step moves the place from which the cache is written anew"
-    )
+    name: ClassVar[str] = "openhands.masking"
 
     def start(self, services: StrategyContext) -> View:  # noqa: ARG002
-        masked = wording("openhands.masking")["masked"]
+        masked = self.row["masked"]
 
         def due(numbers: list[int], dialogue: int) -> int:
             # The newest `window` messages have at most so many observations.
@@ -139,13 +131,13 @@ class ClineTruncation(RewritingClient):
             head = tuple(history.messages[:start])
             first = next((at for at, message in enumerate(head) if message.role == "assistant"), None)
             if first is not None:
-                notice = replace(head[first], text=wording(self.name)["notice"])
+                notice = replace(head[first], text=self.row["notice"])
                 head = (*head[:first], notice, *head[first + 1 :])
             history.replace(0, stop, Messages.of(head))
 
     def _drops_duplicates(self, history: ClientHistory) -> bool:
         """Clear results of files that were read again later. Return whether that is enough."""
-        notice, messages = wording(self.name)["duplicate"], history.messages
+        notice, messages = self.row["duplicate"], history.messages
         reads = {
             call.id: (call.name, call.arguments) for m in messages for call in m.calls if call.name in self.read_tools
         }

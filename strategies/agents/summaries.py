@@ -19,7 +19,7 @@ from ctxbench.scenarios.spec import NonNegativeInt, PositiveInt, Share, ShareBel
 from ctxbench.scenarios.view import Messages
 
 from ..events import Failed
-from ..parts.compaction import ClientHistory, CompactingClient, wording
+from ..parts.compaction import ClientHistory, CompactingClient
 from ..parts.units import NOTHING
 
 OUTPUT_RESERVE, MARGIN = 20_000, 13_000
@@ -62,7 +62,7 @@ class ClaudeCodeCompaction(CompactingClient):
         if self.microcompact == "cold" and answered is not None and now is not None:
             clears = now - answered > COLD
         if clears:
-            cleared = wording(self.name)["cleared"]
+            cleared = self.row["cleared"]
             results = [at for at, message in enumerate(history.messages) if message.role == "tool"]
             old = results[: max(0, len(results) - self.keep)]
             history.clear([at for at in old if history.messages[at].text != cleared], cleared)
@@ -105,7 +105,7 @@ class CodexCompaction(CompactingClient):
             if tokens > room:
                 # 4,000 characters of 1,000 tokens with room for 500: 1,000 characters from either end.
                 if half := len(message.text) * room // tokens // 2:
-                    mark = wording(self.name)["truncated"].replace("{tokens}", str(tokens - room))
+                    mark = self.row["truncated"].replace("{tokens}", str(tokens - room))
                     kept.append(replace(message, text=f"{message.text[:half]}{mark}{message.text[-half:]}"))
                 break
             kept.append(message)
@@ -165,7 +165,7 @@ class RooCompaction(CompactingClient):
         start, half = history.ceiling(1), 1 + (len(history.messages) - 1) // 4 * 2
         stop = min(max(history.floor(half), history.ceiling(start + 1)), history.settled)
         if count := len(history.forgotten(start, stop)):
-            text = wording(self.name)["truncated"].replace("{messages}", str(count))
+            text = self.row["truncated"].replace("{messages}", str(count))
             history.replace(start, stop, Messages.of((history.note(text, stop),)))
 
 
@@ -238,25 +238,20 @@ class OpenCodeCompaction(CompactingClient):
             return self.input_limit - reserved
         return self.window - output - (reserved if self.reserve_without_limit else 0)
 
-    @property
-    def tail(self) -> int:
-        """Tokens of the newest turns that may stay."""
-        return min(15_000, max(2_000, self.trigger // 4))
-
     def compact(self, history: ClientHistory) -> None:
         stop = history.settled
         if self.prune and stop < len(history.messages):
             self._prune(history, stop)
         if history.used >= self.trigger:
             turns = [at for at in range(stop) if history.messages[at].role == "user"]
-            start = history.fit(self.tail, stop)
+            start = history.fit(min(15_000, max(2_000, self.trigger // 4)), stop)
             if self.tail_turns is not None and len(turns) >= self.tail_turns:
                 start = max(start, turns[-self.tail_turns] if self.tail_turns else stop)
             # Where all of it would fit into the tail, opencode summarises all of it.
             history.summarise(min(history.ceiling(start), stop) or stop)
 
     def _prune(self, history: ClientHistory, stop: int) -> None:
-        messages, cleared = history.messages, wording(self.name)["cleared"]
+        messages, cleared = history.messages, self.row["cleared"]
         tools = {call.id: call.name for message in messages[:stop] for call in message.calls}
         turns = total = 0
         places: list[int] = []
@@ -385,7 +380,7 @@ class PiCompaction(CompactingClient):
         if turn < stop:
             parts.append(history.write(messages[turn:stop], most=max(1, self.max_summary_tokens // 2)))
         if None not in parts:
-            text = f"\n\n---\n\n{wording(self.name)['turn']}\n".join(part for part in parts if part is not None)
+            text = f"\n\n---\n\n{self.row['turn']}\n".join(part for part in parts if part is not None)
             history.replace(0, stop, history.notes(text, stop), text)
 
 

@@ -32,12 +32,6 @@ from .summarize import Summariser
 from .units import NOTHING, Dialogue, OrphanedResults, Units
 
 
-def wording(name: str) -> dict[str, Any]:
-    """Return the row of a client in `data/clients.toml`: above all what it puts in the place of messages."""
-    words: dict[str, Any] = data("clients").get(name, {})
-    return words
-
-
 class ClientHistory:
     """The history of one conversation as its client has rewritten it: what replaced its start, and what came since."""
 
@@ -165,7 +159,7 @@ class ClientHistory:
     def notes(self, text: str, stop: int) -> Messages:
         """Return the messages that a summary of messages[:stop] is sent as."""
         assert self._summariser is not None
-        words = wording(self._name)
+        words = data("clients").get(self._name, {})
         form = words.get("summary")
         note = self.note(self._summariser.headed(text) if form is None else form.replace("{summary}", text), stop)
         answer = words.get("answer")
@@ -218,20 +212,28 @@ class ClientHistory:
         self.answered = at
 
 
-class RewritingClient:
-    """A strategy that rewrites its history before a call where its rule says so (`compact`)."""
+class Client:
+    """A strategy of a provider's client or of an agent, with a row of its own in `data/clients.toml`."""
 
     __slots__ = ()
 
     copyable: ClassVar[bool] = True
     name: ClassVar[str]
-    """Name of the strategy: the ids of what it writes begin with it. Its row of `data/clients.toml` has the rest."""
+    """Name of its row. The ids of what a `RewritingClient` writes begin with it."""
+    row: ClassVar[dict[str, Any]]
     source: ClassVar[str]
     fails: ClassVar[str]
 
     def __init_subclass__(cls) -> None:
         if "name" in vars(cls):
-            cls.source, cls.fails = (wording(cls.name)[key] for key in ("source", "fails"))
+            cls.row = data("clients")[cls.name]
+            cls.source, cls.fails = cls.row["source"], cls.row["fails"]
+
+
+class RewritingClient(Client):
+    """A client that rewrites its history before a call where its rule says so (`compact`)."""
+
+    __slots__ = ()
 
     def start(self, services: StrategyContext) -> View:
         history = ClientHistory(services, self.name, self._summariser())
@@ -268,7 +270,7 @@ class CompactingClient(RewritingClient):
             raise ValueError(f"window={window} leaves no tokens for the history: its limit would be {limit}")
 
     def _summariser(self) -> Summariser:
-        language, kind = ConversationLanguage(self.language), wording(self.name)["prompt"]
+        language, kind = ConversationLanguage(self.language), self.row["prompt"]
         return Summariser(
             self.name, language, self.max_summary_tokens, self.summariser, kind=kind, max_result=self.max_result
         )

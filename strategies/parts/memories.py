@@ -191,7 +191,7 @@ class ConversationMemory:
         memories = []
         for passage in passages(text, rules.max_memory_tokens, rules.passages, self._services.text_tokens):
             kind = kind_of(role, passage)
-            importance = IMPORTANCE[kind] + (BY_USER if role == "user" else 0.0)
+            importance = KINDS[kind][1] + (BY_USER if role == "user" else 0.0)
             importance += TRIVIAL if len(words(passage[:200])) < TRIVIAL_WORDS else 0.0
             memories.append(Memory(message.id, role, passage, kind, importance, name, time))
         self._known[message.id] = message, tuple(memories)
@@ -245,6 +245,7 @@ class NoteMessage:
         return None, []
 
 
+Tier = Literal["working", "short", "long"]
 Kind = Literal[
     "current_task",
     "tool_results",
@@ -256,17 +257,17 @@ Kind = Literal[
     "session_summary",
 ]
 # 5.0, and 7.0 for a summary, are the design's (000 §3.3.2, §3.2.2); it is silent on the rest.
-IMPORTANCE: dict[Kind, float] = {
-    "current_task": 5.0,
-    "tool_results": 5.0,
-    "session_context": 5.0,
-    "recent_decisions": 7.0,
-    "preference": 7.0,
-    "fact": 5.5,
-    "procedure": 6.0,
-    "session_summary": 7.0,
+KINDS: dict[Kind, tuple[Tier, float]] = {
+    "current_task": ("working", 5.0),
+    "tool_results": ("working", 5.0),
+    "session_context": ("short", 5.0),
+    "recent_decisions": ("short", 7.0),
+    "preference": ("long", 7.0),
+    "fact": ("long", 5.5),
+    "procedure": ("long", 6.0),
+    "session_summary": ("long", 7.0),
 }
-"""Importance of each type of memory, 0 to 10."""
+"""Tier of `layered` where a memory of each type (000 §3.3.2, `MemoryType`) begins, and its importance, 0 to 10."""
 BY_USER, TRIVIAL, TRIVIAL_WORDS = 1.0, -3.0, 4
 """Corrections of the importance: for the user's messages, and for texts of fewer words ("ok", 好的)."""
 

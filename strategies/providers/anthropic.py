@@ -21,18 +21,15 @@ from ctxbench.scenarios.view import Messages
 
 from ..base import Context, StrategyContext, Unsupported, View
 from ..events import Cleared, ClearedThinking, Dropped
-from ..parts.compaction import ClientHistory, CompactingClient, wording
+from ..parts.compaction import Client, ClientHistory, CompactingClient
 from ..parts.language import ConversationLanguage, LanguageSetting
 from ..parts.summarize import Summariser
 from ..parts.units import SplicedHistory
 from ..summary import RollingSummary
 
-LEAST_TRIGGER = 50_000
-"""Least trigger that the API accepts for compaction, in input tokens."""
-
 
 @dataclass(frozen=True, slots=True)
-class ClearToolUses:
+class ClearToolUses(Client):
     """Old tool results become a placeholder once the prompt exceeds a threshold (`clear_tool_uses_20250919`).
 
     Beyond `trigger` input tokens (or tool uses, by `trigger_unit`) all results but those of the newest `keep` tool
@@ -56,9 +53,7 @@ class ClearToolUses:
     keep_counts: Literal["all", "clearable"] = "all"
     placeholder: str = "[cleared]"
 
-    copyable: ClassVar[bool] = True
-    source: ClassVar[str] = "Anthropic, context editing, 2026-08-21"
-    fails: ClassVar[str] = "an old tool result is needed again; each edit also writes the cache anew behind it"
+    name: ClassVar[str] = "anthropic.clear_tool_uses"
 
     def start(self, services: StrategyContext) -> View:
         edited = SplicedHistory()
@@ -127,7 +122,7 @@ class ClearToolUses:
 
 
 @dataclass(frozen=True, slots=True)
-class ClearThinking:
+class ClearThinking(Client):
     """Reasoning of older turns is taken out of the prompt (`clear_thinking_20251015`).
 
     The newest `keep` turns with reasoning keep theirs, with "all" every turn does. "default" is what the API does
@@ -144,9 +139,7 @@ class ClearThinking:
     turn: Literal["loop", "answer"] = "loop"
     model: str = ""
 
-    copyable: ClassVar[bool] = True
-    source: ClassVar[str] = "Anthropic, context editing, 2026-09"
-    fails: ClassVar[str] = "the model reasons the same again; each edit also writes the cache anew behind it"
+    name: ClassVar[str] = "anthropic.clear_thinking"
 
     def start(self, services: StrategyContext) -> View:
         edited, cleared = SplicedHistory(), set[int]()
@@ -200,7 +193,7 @@ class ClearThinking:
 
 
 @dataclass(frozen=True, slots=True)
-class ThresholdCompaction:
+class ThresholdCompaction(Client):
     """Everything becomes a summary once the prompt reaches a threshold (`compact_20260112`).
 
     At `trigger` input tokens (at least 50,000, as the API demands) a model summarises the earlier summary and what
@@ -216,7 +209,7 @@ class ThresholdCompaction:
     the model to wrap up in a message behind the summary. Recorded answers do not follow it.
     """
 
-    trigger: Annotated[int, msgspec.Meta(ge=LEAST_TRIGGER)] = 150_000
+    trigger: Annotated[int, msgspec.Meta(ge=50_000)] = 150_000
     keep_newest: bool = True
     pause_keep: NonNegativeInt = 0
     budget: PositiveInt | None = None
@@ -224,15 +217,13 @@ class ThresholdCompaction:
     language: LanguageSetting = "auto"
     summariser: str = ""
 
-    copyable: ClassVar[bool] = True
-    source: ClassVar[str] = "Anthropic, compaction threshold, 2026-09-22"
-    fails: ClassVar[str] = "the summary left out a detail that matters: nothing before it is sent verbatim"
+    name: ClassVar[str] = "anthropic.compact"
 
     def start(self, services: StrategyContext) -> View:
         language = ConversationLanguage(self.language)
         summariser = Summariser("compact", language, self.max_summary_tokens, self.summariser, kind="extends")
         rolling = RollingSummary(services, summariser, self.keep_newest)
-        request = Message("anthropic.compact:budget", "user", wording("anthropic.compact")["budget"])
+        request = Message("anthropic.compact:budget", "user", self.row["budget"])
         compactions = 0
 
         def is_spent() -> bool:

@@ -15,6 +15,7 @@ from ctxbench.scenarios.view import Messages, shared_prefix
 
 from ..base import Context, StrategyContext, View
 from ..events import OverBudget
+from ..parts.compaction import Client
 from ..parts.units import room_beside_systems
 
 
@@ -38,7 +39,7 @@ def _from(services: StrategyContext, history: Messages, start: int) -> Messages:
 
 
 @dataclass(frozen=True, slots=True)
-class TruncationAuto:
+class TruncationAuto(Client):
     """The oldest items are dropped until the request fits the window (`truncation: "auto"` of the Responses API).
 
     System messages and tool schemas stay, and count. The granularity is not documented, so `drop` has both readings:
@@ -49,9 +50,7 @@ class TruncationAuto:
     max_tokens: PositiveInt = 400_000
     drop: Literal["items", "turns"] = "items"
 
-    copyable: ClassVar[bool] = True
-    source: ClassVar[str] = "OpenAI, docstrings of openai 2.54.0"
-    fails: ClassVar[str] = "the answer is older than the window; once it is full, every call moves the cached prefix"
+    name: ClassVar[str] = "openai.truncation_auto"
 
     def start(self, services: StrategyContext) -> View:
         def view(context: Context) -> Context:
@@ -71,7 +70,7 @@ class TruncationAuto:
 
 
 @dataclass(frozen=True, slots=True)
-class ContextWindowCompression:
+class ContextWindowCompression(Client):
     """A suffix of whole turns is kept when the context exceeds a trigger (`context_window_compression`, Gemini Live).
 
     Beyond `trigger_tokens` (None = 80 % of `window`) the oldest turns are dropped until at most `target_tokens` (None =
@@ -85,9 +84,7 @@ class ContextWindowCompression:
     target_tokens: PositiveInt | None = None
     count_system: bool = True
 
-    copyable: ClassVar[bool] = True
-    source: ClassVar[str] = "Google, google-genai SlidingWindow and Vertex AI reference, 2026-11-22"
-    fails: ClassVar[str] = "the answer is in a turn that was dropped; an agent's one long turn is never cut"
+    name: ClassVar[str] = "gemini.context_window_compression"
 
     def __post_init__(self) -> None:
         if not 0 <= self.target < self.trigger:
@@ -117,7 +114,7 @@ class ContextWindowCompression:
 
 
 @dataclass(frozen=True, slots=True)
-class RetentionRatio:
+class RetentionRatio(Client):
     """Beyond a limit the oldest messages are dropped down to a share of it (`truncation` of the Realtime API).
 
     Beyond `post_instructions` tokens, which count neither system messages nor tools, the oldest messages are dropped
@@ -129,9 +126,7 @@ class RetentionRatio:
     post_instructions: PositiveInt = 28_224
     retention_ratio: Share = 0.8
 
-    copyable: ClassVar[bool] = True
-    source: ClassVar[str] = "OpenAI, types/realtime of openai 2.54.0"
-    fails: ClassVar[str] = "the answer is older than the cut; the whole cache behind the instructions is lost at each"
+    name: ClassVar[str] = "openai.realtime_truncation"
 
     def start(self, services: StrategyContext) -> View:
         def next_cut(context: Context, start: int) -> int:

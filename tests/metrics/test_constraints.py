@@ -8,14 +8,17 @@ import tomllib
 from collections import Counter
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxbench.harness.engine.plan import RunInputs
 from ctxbench.metrics.constraints import constraints, is_standing_rule, retained_constraints, rules_of, unmarked
+from ctxbench.metrics.figures import LANGUAGE, METRICS
 from ctxbench.metrics.grounding import said
 from ctxbench.metrics.language import sentences
+from ctxbench.metrics.value import Missing
 from ctxbench.metrics.values import occurs
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Conversation, Message
@@ -123,6 +126,15 @@ def test_nothing_stated() -> None:
     found = constraints(talk(("user", "hi"), ("assistant", "hello")))
     assert found.by_step.tolist() == [0]
     assert retained_constraints(found, sent([(0, 1)]), [Message("s", "system", "x")]).tolist() == [0]
+    steps = pd.DataFrame({"constraints": found.by_step, "constraints_kept": [0], "demands": 0, "demands_kept": 0})
+    recall = METRICS["constraint_recall"].of
+    assert recall(steps) == Missing("undefined", "no standing rule was found")
+    unread = constraints(talk(("user", "한국어로만 대답하세요."), ("assistant", "네."))).by_step
+    assert unread.tolist() == [-1]
+    for metric in ("constraint_recall", "grounding"):
+        assert METRICS[metric].of(steps.assign(constraints=unread)) == Missing("unsupported", LANGUAGE)
+    some = steps.assign(constraints=[2], constraints_kept=[1])
+    assert recall(pd.concat([some, steps.assign(constraints=unread)])) == 0.5
 
 
 TEXTS = st.lists(

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
 from time import perf_counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.metrics.language import language_of, sentences, terms, words
+from ctxbench.metrics.language import language_of, sentences, terms, unread, words
+from ctxbench.metrics.tfidf import TfIdf, best
+from ctxbench.strategies.tiers.rag.postings import Bm25
 
 
 @pytest.mark.parametrize(
@@ -112,3 +116,34 @@ def test_long_lines_take_linear_time(piece: str) -> None:
     words(text)
     language_of(text)
     assert perf_counter() - began < 10
+
+
+@pytest.mark.parametrize("language", ["ja", "ko"])
+def test_search_finds_what_was_said(language: str) -> None:
+    """Of twenty statements the first that is found is the one asked about, in ten of ten questions."""
+    cases = tomllib.loads(Path(__file__).with_name("search_cases.toml").read_text("utf-8"))
+    said = [statement for statement, _ in cases[language]] + cases["others"][language]
+    by_cosine, by_words = TfIdf(), Bm25()
+    by_cosine.add(map(terms, said))
+    for statement in said:
+        by_words.add(statement)
+    for number, (_, question) in enumerate(cases[language]):
+        assert list(best(by_cosine.cosine(terms(question)), 1)) == [number]
+        assert by_words.search(question, 1).numbers.tolist() == [number]
+
+
+@pytest.mark.parametrize(
+    ("texts", "code"),
+    [
+        (["어디에 살아요?"], "ko"),
+        (["どこに住んでいますか。", "OK", "はい"], "ja"),
+        (["Wo ist der Schlüssel?", "Er ist in dem Büro."], "de"),
+        (["Wo ist der Schlüssel?"], ""),
+        (["Where is the key?", "Wo ist der Schlüssel?", "It is in the office."], ""),
+        (["钥匙在哪里？", "ありがとう"], ""),
+        (["OK", ""], ""),
+    ],
+)
+def test_languages_that_rules_do_not_read(texts: list[str], code: str) -> None:
+    """Scripts tell at once, words of grammar in two texts; English, Chinese, and what has no language, may be read."""
+    assert unread(texts) == code

@@ -25,7 +25,7 @@ from tests.examples import examples
 LABELS = tomllib.loads(Path(__file__).with_name("quiz_labels.toml").read_text("utf-8"))
 LABELLED = (
     *("openhands", "mini-swe-agent", "claude-code", "codex", "tau-bench", "kdconv-zh", "oh-my-pi", "copilot-cli"),
-    "pi-sessions",
+    *("pi-sessions", "opencode", "gemini-cli", "swe-agent"),
 )
 
 
@@ -174,7 +174,7 @@ def recorded(folder: Path, *names: str) -> Iterator[Conversation]:
 
 @pytest.mark.slow
 def test_people_find_the_questions_fair(recordings: Path) -> None:
-    """Of sixty that were read by the rubric at least 90 % are fair, and at least 50 of them are still made."""
+    """Of ninety that were read by the rubric at least 90 % are fair, and at least 75 of them are still made."""
     still = set()
     for conversation in recorded(recordings, *LABELLED):
         probes = quiz(conversation)
@@ -183,6 +183,6 @@ def test_people_find_the_questions_fair(recordings: Path) -> None:
             text = "\n".join((conversation.id, probe.question, *probe.answers))
             still.add(sha256(text.encode()).hexdigest()[:16])
     labels = [fair for name, fair in LABELS.items() if name in still]
-    assert len(LABELS) == 60
-    assert len(labels) >= 50
+    assert len(LABELS) == 90
+    assert len(labels) >= 75
     assert sum(labels) >= 0.9 * len(labels)

@@ -137,14 +137,20 @@ def test_a_usage_that_cannot_be(tmp_path: Path, usage: bytes, field: str, what: 
         (
             b'{"id":"a","question":"?","after":"z"},{"id":"p","question":"?"},{"id":"b","question":"?","after":"y"}',
             "probes[0].after",
-            "'z' names no message, nor does 1 more",
+            "'z' names no message, and 1 more",
             [("p", ())],
         ),
         (
             b'{"id":"p","question":"?"},{"id":"q","question":"?","evidence":["x","%s","y","x"]}' % b"b",
             "probes[1].evidence",
-            "evidence 'x' names no message, nor do 2 more",
+            "evidence 'x' names no message, and 2 more",
             [("p", ()), ("q", ("b",))],
+        ),
+        (
+            b'{"id":"p","question":"?","after":"a","evidence":["b"]}',
+            "probes[0].evidence",
+            "evidence 'b' comes after the question",
+            [("p", ("b",))],
         ),
     ],
 )

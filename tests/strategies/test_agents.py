@@ -183,7 +183,6 @@ class TestOpenCode:
             OpenCodeCompaction(input_limit=160_000),
         )
         assert [kind.trigger for kind in kinds] == [148_000, 168_000, 140_000]
-        assert OpenCodeCompaction().tail == 15_000
 
     @pytest.mark.parametrize(
         ("outputs", "cleared"),

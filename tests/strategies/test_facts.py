@@ -52,6 +52,16 @@ SKILLS = talk(
 )
 
 
+def test_a_language_that_rules_do_not_read_is_said() -> None:
+    """No fact is found in Korean, and the strategy says why; in English it says nothing."""
+    korean = talk(
+        ("user", "저는 부산에 살고 커피를 좋아해요."), ("assistant", "네."), ("user", "네?"), ("assistant", "네.")
+    )
+    said = [failed.why for step in played(Facts(), korean) for failed in events(step, Failed)]
+    assert said == ["language: facts are read in English and Chinese, and this is ko"] * 2
+    assert not [failed for step in played(Facts(), SKILLS) for failed in events(step, Failed)]
+
+
 def test_the_document_s_example() -> None:
     """Asked for Python tests, what is said of pytest and Python comes first; asked for the app, the app."""
     steps = played(Facts(turns=1), SKILLS)

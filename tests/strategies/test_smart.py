@@ -11,9 +11,9 @@ from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context
 from ctxbench.strategies.events import Dropped, Failed, OverBudget, Summarised
-from ctxbench.strategies.smart import MessageScores, Smart, scorer
+from ctxbench.strategies.smart import MessageScores, Smart
 from tests.builders import answering, calling, talk
-from tests.strategies.scripted_models import COUNTER, Replying, Sent, refusing, sending, summarised
+from tests.strategies.scripted_models import COUNTER, Replying, refusing, sending, summarised
 
 WORDS = "word " * 36
 
@@ -49,7 +49,9 @@ SMALL = Smart(window=1100, system=100, memory=0, max_summary_tokens=50)
 )
 def test_what_a_message_scores_by_itself(message: Message, points: int) -> None:
     """Role, tool call, keyword, code block, list: the document's points, each once."""
-    assert scorer(Smart())(message) == points
+    scores = MessageScores(Smart(first=0))
+    scores.read(Messages.of((message,)))
+    assert scores.points == [points]
 
 
 def test_the_first_turns() -> None:
@@ -67,7 +69,7 @@ def test_the_first_turns() -> None:
         ("user", "u"),
         ("assistant", "a"),
     )
-    scores = MessageScores(lambda message: 0, turns=2, first=30)
+    scores = MessageScores(Smart(user=0, call=0))
     scores.read(Messages.of(said.messages))
     assert scores.points == [30, 30, 30, 30, 0, 0, 0, 0, 0, 0, 0]
     assert [at for at, opens in enumerate(scores.opening) if opens] == [0, 1, 2, 3, 7, 8]
@@ -258,9 +260,3 @@ def test_a_stage_before_that_injects_and_rewrites() -> None:
     first, *others = view(Context(rest)).messages
     assert first.id.startswith("smart:")
     assert others == list(rest)[-len(others) :]
-
-
-def _answered(step: Sent) -> bool:
-    """Every call has its results and every result its call."""
-    calls = [call.id for message in step.messages for call in message.calls]
-    return calls == [message.answers for message in step.messages if message.role == "tool"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import warnings
 from collections.abc import Callable
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -64,14 +66,21 @@ def recorded(draw: st.DrawFn) -> list[ChatDict]:
     )
 
 
-def check_conversion(convert: Callable[[list[ChatDict]], Any], back: Callable[[Any], list[ChatDict]]) -> None:
-    """Check that messages come back from a library's form to the letter: ids, names, calls, arguments as written."""
+def conversion_test(
+    module: str, convert: Callable[[list[ChatDict]], Any], back: Callable[[Any], list[ChatDict]]
+) -> Callable[[], None]:
+    """Make a test that messages come back from a library's form to the letter: ids, names, calls, arguments."""
 
     @given(messages=recorded())
     def comes_back(messages: list[ChatDict]) -> None:
         assert back(convert(messages)) == messages
 
-    comes_back()
+    def test() -> None:
+        if module:
+            library(module)
+        comes_back()
+
+    return test
 
 
 def work(turns: int = 14, line: str = "row {turn} of the file, of many words ", lines: int = 9) -> Conversation:
@@ -111,6 +120,23 @@ def check_native(text: str, native: Native, asks: bool | None = None, conversati
         _check_native(text, native, asks, conversation)
     finally:
         use_pythons([])
+
+
+def native_test(module: str, natives: dict[str, Native]) -> Callable[[str], None]:
+    """Make a test that at every call the messages are the library's own, and that some call differs from all."""
+
+    @pytest.mark.parametrize("text", natives)
+    def test(text: str) -> None:
+        library(module)
+        check_native(text, natives[text])
+
+    return test
+
+
+def defect(name: str) -> str:
+    """Run an example of what a library does wrong natively, and return what it prints."""
+    path = Path(__file__).parents[3] / f"docs/examples/defects/{name}.py"
+    return subprocess.run([sys.executable, path], capture_output=True, text=True, check=True).stdout
 
 
 def _check_native(text: str, native: Native, asks: bool | None, conversation: Conversation) -> None:

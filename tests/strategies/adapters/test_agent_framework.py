@@ -6,26 +6,14 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.adapters import agent_framework
 from ctxbench.strategies.functions import finished
-from tests.strategies.adapters.native import (
-    COUNT,
-    SUMMARY,
-    Native,
-    Seen,
-    check_conversion,
-    check_native,
-    library,
+from tests.strategies.adapters.native import COUNT, SUMMARY, Native, Seen, conversion_test, library, native_test
+
+test_a_conversion_loses_nothing = conversion_test(
+    "agent_framework", agent_framework.to_agent_framework, agent_framework.from_agent_framework
 )
-
-
-def test_a_conversion_loses_nothing() -> None:
-    """Messages come back from Agent Framework's to the letter: ids, names, calls, arguments as they were written."""
-    library("agent_framework")
-    check_conversion(agent_framework.to_agent_framework, agent_framework.from_agent_framework)
 
 
 def framework_messages(conversation: Conversation, start: int, stop: int) -> list[Any]:
@@ -101,8 +89,4 @@ NATIVE: dict[str, Native] = {
 }
 
 
-@pytest.mark.parametrize("text", NATIVE)
-def test_it_sends_what_the_library_would(text: str) -> None:
-    """At every call the messages are those of the framework's compaction, and some call differs from all."""
-    library("agent_framework")
-    check_native(text, NATIVE[text])
+test_it_sends_what_the_library_would = native_test("agent_framework", NATIVE)

@@ -2,36 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-
-import pytest
 
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.adapters import autogen
 from ctxbench.strategies.functions import finished
 from tests.builders import answering, calling, talk
-from tests.strategies.adapters.native import (
-    COUNT,
-    Native,
-    Seen,
-    check_conversion,
-    check_native,
-    dicts,
-    library,
-)
+from tests.strategies.adapters.native import COUNT, Native, Seen, conversion_test, defect, dicts, library, native_test
 
-DEFECT = Path(__file__).parents[3] / "docs/examples/defects/autogen_token_limit.py"
-
-
-def test_a_conversion_loses_nothing() -> None:
-    """Messages come back from AutoGen's to the letter: ids, names, calls, arguments as they were written."""
-    library("autogen_core.models")
-    check_conversion(autogen.to_autogen, autogen.from_autogen)
+test_a_conversion_loses_nothing = conversion_test("autogen_core.models", autogen.to_autogen, autogen.from_autogen)
 
 
 def test_parallel_results_are_one_message() -> None:
@@ -111,15 +92,10 @@ NATIVE: dict[str, Native] = {
 }
 
 
-@pytest.mark.parametrize("text", NATIVE)
-def test_it_sends_what_the_library_would(text: str) -> None:
-    """At every call the messages are those of a context that is used natively, and some call differs from all."""
-    library("autogen_core.model_context")
-    check_native(text, NATIVE[text])
+test_it_sends_what_the_library_would = native_test("autogen_core.model_context", NATIVE)
 
 
 def test_a_token_limit_sends_a_result_without_its_call() -> None:
     """The example shows it natively: of a task, a call and its result the call is dropped."""
     library("autogen_core.model_context")
-    shown = subprocess.run([sys.executable, DEFECT], capture_output=True, text=True, check=True)
-    assert shown.stdout == "['UserMessage', 'FunctionExecutionResultMessage']\n"
+    assert defect("autogen_token_limit") == "['UserMessage', 'FunctionExecutionResultMessage']\n"

@@ -6,31 +6,18 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.strategies.adapters import google_adk
 from ctxbench.strategies.base import ModelError
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Failed
 from ctxbench.strategies.functions import finished
-from tests.strategies.adapters.native import (
-    COUNT,
-    SUMMARY,
-    Native,
-    Seen,
-    check_conversion,
-    check_native,
-    library,
-    work,
-)
+from tests.strategies.adapters.native import COUNT, SUMMARY, Native, Seen, conversion_test, library, native_test, work
 from tests.strategies.stubs import Stub, played
 
-
-def test_a_conversion_loses_nothing() -> None:
-    """Messages come back from contents to the letter: ids, names, calls, arguments as they were written."""
-    library("google.genai.types")
-    check_conversion(google_adk.to_contents, google_adk.from_contents)
+test_a_conversion_loses_nothing = conversion_test(
+    "google.genai.types", google_adk.to_contents, google_adk.from_contents
+)
 
 
 def test_contents_of_a_program_are_converted() -> None:
@@ -135,11 +122,7 @@ NATIVE: dict[str, Native] = {
 }
 
 
-@pytest.mark.parametrize("text", NATIVE)
-def test_it_sends_what_the_library_would(text: str) -> None:
-    """At every call the messages are those of a runner that is run natively, and some call differs from all."""
-    library("google.adk.runners")
-    check_native(text, NATIVE[text])
+test_it_sends_what_the_library_would = native_test("google.adk.runners", NATIVE)
 
 
 def test_g3_invocations_that_are_summarised() -> None:

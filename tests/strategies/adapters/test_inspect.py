@@ -11,26 +11,14 @@ from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies import live
 from ctxbench.strategies.adapters import inspect
 from ctxbench.strategies.functions import finished
-from tests.strategies.adapters.native import (
-    COUNT,
-    SUMMARY,
-    Native,
-    Seen,
-    check_conversion,
-    check_native,
-    library,
-    work,
-)
+from tests.strategies.adapters.native import COUNT, SUMMARY, Native, Seen, conversion_test, library, native_test, work
 from tests.strategies.stubs import Stub, played
 
 # Inspect calls tenacity as its newer versions do not like.
 pytestmark = pytest.mark.filterwarnings("ignore:The 'initial' parameter is deprecated:DeprecationWarning")
 
 
-def test_a_conversion_loses_nothing() -> None:
-    """Messages come back from Inspect's to the letter: ids, names, calls, arguments as they were written."""
-    library("inspect_ai.model")
-    check_conversion(inspect.to_inspect, inspect.from_inspect)
+test_a_conversion_loses_nothing = conversion_test("inspect_ai.model", inspect.to_inspect, inspect.from_inspect)
 
 
 def native_handler(conversation: Conversation, kind: str, **settings: Any) -> Callable[[int, int], Seen]:
@@ -104,11 +92,7 @@ NATIVE: dict[str, Native] = {
 }
 
 
-@pytest.mark.parametrize("text", NATIVE)
-def test_it_sends_what_the_library_would(text: str) -> None:
-    """At every call the messages are those of Inspect that is called natively, and some call differs from all."""
-    library("inspect_ai.model")
-    check_native(text, NATIVE[text])
+test_it_sends_what_the_library_would = native_test("inspect_ai.model", NATIVE)
 
 
 def test_a_model_is_the_run_s_summariser() -> None:

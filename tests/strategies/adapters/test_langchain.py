@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given
 
 from ctxbench.harness.invariants import check
@@ -15,22 +14,10 @@ from ctxbench.strategies.adapters import langchain
 from ctxbench.strategies.chain import parse
 from tests.builders import conversations, talk
 from tests.examples import examples
-from tests.strategies.adapters.native import (
-    COUNT,
-    SUMMARY,
-    Native,
-    Seen,
-    check_conversion,
-    check_native,
-    library,
-)
+from tests.strategies.adapters.native import COUNT, SUMMARY, Native, Seen, conversion_test, library, native_test
 from tests.strategies.stubs import Stub, played
 
-
-def test_a_conversion_loses_nothing() -> None:
-    """Messages come back from LangChain's to the letter: ids, names, calls, arguments as they were written."""
-    library("langchain_core")
-    check_conversion(langchain.to_langchain, langchain.from_langchain)
+test_a_conversion_loses_nothing = conversion_test("langchain_core", langchain.to_langchain, langchain.from_langchain)
 
 
 def langchain_messages(conversation: Conversation, start: int, stop: int) -> list[Any]:
@@ -124,11 +111,7 @@ NATIVE: dict[str, Native] = {
 }
 
 
-@pytest.mark.parametrize("text", NATIVE)
-def test_it_sends_what_the_library_would(text: str) -> None:
-    """At every call the messages are those of LangChain that is called natively, and some call differs from all."""
-    library("langchain")
-    check_native(text, NATIVE[text])
+test_it_sends_what_the_library_would = native_test("langchain", NATIVE)
 
 
 def test_clearing_keeps_the_invariants() -> None:

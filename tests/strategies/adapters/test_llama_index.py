@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import pytest
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from ctxbench.scenarios.chat import chat_message
@@ -20,18 +16,16 @@ from tests.strategies.adapters.native import (
     SUMMARY,
     Native,
     Seen,
-    check_conversion,
     check_native,
+    conversion_test,
+    defect,
     library,
+    native_test,
 )
 
-DEFECT = Path(__file__).parents[3] / "docs/examples/defects/llama_index_lone_tool_result.py"
-
-
-def test_a_conversion_loses_nothing() -> None:
-    """Messages come back from LlamaIndex's to the letter: ids, names, calls, arguments as they were written."""
-    library("llama_index.core")
-    check_conversion(llama_index.to_llama_index, llama_index.from_llama_index)
+test_a_conversion_loses_nothing = conversion_test(
+    "llama_index.core", llama_index.to_llama_index, llama_index.from_llama_index
+)
 
 
 def llama_index_message(message: Message) -> Any:
@@ -106,11 +100,7 @@ NATIVE: dict[str, Native] = {
 MEMORY = "llamaindex.memory(token_limit=900, token_flush_size=100)"
 
 
-@pytest.mark.parametrize("text", NATIVE)
-def test_it_sends_what_the_library_would(text: str) -> None:
-    """At every call the messages are those of LlamaIndex that is called natively, and some call differs from all."""
-    library("llama_index.core")
-    check_native(text, NATIVE[text])
+test_it_sends_what_the_library_would = native_test("llama_index.core", NATIVE)
 
 
 def test_memory_sends_what_the_library_s_own_store_would() -> None:
@@ -124,5 +114,4 @@ def test_memory_sends_what_the_library_s_own_store_would() -> None:
 def test_a_chat_memory_buffer_sends_a_result_without_its_call() -> None:
     """The example shows it natively: of a turn that is over the limit the newest result is sent alone."""
     library("llama_index.core")
-    shown = subprocess.run([sys.executable, DEFECT], capture_output=True, text=True, check=True)
-    assert shown.stdout == "['tool']\n"
+    assert defect("llama_index_lone_tool_result") == "['tool']\n"

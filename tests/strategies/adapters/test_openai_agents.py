@@ -13,20 +13,10 @@ from ctxbench.strategies.adapters import openai_agents
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.functions import finished
 from tests.builders import answering, calling, talk
-from tests.strategies.adapters.native import (
-    SUMMARY,
-    Native,
-    Seen,
-    check_conversion,
-    check_native,
-    library,
-)
+from tests.strategies.adapters.native import SUMMARY, Native, Seen, check_native, conversion_test, library, native_test
 from tests.strategies.stubs import Stub, played
 
-
-def test_a_conversion_loses_nothing() -> None:
-    """Messages come back from items to the letter: ids, names, calls, arguments as they were written."""
-    check_conversion(openai_agents.to_items, openai_agents.from_items)
+test_a_conversion_loses_nothing = conversion_test("", openai_agents.to_items, openai_agents.from_items)
 
 
 def native_trimmer(conversation: Conversation) -> Callable[[int, int], Seen]:
@@ -134,11 +124,7 @@ NATIVE: dict[str, Native] = {
 COMPACTION = "openai_agents.compaction_session"
 
 
-@pytest.mark.parametrize("text", NATIVE)
-def test_it_sends_what_the_library_would(text: str) -> None:
-    """At every call the messages are those of the SDK that is called natively, and some call differs from all."""
-    library("agents")
-    check_native(text, NATIVE[text])
+test_it_sends_what_the_library_would = native_test("agents", NATIVE)
 
 
 def test_a_session_is_compacted_as_in_the_sdk_s_own_runs() -> None:

@@ -14,16 +14,7 @@ from ctxbench.strategies.base import ModelError, Prompt
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.functions import ChatDict
 from tests.builders import answering, calling, talk
-from tests.strategies.adapters.native import (
-    COUNT,
-    SUMMARY,
-    Native,
-    Seen,
-    check_conversion,
-    check_native,
-    dicts,
-    library,
-)
+from tests.strategies.adapters.native import COUNT, SUMMARY, Native, Seen, conversion_test, dicts, library, native_test
 from tests.strategies.stubs import Stub, played
 
 # litellm's types warn while pydantic builds them, which it does at their first use.
@@ -40,13 +31,12 @@ def by_id(messages: list[ChatDict]) -> dict[str, ChatDict]:
     return {message["id"]: message for message in messages}
 
 
-def test_a_conversion_loses_nothing() -> None:
-    """Messages come back from events to the letter where the recording is at hand, which has names and all ids."""
-    sdk("event")
-    check_conversion(
-        lambda messages: (openhands.to_openhands(messages), by_id(messages)),
-        lambda converted: openhands.from_openhands(*converted),
-    )
+test_a_conversion_loses_nothing = conversion_test(
+    "openhands",
+    lambda messages: (openhands.to_openhands(messages), by_id(messages)),
+    lambda converted: openhands.from_openhands(*converted),
+)
+"""The recording is at hand, which has names and all ids."""
 
 
 def test_events_by_hand() -> None:
@@ -136,11 +126,7 @@ NATIVE: dict[str, Native] = {
 }
 
 
-@pytest.mark.parametrize("text", NATIVE)
-def test_it_sends_what_the_library_would(text: str) -> None:
-    """At every call the messages are those of OpenHands that is called natively, and some call differs from all."""
-    sdk("event")
-    check_native(text, NATIVE[text])
+test_it_sends_what_the_library_would = native_test("openhands", NATIVE)
 
 
 @pytest.mark.parametrize(

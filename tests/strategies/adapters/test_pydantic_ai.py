@@ -8,7 +8,6 @@ from typing import Any
 
 import httpx
 import openai
-import pytest
 
 from ctxbench.scenarios.chat import chat_message
 from ctxbench.scenarios.model import Conversation
@@ -16,23 +15,12 @@ from ctxbench.strategies import live
 from ctxbench.strategies.adapters import pydantic_ai
 from ctxbench.strategies.functions import finished
 from tests.builders import talk
-from tests.strategies.adapters.native import (
-    COUNT,
-    SUMMARY,
-    Native,
-    Seen,
-    check_conversion,
-    check_native,
-    library,
-    seen,
-)
+from tests.strategies.adapters.native import COUNT, SUMMARY, Native, Seen, conversion_test, library, native_test, seen
 from tests.strategies.stubs import Stub, played
 
-
-def test_a_conversion_loses_nothing() -> None:
-    """Messages come back from Pydantic AI's to the letter: ids, names, calls, arguments as they were written."""
-    library("pydantic_ai.messages")
-    check_conversion(pydantic_ai.to_pydantic_ai, pydantic_ai.from_pydantic_ai)
+test_a_conversion_loses_nothing = conversion_test(
+    "pydantic_ai.messages", pydantic_ai.to_pydantic_ai, pydantic_ai.from_pydantic_ai
+)
 
 
 def native_agent(conversation: Conversation, kind: str, **settings: Any) -> Callable[[int, int], Seen]:
@@ -98,11 +86,7 @@ NATIVE: dict[str, Native] = {
 }
 
 
-@pytest.mark.parametrize("text", NATIVE)
-def test_it_sends_what_the_library_would(text: str) -> None:
-    """At every call the messages are those of an agent that is run natively, and some call differs from all."""
-    library("pydantic_ai_harness")
-    check_native(text, NATIVE[text])
+test_it_sends_what_the_library_would = native_test("pydantic_ai_harness", NATIVE)
 
 
 def test_a_system_prompt_stays() -> None:

@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.adapters import semantic_kernel
 from ctxbench.strategies.functions import finished
-from tests.strategies.adapters.native import (
-    SUMMARY,
-    Native,
-    Seen,
-    check_conversion,
-    check_native,
-    library,
+from tests.strategies.adapters.native import SUMMARY, Native, Seen, conversion_test, defect, library, native_test
+
+test_a_conversion_loses_nothing = conversion_test(
+    "semantic_kernel.contents", semantic_kernel.to_semantic_kernel, semantic_kernel.from_semantic_kernel
 )
-
-DEFECT = Path(__file__).parents[3] / "docs/examples/defects/semantic_kernel_truncation.py"
-
-
-def test_a_conversion_loses_nothing() -> None:
-    """Messages come back from Semantic Kernel's to the letter: ids, names, calls, arguments as they were written."""
-    library("semantic_kernel.contents")
-    check_conversion(semantic_kernel.to_semantic_kernel, semantic_kernel.from_semantic_kernel)
 
 
 def kernel_seen(message: Any) -> tuple[str, str, tuple[str, ...], str | None]:
@@ -95,15 +79,10 @@ NATIVE: dict[str, Native] = {
 }
 
 
-@pytest.mark.parametrize("text", NATIVE)
-def test_it_sends_what_the_library_would(text: str) -> None:
-    """At every call the messages are those of a reducer that is used natively, and some call differs from all."""
-    library("semantic_kernel.contents")
-    check_native(text, NATIVE[text])
+test_it_sends_what_the_library_would = native_test("semantic_kernel.contents", NATIVE)
 
 
 def test_truncation_drops_the_task_alone() -> None:
     """The example shows it natively: after 15 tool calls the task is gone, and 31 messages are sent instead of 20."""
     library("semantic_kernel.contents")
-    shown = subprocess.run([sys.executable, DEFECT], capture_output=True, text=True, check=True)
-    assert shown.stdout == "15 tool calls, 31 messages are kept: system assistant tool\n"
+    assert defect("semantic_kernel_truncation") == "15 tool calls, 31 messages are kept: system assistant tool\n"

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,20 +16,16 @@ from tests.strategies.adapters.native import (
     SUMMARY,
     Native,
     Seen,
-    check_conversion,
-    check_native,
+    conversion_test,
+    defect,
     dicts,
     library,
+    native_test,
     work,
 )
 from tests.strategies.stubs import Stub, played
 
-DEFECT = Path(__file__).parents[3] / "docs/examples/defects/strands_window.py"
-
-
-def test_a_conversion_loses_nothing() -> None:
-    """Messages come back from Strands' to the letter: ids, names, calls, arguments as they were written."""
-    check_conversion(strands.to_strands, strands.from_strands)
+test_a_conversion_loses_nothing = conversion_test("", strands.to_strands, strands.from_strands)
 
 
 def test_strands_messages_by_hand() -> None:
@@ -163,11 +156,7 @@ NATIVE: dict[str, Native] = {
 }
 
 
-@pytest.mark.parametrize("text", NATIVE)
-def test_it_sends_what_the_library_would(text: str) -> None:
-    """At every call the messages are those that a running agent sends, and some call differs from all."""
-    library("strands")
-    check_native(text, NATIVE[text])
+test_it_sends_what_the_library_would = native_test("strands", NATIVE)
 
 
 def test_the_summariser_reads_calls_and_results() -> None:
@@ -192,5 +181,4 @@ def test_it_gives_up_where_strands_would_not() -> None:
 def test_the_default_window_drops_the_task() -> None:
     """The example shows it natively: after 20 tool calls the task is gone, and the first call comes first."""
     library("strands")
-    shown = subprocess.run([sys.executable, DEFECT], capture_output=True, text=True, check=True)
-    assert shown.stdout.startswith("20 tool calls, 40 messages are kept, the first is {'role': 'assistant'")
+    assert defect("strands_window").startswith("20 tool calls, 40 messages are kept, the first is {'role': 'assistant'")
