@@ -11,17 +11,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from ctxbench.harness.models.cassette import (
-    Cassette,
-    CassetteEntry,
-    canonical,
-    entries,
-    key_of,
-    opened,
-    write_lines,
-)
+from ctxbench.harness.models.cassette import Cassette, CassetteEntry, canonical, entries, key_of, opened, write_lines
 from ctxbench.scenarios.errors import SetupError
-from ctxbench.scenarios.files import lines_of
 
 
 def entry(number: int, reply: bytes = b'{"text":"yes"}') -> CassetteEntry:
@@ -157,12 +148,6 @@ def test_lines_there_and_back(tmp_path: Path) -> None:
         assert other.put_many(entries(lines, "f")) == 1501
         assert list(write_lines(other)) == lines
         assert other.put_many(entries([b"\n", *lines], "f")) == 0
-
-
-def test_lines_that_cannot_be_read(tmp_path: Path) -> None:
-    """Their file is named, not the cassette that they should go into."""
-    with Cassette(tmp_path / "a") as into, pytest.raises(SetupError, match=r"^lines: No such file"):
-        into.put_many(entries(lines_of(tmp_path / "none"), "lines"))
 
 
 @pytest.mark.parametrize(
