@@ -53,7 +53,7 @@ _OTHERS = re.compile(
     rf"|^[^{HAN}]*[{HAN}]{{0,6}}的?(?:{_ZH_RELATIVE})(?=[{HAN}])"
 )
 _RELATED = re.compile(rf"\b(?:{_RELATIVE})s?\b|{_ZH_RELATIVE}")
-_PLAIN, _GRAMMAR = frozenset(stemmer().stemWords(_LISTS["plain"].split())), STOP | HAN_STOP
+_PLAIN, _GRAMMAR = _NOISE | frozenset(stemmer().stemWords(_LISTS["plain"].split())), STOP | HAN_STOP
 _FEATURES = frozenset(["star", "featur", "includ"])  # what a film does to its actors
 _SHORT = 16  # words of an answer of which each is looked at
 _JOINT = re.compile(
@@ -148,7 +148,7 @@ def _told(words: tuple[TextWords, ...], question: TextWords) -> _Told:
     subject = _SUBJECT.search(question.plain)
     return _Told(
         accepted,
-        accepted.union(_NOISE, *(text.places for text in told)),
+        accepted.union(*(text.places for text in told)),
         frozenset(date for text in told for date, _, _ in text.dates),
         [number for text in told for number in text.quantities],
         frozenset(asked - accepted),
@@ -254,9 +254,9 @@ class Scope:
     def adds(self, text: str) -> bool:
         """Return whether a text names something that neither question nor accepted answers do."""
         words = TextWords(text)
-        pairs = zip(words.stems, words.raw, strict=True)
+        pairs, known = zip(words.stems, words.raw, strict=True), self._told.stems
         return (
-            any(stem not in self._told.stems and raw.lower() not in _GRAMMAR for stem, raw in pairs)
+            any(not (stem in known or stem in _NOISE or raw.lower() in _GRAMMAR) for stem, raw in pairs)
             or any(date not in self._told.dates for date, _, _ in words.dates)
             or any(not any(equal(other, each) for other in self._told.numbers) for each in words.quantities)
         )
