@@ -2,8 +2,8 @@
 
 litellm (the extra `providers`) is imported at the first call: it takes seconds. Its price look-up over the network, its
 cache and its messages are off. So are its retries, which would be paid for unseen, and its time-out, which starts anew
-with every byte (decision 9). Keys come from the environment, as litellm names them (OPENAI_API_KEY …); a server of
-one's own that wants none gets "none".
+with every byte (decision 9). Keys come from the environment, as litellm names them (OPENAI_API_KEY …), and go to the
+provider's own host alone: the server of an `api_base` gets the key of `api_key_env`, or "none".
 
 `parallel` holds within one process. A worker process makes one call at a time, so a run makes at most `--jobs`.
 """
@@ -98,7 +98,7 @@ class Provider:
                 _skip_mcp_handler=True,  # with tools litellm imports `mcp`, which a plain install has not
                 **request.choices(),
                 **_form(litellm, request, bool(self._access.api_base)),
-                **self._common(request.model),
+                **self._common(),
             )
 
         return self._retried(request.model, call, _answer, charge)
@@ -107,16 +107,17 @@ class Provider:
         """Return a vector for each text, from one call, as `chat` does. Raises ModelError."""
 
         def call(litellm: Any) -> Any:
-            return litellm.embedding(model=model, input=list(texts), **self._common(model))
+            return litellm.embedding(model=model, input=list(texts), **self._common())
 
         return self._retried(model, call, partial(_vectors, texts=len(texts)), charge)
 
-    def _common(self, model: str) -> dict[str, Any]:
+    def _common(self) -> dict[str, Any]:
         parameters: dict[str, Any] = {"timeout": self._access.timeout, "max_retries": 0, "num_retries": 0}
         if self._access.api_base:
             parameters["api_base"] = self._access.api_base
-            if model.startswith("openai/") and not os.environ.get("OPENAI_API_KEY"):
-                parameters["api_key"] = "none"  # OpenAI's client does not start without one
+        if self._access.api_base or self._access.api_key_env:
+            # Without any, litellm would take the provider's from the environment.
+            parameters["api_key"] = os.environ.get(self._access.api_key_env) or "none"
         return parameters
 
     def _retried(self, model: str, call: Callable[[Any], Any], parse: Callable[[Any], T], charge: Charge | None) -> T:
@@ -136,7 +137,7 @@ class Provider:
                     self._strikes[model] = 0
                     return result
                 except Exception as error:
-                    failure = error if isinstance(error, Failure) else failure_of(error, access.timeout)
+                    failure = error if isinstance(error, Failure) else failure_of(error, access)
                 # A lost try may be charged by the provider, so it is booked.
                 if charge is not None and failure.lost:
                     charge.lose(failure.usage)
@@ -183,6 +184,7 @@ def _confined() -> Any:
     if find_spec("litellm") is None:
         raise MissingExtra("litellm", "providers")
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else the import tries the network
+    os.environ["LITELLM_MODE"] = "PRODUCTION"  # else the import reads hosts and keys from the .env of some folder above
     litellm: Any = import_module("litellm")
     from litellm.llms.custom_httpx.http_handler import HTTPHandler
 
@@ -303,7 +305,7 @@ Anthropic, xAI, DeepSeek and OpenRouter, the quota ids of Gemini's days (RESOURC
 and Bedrock's."""
 
 
-def failure_of(error: Exception, timeout: float) -> Failure:
+def failure_of(error: Exception, access: ModelAccess) -> Failure:
     """Return the failure that an exception of litellm means."""
     import httpx
 
@@ -326,7 +328,7 @@ def failure_of(error: Exception, timeout: float) -> Failure:
         return Failure(f'{why}there. If that is right, give its address: MODEL(api_base="…")', final=True)
     if caused_by(TimeoutError, httpx.TimeoutException):
         sent = not caused_by(httpx.ConnectTimeout, httpx.PoolTimeout)
-        return Failure(f"no answer within {timeout:g} s", passing=True, lost=sent)
+        return Failure(f"no answer within {access.timeout:g} s", passing=True, lost=sent)
     if caused_by(httpx.TransportError):
         sent = not caused_by(httpx.ConnectError, httpx.ProxyError)
         why = "the connection failed or broke off: is the provider, or the api base, reachable?"
@@ -341,7 +343,10 @@ def failure_of(error: Exception, timeout: float) -> Failure:
         return Failure(f"the provider's account has no credit or quota left ({status}): {text}", final=True)
     if status in (401, 403) or _NO_KEY.search(text):
         what = f"the provider refused the key ({status})" if status in (401, 403) else "there is no key"
-        return Failure(f"{what}: set its provider's variable in the environment (OPENAI_API_KEY …)", final=True)
+        remedy = "set its provider's variable in the environment (OPENAI_API_KEY …)"
+        if access.api_base:  # a key of the environment is its provider's
+            remedy = f"{access.api_base} is sent the key of a variable that is named for it: MODEL(api_key_env='NAME')"
+        return Failure(f"{what}: {remedy}", final=True)
     if status == 404:
         return Failure(f"there is no such model at the provider, or the api base is wrong (404): {text}", final=True)
     after: float | None = None

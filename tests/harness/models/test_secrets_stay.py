@@ -94,7 +94,7 @@ def assert_stays(value: str, act: str, form: str, server: Server) -> None:
             "-s",
             SUMMARY,
             "--summariser",
-            "openai/m(retries=0)",
+            "openai/m(retries=0, api_key_env='OPENAI_API_KEY')",
             "--cassette",
             "c",
             "--report",
