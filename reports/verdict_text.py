@@ -411,6 +411,9 @@ def five_measures(verdict: RunVerdict) -> Table:
     if quality.found:
         chance = share(quality.found.get(FLOOR))
         notes.append(about("verdict_found", chance=chance))
+        if (probes := summary.probes) is not None and probes.failed:
+            lost = {"probes": count(len(probes.failed), "probe"), "left": probes.conversations - probes.compared}
+            notes.append(about("verdict_lost", **lost, whole=count(probes.conversations, "conversation")))
     if quality.graded is not None:
         notes.append(about("verdict_right", who=answerer_in_words(quality.graded.answerer)))
     return table_of(title, columns, rows, [*notes, *results.sampling_notes], page=True)

@@ -309,29 +309,35 @@ def without_bad_usage(conversation: Conversation, place: Place, problems: Proble
 
 
 def without_bad_probes(conversation: Conversation, place: Place, problems: Problems) -> Conversation:
-    """Return the conversation without evidence that names no message, and without probes after no message.
+    """Return the conversation without evidence that no question can rest on, and without probes after no message.
 
-    Each of the two kinds is one problem, which names the first case and counts the others.
+    Each kind of fault is one problem, which names the first case and counts the others.
     """
-    ids = {message.id for message in conversation.messages}
-    lost = [(at, name) for at, probe in enumerate(conversation.probes) for name in probe.evidence if name not in ids]
+    places = {message.id: at for at, message in enumerate(conversation.messages)}
+    lost = [(at, name) for at, probe in enumerate(conversation.probes) for name in probe.evidence if name not in places]
     nowhere = [
-        (at, after) for at, probe in enumerate(conversation.probes) if (after := probe.after) and after not in ids
+        (at, after) for at, probe in enumerate(conversation.probes) if (after := probe.after) and after not in places
     ]
-    if not lost and not nowhere:
+    late = [
+        (at, name)
+        for at, probe in enumerate(conversation.probes)
+        for name in probe.evidence
+        if places.get(name, -1) > places.get(probe.after, len(places))
+    ]
+    if not lost and not nowhere and not late:
         return conversation
-    for field, named, faults, remedy in (
-        ("evidence", "evidence ", lost, "correct it; the probes keep the evidence that is there"),
-        ("after", "", nowhere, "correct it; probes with no place are left out"),
+    for field, named, fault, faults, remedy in (
+        ("evidence", "evidence ", "names no message", lost, "correct it; the probes keep the evidence that is there"),
+        ("after", "", "names no message", nowhere, "correct it; probes with no place are left out"),
+        ("evidence", "evidence ", "comes after the question", late, "correct it, or `after`; it is asked without it"),
     ):
         if faults:
             (at, name), more = faults[0], len(faults) - 1
-            others = f", nor {'does' if more == 1 else 'do'} {more} more" if more else ""
-            what = f"{named}{name!r} names no message{others}"
+            what = f"{named}{name!r} {fault}" + f", and {more} more" * bool(more)
             problems.add(RecordingError(place.at(f"probes[{at}].{field}"), what, remedy))
     gone = {at for at, _ in nowhere}
     probes = (
-        replace(probe, evidence=tuple(name for name in probe.evidence if name in ids))
+        replace(probe, evidence=tuple(name for name in probe.evidence if name in places))
         for at, probe in enumerate(conversation.probes)
         if at not in gone
     )

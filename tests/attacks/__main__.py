@@ -8,66 +8,58 @@ from __future__ import annotations
 
 import argparse
 import re
+import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from xml.etree import ElementTree
 
-import pytest
-
-from tests.attacks.bits import Tally, add_all, attack, attack_stopped, commands, make
+from tests.attacks.bits import Tally, add_all, attack, commands, make, stop
 
 ROOT = Path(__file__).parents[2]
 
 
-class Outcomes:
-    """A plug-in of pytest that counts what became of the cases of each test."""
-
-    def __init__(self) -> None:
-        self.tallies: dict[str, Tally] = {}
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count a case once, by its call, or by what went wrong before or after it."""
-        if report.when != "call" and report.passed:
-            return
-        tally = self.tallies.setdefault(report.nodeid.partition("[")[0], Tally())
-        tally.tried += 1
-        if report.failed:
-            tally.fell.append(f"{report.nodeid}: {report.longreprtext.splitlines()[-1]}")
+def tested(folder: Path) -> dict[str, Tally]:
+    """Run the tests of the promises, and return what became of the cases of each."""
+    tests = sorted(set(re.findall(r"`(tests/\S+::\w+)`", (ROOT / "docs/promises.md").read_text("utf-8"))))
+    options = ["-q", "-p", "no:cacheprovider", "-m", "slow or not slow", f"--junitxml={folder / 'cases.xml'}"]
+    subprocess.run([sys.executable, "-m", "pytest", *options, *tests], cwd=ROOT, stdout=sys.stderr, check=False)
+    tallies = {name: Tally() for name in tests}
+    for case in ElementTree.parse(folder / "cases.xml").iter("testcase"):
+        test = f"{case.attrib['classname'].replace('.', '/')}.py::{case.attrib['name'].partition('[')[0]}"
+        tallies[test].tried += 1
+        wrong = [part.attrib["message"] for kind in ("failure", "error") for part in case.iter(kind)]
+        if wrong:
+            tallies[test].fell.append(f"{test}: {wrong[0].splitlines()[0]}")
         else:
-            tally.held["passed" if report.passed else "not run here"] += 1
+            tallies[test].held["passed" if case.find("skipped") is None else "not run here"] += 1
+    return tallies
+
+
+def row(name: str, tally: Tally) -> str:
+    """Return a row of the table."""
+    kinds = ", ".join(f"{count:,} {what}" for what, count in tally.held.items() if count)
+    return f"{name:102}  {tally.tried:>5,}  {tally.held.total():>5,}  {len(tally.fell):>4,}  {kinds}"
 
 
 def main() -> int:
-    """Attack, print the table, and return 1 if anything fell."""
+    """Attack, print the table, and return 1 if anything fell, or was not tried."""
     parser = argparse.ArgumentParser(prog="python -m tests.attacks", description=__doc__)
     parser.add_argument("--positions", type=int, default=3_000)
     parser.add_argument("--seed", type=int, default=11)
     asked = parser.parse_args()
-    tallies = {}
+    seed, few = asked.seed, asked.positions // 10
+    print(f"{'attack':102}  tried   held  fell", flush=True)
     with TemporaryDirectory() as place:
         folder = Path(place)
         make(folder)
         add_all(folder)
-        seed, few = asked.seed, asked.positions // 10
-        tallies[f"a bit of a finished run (seed {seed})"] = attack(folder, commands(folder), asked.positions, seed)
-        tallies[f"a bit of a stopped run (seed {seed})"] = attack_stopped(folder, few, seed)
-    tests = sorted(set(re.findall(r"`(tests/\S+::\w+)`", (ROOT / "docs/promises.md").read_text("utf-8"))))
-    outcomes = Outcomes()
-    pytest.main(["-q", "--no-header", "-p", "no:cacheprovider", "-m", "slow or not slow", *tests], [outcomes])
-    tallies |= outcomes.tallies
-    rows = [("attack", "tried", "held", "fell")]
-    for name, tally in tallies.items():
-        held = Counter(tally.held)
-        kinds = ", ".join(f"{count:,} {what}" for what, count in held.items() if count)
-        rows.append((name, f"{tally.tried:,}", f"{held.total():,} ({kinds})", f"{len(tally.fell):,}"))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-    for tally in tallies.values():
-        for line in tally.fell:
-            print(f"fell: {line}")
-    return int(any(tally.fell for tally in tallies.values()))
+        tallies = {f"a bit of a finished run (seed {seed})": attack(folder, commands(folder), asked.positions, seed)}
+        tallies[f"a bit of a stopped run (seed {seed})"] = attack(folder, stop(folder), few, seed)
+        tallies |= tested(folder)
+    print(*(row(name, tally) for name, tally in tallies.items()), sep="\n")
+    print(*(f"fell: {line}" for tally in tallies.values() for line in tally.fell), sep="\n")
+    return int(any(tally.fell or not tally.tried for tally in tallies.values()))
 
 
 if __name__ == "__main__":

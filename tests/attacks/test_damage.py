@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from ctxbench.harness.answers.store import answered
-from ctxbench.harness.compare.figures import measured_by_name
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import load
 from ctxbench.scenarios.errors import RunError
-from tests.attacks.bits import STRATEGIES, add_all, attack, attack_stopped, commands, flip, make
+from tests.attacks.bits import STRATEGIES, add_all, attack, commands, make, stop
 from tests.harness.runs import bytes_of, plan
 
 
@@ -33,28 +30,6 @@ def run(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path(shutil.copytree(made / "run", tmp_path / "run"))
 
 
-def is_noticed(run: Path) -> bool:
-    try:
-        answered(load(run))
-    except RunError:
-        return True
-    return False
-
-
-def test_no_flipped_bit_is_silent(run: Path) -> None:
-    """Whichever bit of whichever file of a run is flipped, of the manifest too, it is noticed."""
-    chance = random.Random(11)
-    files = [path for path in sorted(run.rglob("*.*")) if path.is_file() and path.stat().st_size]
-    assert not is_noticed(run)
-    for path in files * 3:
-        whole = path.read_bytes()
-        data, where = flip(whole, chance)
-        path.write_bytes(data)
-        assert is_noticed(run), (path, where)
-        path.write_bytes(whole)
-    assert not is_noticed(run)
-
-
 def test_no_command_prints_another_figure(run: Path) -> None:
     """After a flipped bit each command names the file, or prints the same, as it does not read it or makes it again.
 
@@ -62,15 +37,14 @@ def test_no_command_prints_another_figure(run: Path) -> None:
     """
     add_all(run.parent)
     of = commands(run.parent)
-    tally = attack(run.parent, {name: of[name] for name in ("bill", "gate", "lab answer", "ctxbench.load")}, 30, 11)
-    assert (tally.tried, tally.fell) == (30, [])
+    tally = attack(run.parent, {name: of[name] for name in ("bill", "gate", "lab answer", "ctxbench.load")}, 45, 11)
+    assert (tally.tried, tally.fell) == (45, [])
     assert min(tally.held.values()) > 0
 
 
 def test_bits_of_a_stopped_run(run: Path) -> None:
     """A run that goes on makes the parts again in which a bit was flipped; its manifest is refused."""
-    add_all(run.parent)
-    tally = attack_stopped(run.parent, 12, 11)
+    tally = attack(run.parent, stop(run.parent), 12, 11)
     assert (tally.tried, tally.fell) == (12, [])
 
 
@@ -112,22 +86,5 @@ def test_what_is_damaged_is_named_and_made_again(
     parts = {part: part.stat().st_mtime_ns for part in (run / "steps").iterdir() if part.name[:5] == "00001"}
     execute(plan(made / "talks.jsonl", strategies=STRATEGIES), run)
     assert bytes_of(run) == whole
-    assert not is_noticed(run)
+    load(run)
     assert all(part.stat().st_mtime_ns == time for part, time in parts.items())
-
-
-@pytest.mark.parametrize("at", [200, -200, -6])
-@pytest.mark.parametrize("table", ["answers", "grades"])
-def test_damaged_answers_are_named_and_made_again(made: Path, run: Path, table: str, at: int) -> None:
-    """One flipped bit in a part of the answers or grades, in a page or in the footer, stops whoever reads them, so that
-    no baseline lacks them; the same command makes the part again."""
-    whole = bytes_of(run)
-    path = next((run / table).rglob("*.parquet"))
-    data = bytearray(path.read_bytes())
-    data[at] ^= 1
-    path.write_bytes(data)
-    for read in (measured_by_name, answered):
-        with pytest.raises(RunError, match=rf"{path.relative_to(run)} is not as it was written: give the `ctxbench"):
-            read(load(run))
-    execute(plan(made / "talks.jsonl", strategies=STRATEGIES), run)
-    assert bytes_of(run) == whole

@@ -147,14 +147,17 @@ def _apart(found: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return made
 
 
+def _sent(said: tuple[Message, ...], spans: list[tuple[int, int]]) -> tuple[Messages, list[Message]]:
+    """Return spans of the recording as they are sent, and as plain messages."""
+    made = Messages(tuple(Span(said, start, stop) for start, stop in spans))
+    return made, [message for start, stop in spans for message in said[start:stop]]
+
+
 @given(st.data())
 def test_whole_leaves_out_exactly_the_cut_off_results(data: st.DataObject) -> None:
     """whole() drops the results whose call is not among the messages, and nothing else."""
     said = data.draw(messages())
-    made, plain = Messages(), list[Message]()
-    for start, stop in _apart(data.draw(stretches(said))):
-        made = made + Messages((Span(said, start, stop),))
-        plain += said[start:stop]
+    made, plain = _sent(said, _apart(data.draw(stretches(said))))
     calls = {call.id for message in plain for call in message.calls}
     kept = [message for message in plain if message.role != "tool" or message.answers in calls]
     assert list(Structure(said).whole(made)) == kept
@@ -164,8 +167,5 @@ def test_whole_leaves_out_exactly_the_cut_off_results(data: st.DataObject) -> No
 def test_systems_are_the_system_messages(data: st.DataObject) -> None:
     """systems() finds every system message, in order."""
     said = data.draw(messages())
-    made, plain = Messages(), list[Message]()
-    for start, stop in data.draw(stretches(said)):
-        made = made + Messages((Span(said, start, stop),))
-        plain += said[start:stop]
+    made, plain = _sent(said, data.draw(stretches(said)))
     assert list(Structure(said).systems(made)) == [m for m in plain if m.role == "system"]

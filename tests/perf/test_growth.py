@@ -1,4 +1,4 @@
-"""`make perf`: what grows with the length of a conversation and should not: a call of `lab validate`, and of `focus`.
+"""`make perf`: what grows with the length of a conversation and should not: a call of `lab validate`, a step of ours.
 
 Processor seconds at 500, 1,500 and 6,000 messages, as ratios to those at 500 in the same run: 1.0 is flat.
 """
@@ -25,6 +25,7 @@ MODELS = ("claude-sonnet-5", "gpt-4o", "gpt-5.6")
 NEAR = 100
 """Messages before each size whose calls are timed."""
 ROUNDS = 3
+STRATEGIES = ("none", "window(max_tokens=8000)", "focus", "facts", "retrieval", "layered")
 
 
 def answered(messages: int, model: str) -> Conversation:
@@ -71,7 +72,7 @@ def stepped(spec: str) -> dict[int, float]:
     ("name", "measure"),
     [
         *((f"validate, a call of {model}", lambda model=model: validated(model)) for model in MODELS),
-        *((f"{spec}, a step", lambda spec=spec: stepped(spec)) for spec in ("focus", "facts", "retrieval", "layered")),
+        *((f"{spec}, a step", lambda spec=spec: stepped(spec)) for spec in STRATEGIES),
     ],
 )
 def test_growth(name: str, measure: Callable[[], dict[int, float]], capsys: pytest.CaptureFixture[str]) -> None:

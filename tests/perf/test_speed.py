@@ -16,13 +16,8 @@ import pytest
 from ctxbench.harness.engine import shard
 from ctxbench.harness.engine.plan import groups
 from ctxbench.harness.engine.workers import run_shards
-from ctxbench.harness.replay import ContextLog, ConversationIndex, RecordedContext, Step
 from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.scenarios.model import Conversation, Message
-from ctxbench.scenarios.view import Messages
-from ctxbench.strategies.base import Context
-from ctxbench.strategies.chain import parse
-from tests.builders import answering, calling, talk
+from ctxbench.scenarios.model import Conversation
 
 pytestmark = pytest.mark.perf
 Bench = Any
@@ -73,40 +68,6 @@ class TestRun:
             return (shards(corpus, PAIR, tmp_path), lambda _: None), {"jobs": jobs}
 
         benchmark.pedantic(run_shards, setup=fresh, rounds=5, warmup_rounds=1)
-
-
-def long_talk(messages: int) -> Conversation:
-    said: list[Message] = [Message("s", "system", "You answer from the documents. " * 40)]
-    while len(said) < messages:
-        n = len(said)
-        said += [
-            Message(f"m{n}", "user", f"What does section {n % 97} say about permission {n % 13}?"),
-            calling(f"m{n + 1}", f"c{n}"),
-            answering(f"m{n + 2}", f"c{n}", f"Section {n % 97}. " + "The role may read and write. " * (n % 60)),
-            Message(f"m{n + 3}", "assistant", f"Section {n % 97} allows reading and writing."),
-        ]
-    return talk(*said)
-
-
-@pytest.mark.benchmark(group="growth: the last 400 steps of one conversation of n messages")
-@pytest.mark.parametrize("strategy", PAIR)
-@pytest.mark.parametrize("size", [1_000, 10_000, 100_000])
-def test_growth(benchmark: Bench, size: int, strategy: str) -> None:
-    """Time a step must not grow with the conversation: flat within 2×."""
-    conversation = long_talk(size)
-    services = RecordedContext(ConversationIndex(conversation, TokenCounter()))
-    services.index.advance(len(conversation.messages))
-    made = parse(strategy)
-    view = made.start(services)
-    last = list(conversation.calls())[-400:]
-
-    def steps() -> None:
-        log = ContextLog(conversation.messages)
-        for at in last:
-            context = view(Context(Messages.prefix(conversation.messages, at), (), ()))
-            log.add(Step(at, context, 0))
-
-    benchmark.pedantic(steps, rounds=20, warmup_rounds=1)
 
 
 @pytest.mark.benchmark(group="ctxbench --help, a fresh process")

@@ -1,7 +1,6 @@
 """Bad input, through the public way in: one clear error with its place and what to do, and what is around it is read.
 
-What a folder holds besides recordings is in `test_folder.py`; damage to single records of ctxbench's own form, in
-`readers/test_ctxbench_jsonl.py`; any damage to any format, in `readers/test_fuzz.py`.
+What a folder holds besides recordings is in `test_folder.py`; any damage to any format, in `readers/test_fuzz.py`.
 """
 
 from __future__ import annotations
@@ -92,6 +91,12 @@ def test_a_damaged_line(tmp_path: Path, line: bytes, field: str, what: str, at: 
         (b',"time":1e999', b"", "messages[1].time", "number out of range"),
         (b',"time":NaN', b"", "", "NaN and Infinity are not JSON"),
         (b',"colour":1', b"", "messages[1]", "object contains unknown field colour"),
+        (b',"text":5', b"", "messages[1].text", "expected str"),
+        (b',"time":-1', b"", "messages[1].time", "not a moment"),
+        (b',"time":9},{"id":"c","role":"user","time":8', b"", "messages[2].time", "1 s before"),
+        (b'},{"id":"b","role":"user"', b"", "messages[2].id", "stands twice"),
+        (b'},{"id":"c","role":"robot"', b"", "messages[2].role", "robot"),
+        (b'},{"id":"c","role":"tool","answers":"x"', b"", "messages[2].answers", "no earlier message called"),
         (b',"answers":"c"', b"", "messages[1].answers", "role 'assistant' answers a tool call"),
         (b"", b',"compactions":[{"after":"z","summary":"s"}]', "compactions[0]", "'z' names no message"),
         (b"", b',"meta":{"a":[]}', "meta[...]", "expected"),
@@ -137,14 +142,20 @@ def test_a_usage_that_cannot_be(tmp_path: Path, usage: bytes, field: str, what: 
         (
             b'{"id":"a","question":"?","after":"z"},{"id":"p","question":"?"},{"id":"b","question":"?","after":"y"}',
             "probes[0].after",
-            "'z' names no message, nor does 1 more",
+            "'z' names no message, and 1 more",
             [("p", ())],
         ),
         (
             b'{"id":"p","question":"?"},{"id":"q","question":"?","evidence":["x","%s","y","x"]}' % b"b",
             "probes[1].evidence",
-            "evidence 'x' names no message, nor do 2 more",
+            "evidence 'x' names no message, and 2 more",
             [("p", ()), ("q", ("b",))],
+        ),
+        (
+            b'{"id":"p","question":"?","after":"a","evidence":["b"]}',
+            "probes[0].evidence",
+            "evidence 'b' comes after the question",
+            [("p", ("b",))],
         ),
     ],
 )

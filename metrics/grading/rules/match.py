@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
@@ -14,7 +13,7 @@ from ...language import HAN, cut, either, stemmer, word_lists
 from . import stance
 from .quantities import ONES, ROMAN, Quantity, When, agreement, chinese, equal
 from .scope import Scope
-from .words import FILLERS, HAN_STOP, PARTICLES, PROSE, STOP, TITLES, TextWords, clean, given_names
+from .words import FILLERS, HAN_STOP, PARTICLES, STOP, TITLES, TextWords, clean, given_names
 
 Form = Literal["date", "number", "code", "unknown", "yes", "no", "list", "name", "phrase"]
 
@@ -201,7 +200,7 @@ def _items(words: TextWords, question: QuestionWords) -> list[str]:
     return parts if len(parts) > 2 or _PAIR.search(text) or "several" in question.asks else []
 
 
-_BRIEF = 12  # words of an answer in which a second number is another answer
+_BRIEF = 12  # words of an answer in which a second number is another answer, and no word has run into another
 _UMLAUT = re.compile("([aou])e")  # Zuerich is Zürich
 _LONG = 7  # letters of a word in which one may differ: then "Cordelia" is "Cornelia" as well
 START = 150  # characters at the start of an answer in which a denial counts
@@ -360,7 +359,7 @@ def _holds(gold: Gold, answer: ParsedAnswer) -> bool:
     places = range(answer.words.places.get(stems[0], len(said)), len(said))
     if any(said[at : at + len(stems)] == stems for at in places if said[at] == stems[0]):
         return True
-    may_run = len(stems) > 1 and len(said) > PROSE and text.squeezed.isascii() and text.squeezed.isalpha()
+    may_run = len(stems) > 1 and len(said) > _BRIEF and text.squeezed.isascii() and text.squeezed.isalpha()
     return may_run and text.squeezed in answer.words.squeezed
 
 
@@ -369,7 +368,9 @@ def _nearly(unit: Unit, gold: Gold, places: dict[str, int]) -> float:
     word = unit.word
     if unit.han or not word.isalpha():
         return 0.0
-    if any(_UMLAUT.sub(r"\1", name) == _UMLAUT.sub(r"\1", word) for name in places if name[0] == word[0]):
+    # Koeln is Köln: as many letters e more.
+    alike = (name for name in places if name[0] == word[0] and 0 < abs(len(name) - len(word)) < _LONG)
+    if any(_UMLAUT.sub(r"\1", name) == _UMLAUT.sub(r"\1", word) for name in alike):
         return 1.0
     if gold.form == "name":
         if len(word) == 1:
@@ -490,22 +491,18 @@ def places(gold: Gold, answer: ParsedAnswer) -> list[GoldSpan]:
     """
     said, whole, values = answer.said, whole_places(gold, answer), list[tuple[int, int]]()
     if gold.form == "date":
-        for date, start, stop in answer.words.dates:
-            if any(agrees(when, date) for when in gold.whens):
-                values.append((start, stop))
+        dates = answer.words.dates
+        values = [(start, stop) for date, start, stop in dates if any(agrees(when, date) for when in gold.whens)]
     elif gold.form == "number":
         numbers = answer.words.quantities
         values = [(each.start, each.stop) for each in numbers if any(equal(other, each) for other in gold.numbers)]
     if whole or values:
-        starts = [span.start for span in whole]  # the spans do not overlap, so the one begun last is the one it is in
-        last = ((bisect_right(starts, start), (start, stop)) for start, stop in values)
-        outside = [value for at, value in last if not at or whole[at - 1].stop < value[1]]
-        return sorted([*whole, *(GoldSpan(*span, False) for span in outside)])
+        return sorted([*whole, *(GoldSpan(*span, False) for span in values)])
     if gold.form in ("list", "yes", "no"):
         return []
     fresh = [unit for unit in gold.units if not unit.echoed] or list(gold.units)
     mine = {unit.word for unit in fresh if not unit.han}
-    spans = [span for stem, span in answer.stems_at if stem in mine]
+    spans = [span for stem, span in answer.stems_at if stem in mine] if mine else []
     spans += [GoldSpan(*hit.span(), False) for unit in fresh if unit.han for hit in re.finditer(unit.word, said)]
     return sorted(spans)
 

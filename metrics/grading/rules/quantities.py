@@ -50,9 +50,9 @@ _CLOCK, _DIAL = "clock", "dial"
 _PARTS: dict[str, int] = _LISTS["parts"]
 _CURRENCY: dict[str, str] = _LISTS["currency"]
 _ZH_HOUR = r"(?:\d{1,2}|[零一二两三四五六七八九十]{1,3})"
-# A number in words begins where a word does: without this look ahead all alternatives are tried at each letter.
+# A number in words begins where a word does: without this look ahead all alternatives are tried at each character.
 _NUMBER = re.compile(
-    rf"""(?:(?=[^a-z\s])|\b(?=[a-z]))(?:
+    rf"""(?:(?=[-\d.$£€¥零一二两三四五六七八九十百千万亿个半上下晚早凌中])|\b(?=[a-z]))(?:
     (?:(?:(?P<noon>上午|下午|晚上|早上|凌晨|中午)\ ?|(?={_ZH_HOUR}[点时](?:半|{_ZH_HOUR}分)))
         (?P<zhour>{_ZH_HOUR})\ ?(?:点|时|:)
         (?:(?P<half>半)|(?P<zminute>{_ZH_HOUR})分?)?
@@ -253,8 +253,8 @@ _YEAR = r"(?:1\d{3}|20\d\d|2100)"
 _NOTE = r"(?:(?!\d)|(?=\d{1,2}(?:[.\s,;]|$)))"
 _ZH = "[零一二三四五六七八九十\\d]"
 # A date in words begins where a word does, but for a century, which may stand behind letters. Without this look ahead
-# all alternatives are tried at each letter, which takes 2.5 times as long.
-_BEGINS = r"(?:(?=[^a-z\s])|(?<![a-z])(?=[a-z])|(?=[fsten][a-z-]{3,20}(?:-|\ )centur))"
+# all alternatives are tried at each character, which takes 2.5 times as long.
+_BEGINS = r"(?:(?=[\d零一二三四五六七八九十公星周礼])|(?<![a-z])(?=[a-z])|(?=[fsten][a-z-]{3,20}(?:-|\ )centur))"
 # Groups are named by what they hold: y year, m month, d day, e last day, c century; a number tells alternatives apart.
 _DATE = re.compile(
     rf"""{_BEGINS}(?:

@@ -8,6 +8,7 @@ answer has nothing but words of the question, of the accepted answers, and of gr
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,7 +33,6 @@ def _words(key: str) -> re.Pattern[str]:
 
 
 _THEN = {key: _words(key) for key in ("turn", "later", "now", "hedge")}
-_WITHDRAWN = re.compile(rf"\b(?:{either(_LISTS['withdrawn']['en'])})")
 _ZH_WITHDRAWN = re.compile(either(_LISTS["withdrawn"]["zh"]))
 _CHOICE = re.compile(r"\bor\b|还是|或")
 _ASKS_PAST = re.compile(either(_LISTS["asks_past"]))
@@ -53,7 +53,7 @@ _OTHERS = re.compile(
     rf"|^[^{HAN}]*[{HAN}]{{0,6}}的?(?:{_ZH_RELATIVE})(?=[{HAN}])"
 )
 _RELATED = re.compile(rf"\b(?:{_RELATIVE})s?\b|{_ZH_RELATIVE}")
-_PLAIN = _NOISE | frozenset(stemmer().stemWords(_LISTS["plain"].split()))
+_PLAIN, _GRAMMAR = _NOISE | frozenset(stemmer().stemWords(_LISTS["plain"].split())), STOP | HAN_STOP
 _FEATURES = frozenset(["star", "featur", "includ"])  # what a film does to its actors
 _SHORT = 16  # words of an answer of which each is looked at
 _JOINT = re.compile(
@@ -101,13 +101,17 @@ def _cue(en: list[str], zh: list[str], gap: int = 0, zh_gap: int = 0, **entry: A
 
 
 _CUES = tuple(_cue(**entry) for entry in _LISTS["cues"])
-# One look that tells whether any cue can be there, since most places have none.
+_WITHDRAWN = re.compile(r"\b(?:" + _by_letter(_LISTS["withdrawn"]["en"]) + ")")
+# One look that tells whether any cue can be there, since most places have none: in English, in Chinese.
 _ANY = {
-    side: re.compile(
-        edge + f"(?:{_by_letter([text for cue in _LISTS['cues'] if cue['side'] == side for text in cue['en']])})"
+    side: (
+        re.compile(rf"{edge}(?:{_by_letter([text for cue in cues for text in cue['en']])})"),
+        re.compile(either([text for cue in cues for text in cue["zh"]])),
     )
     for side, edge in (("before", r"\b"), ("after", ""))
+    if (cues := [cue for cue in _LISTS["cues"] if cue["side"] == side])
 }
+_RELATION = re.compile(rf"\b(?:{_by_letter([*_LISTS['relations']['en'], *_LISTS['beside']['en']])})")
 _TAIL = 48  # characters before a place in which another is named by it: the sister of
 _NEAR = 100  # characters within which another answer follows
 
@@ -163,6 +167,7 @@ class Scope:
         self.text, self._plain, self._size = answer.lower, answer.plain, len(answer.raw)
         self.doubt: Callable[..., _Doubt | None] = cache(self._doubt)
         self._has_han = _HAN_ANY.search(self.text) is not None
+        self._looked_for = {side: cues[: 1 + self._has_han] for side, cues in _ANY.items()}
         self._size //= 1 + self._has_han  # two characters are a word
         self._told, self._question = _told(accepted, question), question.lower
 
@@ -179,14 +184,16 @@ class Scope:
         if self._names_another(before, after):
             return _Doubt("names something else by {}")
         sentence, clause = (boundary.split(before)[-1] for boundary in (_SENTENCE, _CLAUSE))
-        is_there = {"before": _ANY["before"].search(sentence), "after": _ANY["after"].match(after)}
-        if not (self._has_han or any(is_there.values())):
+        nearest = bisect_left(self._cues_at, start) - 1
+        is_before = nearest >= 0 and self._cues_at[nearest] >= start - len(sentence)
+        is_there = {"before": is_before, "after": any(cue.match(after) for cue in self._looked_for["after"])}
+        if not any(is_there.values()):
             return None
         unsure, told = None, self._told
         for cue in _CUES:
             if (cue.past and told.past) or (cue.denial and told.denies) or (cue.unsure and self._size > _SHORT):
                 continue
-            if not (self._has_han or is_there[cue.side]):
+            if not is_there[cue.side]:
                 continue
             fits = self._fits(cue, clause if cue.within == "clause" else sentence, after, start, is_other)
             if fits == "sure":
@@ -247,9 +254,9 @@ class Scope:
     def adds(self, text: str) -> bool:
         """Return whether a text names something that neither question nor accepted answers do."""
         words = TextWords(text)
-        pairs = zip(words.stems, words.raw, strict=True)
+        pairs, known = zip(words.stems, words.raw, strict=True), self._told.stems
         return (
-            any(stem not in self._told.stems | _NOISE and raw.lower() not in STOP | HAN_STOP for stem, raw in pairs)
+            any(not (stem in known or stem in _NOISE or raw.lower() in _GRAMMAR) for stem, raw in pairs)
             or any(date not in self._told.dates for date, _, _ in words.dates)
             or any(not any(equal(other, each) for other in self._told.numbers) for each in words.quantities)
         )
@@ -275,6 +282,14 @@ class Scope:
         return "sure" if sure or (is_other and not cue.unsure) else "unsure" if cue.unsure else ""
 
     @cached_property
+    def _cues_at(self) -> list[int]:
+        return sorted(hit.start() for cue in self._looked_for["before"] for hit in cue.finditer(self.text))
+
+    @cached_property
+    def _relates(self) -> bool:
+        return self._has_han or _RELATION.search(self.text) is not None
+
+    @cached_property
     def _final(self) -> int:
         """Place from which the answer is said to be the final one, so that what stands before it is taken back; -1."""
         marks = [*_WITHDRAWN.finditer(self.text), *(_ZH_WITHDRAWN.finditer(self.text) if self._has_han else ())]
@@ -289,7 +304,7 @@ class Scope:
 
     def _names_another(self, before: str, after: str) -> bool:
         """Return whether something else is named by what stands there: the sister of Ann, Ann's sister."""
-        hits = (_OF_IT.match(after), _OTHER_OF.search(before[-_TAIL:]))
+        hits = (_OF_IT.match(after), _OTHER_OF.search(before[-_TAIL:])) if self._relates else (None, None)
         # Ann's sister is not Ann, even where the question names a sister, unless it asks whose.
         if hits[0] is not None and not self._told.asks_whose:
             return self._told.accepted.isdisjoint(TextWords(next(filter(None, hits[0].groups()))).stems)

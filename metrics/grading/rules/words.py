@@ -50,9 +50,8 @@ def clean(text: str) -> str:
 _TOKEN = re.compile(
     rf"[{HAN}]|[A-Z]{{2,}}(?=s\b)|[A-Za-z]+|\d+(?:[.,:]\d+)*|[^\W\d_A-Za-z{HAN}]+|(?<=\d)(?:st|nd|rd|th)\b"
 )
-PROSE = 12  # words of a text that may have lost spaces between some
-_HUMP = re.compile("(?<=[a-z])(?=[A-Z])")
 _POSSESSIVE = re.compile(r"'(?:s|S)?(?![A-Za-z])")
+_INITIAL = re.compile(r"\.[A-Za-z]\.")
 _INITIALS = re.compile(r"\b(?:[A-Za-z]\.){2,}")
 _SUFFIXES = frozenset(["st", "nd", "rd", "th"])
 # Of `clean` text, in which Chinese marks are ASCII ones.
@@ -62,7 +61,7 @@ _SENTENCE = re.compile(
 )
 
 _NUMERALS = {name: str(at) for names in (ONES, TENS, ORDINALS) for name, at in names.items()}
-# Not `language.terms`: that a hump ends a word, numerals are digits, and each Chinese character stands alone is part of
+# Not `language.terms`: that numerals are digits, and each Chinese character stands alone is part of
 # what the agreement with people was measured on (decisions 23 and 26), and so is this list of stop words.
 _SAME: dict[str, str] = _LISTS["same"] | {
     other: name for line in _LISTS["places"].splitlines() if line for name, other in [line.split()]
@@ -87,13 +86,6 @@ _ABOVE = re.compile(rf"\s*(?:{either(_BOUNDS['after'])})")
 def is_bounded(text: str, start: int, stop: int) -> bool:
     """Return whether what stands there is a bound: over 40, 3.10 or later."""
     return bool(_BELOW.search(text, max(0, start - 40), start) or _ABOVE.match(text, stop))
-
-
-def _unglued(word: str, prose: bool) -> list[str]:
-    """Return the words of "byRicky" and, in prose, "singerRicky": text from pages loses spaces. JavaScript is one."""
-    parts = _HUMP.split(word)
-    glued = (prose and word[0].islower()) or not STOP.isdisjoint(parts)
-    return parts if len(parts) > 1 and glued else [word]
 
 
 @lru_cache(1 << 16)
@@ -128,14 +120,11 @@ class TextWords:
         text = self.plain
         if "'" in text:
             text = _POSSESSIVE.sub("", text)
-        if "." in text:
+        if _INITIAL.search(text):
             text = _INITIALS.sub(lambda match: match.group().replace(".", ""), text)
         if "nited " in text:
             text = _UNITED.sub(lambda match: "US" if match.group()[-1] in "sa" else "UK", text)
         words = [word.replace(",", "") if word[0].isdigit() else word for word in _TOKEN.findall(text)]
-        if _HUMP.search(text):
-            prose = len(words) > PROSE
-            words = [part for word in words for part in _unglued(word, prose)]
         return [word for word in words if word not in _SUFFIXES]
 
     @cached_property

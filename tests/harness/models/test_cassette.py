@@ -10,13 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ctxbench.harness.models.cassette import (
-    Cassette,
-    CassetteEntry,
-    canonical,
-    key_of,
-    opened,
-)
+from ctxbench.harness.models.cassette import Cassette, CassetteEntry, canonical, key_of, opened
 from ctxbench.scenarios.errors import SetupError
 
 

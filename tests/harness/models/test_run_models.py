@@ -131,8 +131,6 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
         (Settings("openai/m", replay=True, cassette="none.sqlite"), "there is no such cassette"),
         (Settings("openai/m", cassette=__file__), "test_run_models.py: file is not a database"),
         (Settings("openai/m", cassette="."), r"^\.: "),
-        (Settings("local"), "no weights for the model `local`: give local"),
-        (Settings(f"local(gguf={__file__!r})"), "test_run_models.py: is no GGUF file"),
         (Settings(usual=ModelAccess("foo")), "the api base 'foo' is no address of a server: write it like http://"),
         (
             Settings("openai/m(api_base='https://me:pw@host/v1')"),

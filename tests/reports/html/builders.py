@@ -1,4 +1,4 @@
-"""Runs for the tests of the report: small ones by hand, a hostile one, a long one."""
+"""Runs for the tests of the report: small ones by hand, and one of nine conversations."""
 
 from __future__ import annotations
 
@@ -64,25 +64,15 @@ def usual(folder: Path, conversations: int = 3, turns: int = 6) -> Run:
 
 HOSTILE = (
     "<script>window.bad = 1</script>",
-    "</script><script>window.bad = 2</script>",
-    "<img src=x onerror='window.bad = 3'>",
-    "<a href='javascript:window.bad = 4'>click</a> [link](javascript:window.bad=4)",
-    "{{ 7 * 7 }} {% raw %} ${window.bad = 5} `+`",
-    "\u202eevil\u202c \u2066isolate\u2069 \u200f\u0000\u0007",
-    "<!-- --!> ]]> <style>*{display:none}</style> <base href='//x'>",
-    "|--|--| $x$ \\ _a_ **b** =1+1 中文 \U0001f600",
+    "<img src=x onerror='window.bad = 2'>",
+    "<svg onload='window.bad = 3'><circle r='9'/></svg>",
+    "<meta http-equiv='refresh' content='0;url=data:,bad'>",
+    "<a href='javascript:window.bad = 4' id='bad'>click</a>",
+    "<base href='https://bad.invalid/'>",
+    "<form action='https://bad.invalid/' id='bad'><input></form>",
+    "<iframe srcdoc='<script>top.bad = 5</script>'></iframe><object data='data:text/html,bad'></object>",
+    "|--|--| $x$ \\ _a_ **b** =1+1 {{ 7 * 7 }} \u202eevil\u2066 \x07",
 )
-
-
-def hostile(folder: Path, long: int = 1_000_000) -> Run:
-    """Everything that a recording could try, in texts, names and ids; and a line of a million characters."""
-    name = "\"><img src=x onerror='window.bad = 6'>&conversation=x#\u202e中文"
-    one = recorded(name, ["x" * long, *HOSTILE])
-    for at, message in enumerate(one["messages"]):
-        message["id"] += f"<b onclick='window.bad = 7'>{at}"
-    one["probes"] = [{"id": "</option><script>window.bad = 8</script>", "question": "<i>?", "answers": ["<b>AB-1000"]}]
-    return ran(folder, one, recorded("=cmd|' /C calc'!A1", HOSTILE), strategies=STRATEGIES[:5])
-
 
 NINE = ("none", "last_turn", "window(max_tokens=2000)", "summary(every=5)", "archive", "retrieval")
 

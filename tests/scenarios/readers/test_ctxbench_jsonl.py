@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -103,12 +102,6 @@ def write(folder: Path, lines: Iterable[bytes]) -> Path:
     return folder / "recorded.jsonl"
 
 
-def around(folder: Path, *lines: bytes) -> tuple[list[str], list[RecordingError]]:
-    """The ids read and the problems found where these lines stand between two sound ones."""
-    conversations, problems = load(write(folder, [GOOD % b"first", *lines, GOOD % b"last", b""]))
-    return [conversation.id for conversation in conversations], problems
-
-
 @given(st.lists(conversation, min_size=1, max_size=3))
 def test_nothing_is_lost(conversations: list[Conversation]) -> None:
     """Any conversation that is written comes back equal, with the same digest."""
@@ -132,22 +125,3 @@ def test_nul_bytes_are_text(tmp_path: Path) -> None:
     [conversation], problems = load(write(tmp_path, [line]))
     assert not problems
     assert conversation.messages[0].text == "a\0b"
-
-
-@pytest.mark.parametrize(
-    ("messages", "field", "what"),
-    [
-        (b'{"id":"a","role":"robot"}', "messages[0].role", "robot"),
-        (b'{"id":"a","role":"user","text":5}', "messages[0].text", "expected str"),
-        (b'{"id":"a","role":"user"},{"id":"a","role":"user"}', "messages[1].id", "stands twice"),
-        (b'{"id":"a","role":"user","time":9},{"id":"b","role":"user","time":8}', "messages[1].time", "1 s before"),
-        (b'{"id":"a","role":"user","time":-1}', "messages[0].time", "not a moment"),
-        (b'{"id":"a","role":"tool","answers":"c"}', "messages[0].answers", "no earlier message called"),
-    ],
-)
-def test_a_wrong_message_is_named_by_its_field(tmp_path: Path, messages: bytes, field: str, what: str) -> None:
-    """One problem with line and field, and the file around it is read."""
-    ids, [problem] = around(tmp_path, b'{"ctxbench":"1","id":"x","messages":[' + messages + b"]}")
-    assert ids == ["first", "last"]
-    assert (problem.place.line, problem.place.field) == (2, field)
-    assert what in str(problem)

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from ctxbench.scenarios.chat import chat_message
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.strategies.adapters import openhands
 from ctxbench.strategies.base import ModelError, Prompt
@@ -129,28 +128,6 @@ NATIVE: dict[str, Native] = {
 test_it_sends_what_the_library_would = native_test("openhands", NATIVE)
 
 
-@pytest.mark.parametrize(
-    ("limits", "events", "start", "stop"),
-    [
-        ("max_size=20", 25, 2, 18),  # the newest 20 / 2 − 2 − 1 = 7 stay
-        ("max_size=30", 40, 2, 28),  # 12 stay
-        ("max_size=80, keep_first=4", 81, 4, 46),  # 35 stay: 4 + summary + 35 = 40
-        ("max_size=80, keep_first=4", 80, 80, 80),
-    ],
-)
-def test_what_is_forgotten_by_hand(limits: str, events: int, start: int, stop: int) -> None:
-    """Over the size one summary stands for the events behind the first ones, but for the newest."""
-    sdk("event")
-    texts = [f"<{number}>" for number in range(events)]
-    conversation = talk(*(("user", text) for text in texts), ("assistant", "done"))
-    models = Stub(reply=lambda prompt: SUMMARY)
-    (step,) = played(parse(f"openhands.llm_summarizing_condenser({limits})"), conversation, models)
-    sent = [message.text for message in step.context.messages]
-    assert sent == [*texts[:start], *([SUMMARY] * (start < stop)), *texts[stop:]]
-    shown = [text for text in texts if models.prompts and text in models.prompts[0].text()]
-    assert shown == texts[start:stop]
-
-
 def test_without_a_summary_all_is_sent() -> None:
     """Where the summariser has no reply, the SDK sends what it has, and asks again before the next call."""
     sdk("event")
@@ -173,11 +150,3 @@ def test_a_summary_that_is_too_long_is_not_condensed_for_ever() -> None:
     *_, step = played(parse("openhands.llm_summarizing_condenser(max_tokens=100)"), conversation, models)
     assert "a long summary " * 50 in [message.text for message in step.context.messages]
     assert len(models.prompts) < 60
-
-
-def test_calls_are_dicts_of_openai() -> None:
-    """A message with calls that the recording has not comes back in OpenAI's form."""
-    sdk("event")
-    call = calling("c", "x")
-    converted = openhands.from_openhands(openhands.to_openhands([{"id": "c", **chat_message(call)}]))
-    assert converted == [{"id": "c", **chat_message(call)}]
