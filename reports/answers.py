@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from ctxbench.harness.answers.figures import BOUNDS, AnswerFigures, figures
-from ctxbench.harness.answers.store import USUAL, Answered, answered
+from ctxbench.harness.answers.store import USUAL, Answered, answered, grades_itself
 from ctxbench.harness.answers.tally import tallies_json
 from ctxbench.harness.folder.run import Run
 from ctxbench.harness.graders.profiles import Profiles
@@ -21,7 +21,6 @@ from ctxbench.metrics.value import Missing, Ratio, Value
 
 from .calibration import figure, quoted
 from .render import (
-    REACH,
     Column,
     Table,
     about,
@@ -75,7 +74,7 @@ def tables(graded: AnswerFigures, notes: Sequence[str], by_kind: bool = True) ->
         columns = [Column("strategy", lambda row: row[0])]
         columns += [Column(kind or "(none)", partial(_of_kind, kind), with_reach) for kind in kinds]
         title = "Which kinds of questions are answered?"
-        shown.append(table_of(title, columns, graded.by_category.items(), [REACH]))
+        shown.append(table_of(title, columns, graded.by_category.items()))
     if why := [(of.strategy, integer(times), text) for of in graded.strategies for text, times in of.why]:
         heads = ("strategy", "times", "why")
         shown.append(Table("Why answers or grades are missing", heads, tuple(why), prose=True))
@@ -149,10 +148,8 @@ def as_json(graded: AnswerFigures, notes: Sequence[str]) -> dict[str, Any]:
         "independent_units": graded.units,
         "strategies": {
             of.strategy: exact(of)
-            | {
-                "why": [{"why": why, "times": times} for why, times in of.why],
-                "by_category": exact(graded.by_category[of.strategy]),
-            }
+            | {"by_category": exact(graded.by_category[of.strategy])}
+            | {key: [{"why": why, "times": times} for why, times in getattr(of, key)] for key in ("why", "left_out")}
             for of in graded.strategies
         },
         "replies": tallies_json(graded.replies),
@@ -207,7 +204,7 @@ def notes(stored: Answered, profiles: Profiles) -> Iterator[str]:
     yield f"Answered by {stored.answerer}, graded by {stored.grader}."
     if stored.answerer == USUAL[0]:
         yield about("answers_offline")
-    if f"model={stored.answerer!r}" in stored.grader:
+    if grades_itself(stored.answerer, stored.grader):
         yield "Warning: the model graded its own answers, and models favour themselves: name another --grader."
     yield from quoted(stored.grader, profiles.of(stored.grader)[:_MOST_PROFILES])
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 import pandas as pd
 
+from ctxbench.harness.answers.figures import WHOLE
 from ctxbench.harness.audit import CUTS, UNCOMPACTED
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.folder.run import KEYS, Run
@@ -25,8 +26,8 @@ from ctxbench.metrics.value import Missing, grouped
 from ctxbench.scenarios.model import RECORDED
 
 from .render import Table, about, count, dollars, percent
-from .results import Results, RunSummary
-from .verdict import WHOLE, RunVerdict, verdict
+from .results import Results, RunSummary, report_options
+from .verdict import RunVerdict, verdict
 from .verdict import as_json as verdict_json
 from .verdict_text import how_sure, in_words, points_of, recorded_with, too_few
 
@@ -321,9 +322,12 @@ def _rest(audit: Audit) -> Iterator[tuple[str, str]]:
         yield "left out", "; ".join(f"{count(reason.times, 'session')}: {reason.text}" for _, reason in reasons[:2])
     if len(audit.results.summary.recorded) > 1:  # the sessions of all models are in one bill
         yield "recorded", recorded_with(audit.places)
-    folder = shlex.quote(audit.results.run.name)
-    without = f"; without needless calls: ctxbench report {folder}/{UNCOMPACTED} --all" * bool(audit.own.spared)
-    yield "results", f"{folder}/   (all tables, against sending everything: ctxbench report {folder} --all{without})"
+    folder, report = audit.results.run.name, ["ctxbench", "report"]
+    options = ["--all", *report_options(audit.results.named, audit.results.lose)]
+    more = f"all tables, against sending everything: {shlex.join([*report, folder, *options])}"
+    if audit.own.spared:
+        more += f"; without needless calls: {shlex.join([*report, f'{folder}/{UNCOMPACTED}', *options])}"
+    yield "results", f"{shlex.quote(folder)}/   ({more})"
 
 
 def as_json(audit: Audit) -> dict[str, object]:

@@ -107,14 +107,15 @@ def _is_beyond(row: Comparison) -> bool:
 def _most(rows: Sequence[Comparison], most: int = _MOST_LINES) -> list[Comparison]:
     """Return the largest change of each metric, then the second largest of each, and so on, up to so many lines.
 
-    Bounds come last, and what got worse in some conversations but better in all together; of several bills the first.
+    Bounds come last, and what got worse in some conversations but better in all together; of several bills the first,
+    unless there is room for all.
     """
     first, by_metric = _first_model(rows), dict[str, list[Comparison]]()
     for row in sorted(rows, key=lambda row: (row.strategy in BOUNDS, _is_mixed(row), -abs(_change(row)))):
         by_metric.setdefault(row.metric, []).append(row)
     order = {row.metric: at for at, row in enumerate(rows)}
     of_first = sorted(
-        (name for name in order if billed_model(name) in (None, first)),
+        (name for name in order if most == WIDE or billed_model(name) in (None, first)),
         key=lambda name: (_is_mixed(by_metric[name][0]), billed_model(name) is None, order[name]),
     )
     ranked = [row for group in zip_longest(*map(by_metric.__getitem__, of_first)) for row in group if row is not None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
@@ -116,7 +117,9 @@ def table_of(
                 ]
         body.append(tuple(cell + column.mark(row) for column, cell in zip(columns, cells, strict=True)))
     ranked = [column.head for column in sorted(columns, key=lambda column: column.spare) if column.spare]
-    every_note, heads = tuple(filter(None, (*notes, reasons(missing)))), tuple(column.head for column in columns)
+    reach = "± is half the 95 % interval." * any(re.search(r"± \d", cell) for row in body for cell in row)
+    every_note = tuple(filter(None, (*notes, reach, reasons(missing))))
+    heads = tuple(column.head for column in columns)
     return Table(title, heads, tuple(body), every_note, spare=tuple(spare or ranked), **options)
 
 
@@ -176,10 +179,12 @@ def show(console: Console, tables: Sequence[Table]) -> None:
     for table in tables:
         console.print()
         _print_paragraph(console, table.title, "bold")
+        left_out = list[str]()
         if table.heads:
-            _show_prose(console, table) if table.prose else _show_figures(console, table)
+            left_out = _show_prose(console, table) if table.prose else _show_figures(console, table)
         for note in table.notes:
-            _print_paragraph(console, note, "dim" if table.heads else "")
+            if not note.lower().startswith(tuple(f"{head}: " for head in left_out)):  # no legend of what is not there
+                _print_paragraph(console, note, "dim" if table.heads else "")
 
 
 def plain(tables: Sequence[Table]) -> str:
@@ -214,7 +219,7 @@ def _print_paragraph(console: Console, text: str, style: str) -> None:
         console.print(line, style=style, markup=False, soft_wrap=True)
 
 
-def _show_prose(console: Console, table: Table) -> None:
+def _show_prose(console: Console, table: Table) -> list[str]:
     if any(table.heads):
         grid = _grid()
         for head in table.heads:
@@ -222,16 +227,18 @@ def _show_prose(console: Console, table: Table) -> None:
         for row in table.rows:
             grid.add_row(*map(escape, map(printable, row)))
         console.print(grid, crop=False)
-        return
+        return []
     # Without heads the rows are labels and texts, in lines of a readable length.
     labels = max((cell_len(label) for label, _ in table.rows), default=0) + _GAP
     width = max(min(console.width, _LINE) - labels, _SHORT)
     for label, text in table.rows:
         for at, part in enumerate(_lines(text, width)):
             console.print(f"{'' if at else label:{labels}}{part}", markup=False, soft_wrap=True)
+    return []
 
 
-def _show_figures(console: Console, table: Table) -> None:
+def _show_figures(console: Console, table: Table) -> list[str]:
+    """Print a table of figures, and return the heads of the columns that there is no room for."""
     width = min(console.width, table.widest or (_LINE if table.page else WIDE))
     rows = [[printable(cell).replace("\n", "·") for cell in row] for row in table.rows]
     columns = [_Fitted(head, [row[at] for row in rows]) for at, head in enumerate(table.heads)]
@@ -261,6 +268,7 @@ def _show_figures(console: Console, table: Table) -> None:
     console.width = usual
     if left_out:
         _print_paragraph(console, f"No room for: {', '.join(left_out)}.", "dim")
+    return left_out
 
 
 class _Fitted:
@@ -362,10 +370,6 @@ def percent(value: Value) -> str:
     return text.replace("%", " %").replace("-", "−")
 
 
-REACH = "± is half the 95 % interval over independent units."
-"""Note of tables with figures by `with_reach`."""
-
-
 def with_reach(share: Interval | Missing) -> str:
     """Return a share with half its 95 % interval in points: 61.2 % ± 8.3; 61.2 % [40.0 to 80.0 %] where it has none."""
     if isinstance(share, Missing):
@@ -384,8 +388,9 @@ def no_interval(interval: Value, show: Callable[[float, float], str]) -> str:
 
 
 def shares(low: float, high: float) -> str:
-    """Return a range of shares: 40.1 to 52.3 %."""
-    return f"{percent(low).removesuffix(' %')} to {percent(high)}"
+    """Return a range of shares: 40.1 to 52.3 %; ends that print alike are printed once."""
+    first, last = percent(low), percent(high)
+    return last if first == last else f"{first.removesuffix(' %')} to {last}"
 
 
 def share_range(ends: Ends | Interval | Missing) -> str:

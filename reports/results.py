@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
 
-from ctxbench.harness.answers.figures import AnswerFigures
+from ctxbench.harness.answers.figures import AnswerFigures, StrategyAnswers
 from ctxbench.harness.answers.tally import Tally, run_tallies, tallies_json, unanswered
 from ctxbench.harness.bill import usual_prices
 from ctxbench.harness.bill.bill import Billed, bill
@@ -205,8 +205,11 @@ def without_text(summary: RunSummary) -> RunSummary:
         return asked and replace(asked, failed=left_out(asked.failed, detail=LEFT_OUT))
 
     def graded(figures: AnswerFigures) -> AnswerFigures:
-        whys = (tuple((LEFT_OUT, times) for _, times in of.why) for of in figures.strategies)
-        strategies = tuple(replace(of, why=why) for of, why in zip(figures.strategies, whys, strict=True))
+        def silenced(of: StrategyAnswers) -> StrategyAnswers:
+            why, left = (tuple((LEFT_OUT, times) for _, times in whys) for whys in (of.why, of.left_out))
+            return replace(of, why=why, left_out=left)
+
+        strategies = tuple(map(silenced, figures.strategies))
         return replace(figures, strategies=strategies, replies=tuple(silent(figures.replies)))
 
     return replace(
@@ -260,6 +263,13 @@ def growth_rows(curve: pd.DataFrame) -> list[dict[str, Any]]:
 
 LOSE = 5.0
 """Points of quality whose loss is accepted unless the reader says otherwise (`--lose`)."""
+
+
+def report_options(models: Sequence[str], lose: float) -> list[str]:
+    """Return the options of a command that reports with the same models, where any are named, and accepted loss."""
+    return [word for name in models for word in ("-m", name)] + ["--lose", f"{lose:g}"] * (lose != LOSE)
+
+
 # Messages put into requests up to which all conversations are billed: about a quarter of a minute.
 _MOST_WORK = 3_000_000
 # Work of a step beside its messages, in messages.
@@ -275,8 +285,8 @@ class Results:
     prices: Prices = field(default_factory=usual_prices)
     text: bool = True
     """Whether texts of the recordings may be shown, and words that may quote them."""
-    named: bool = False
-    """Whether somebody named the models: else the first may be a guess."""
+    named: Sequence[str] = ()
+    """Models that somebody named: without any the first may be a guess."""
     lose: float = LOSE
     """Points of quality that the reader accepts to lose for a lower bill."""
 

@@ -29,7 +29,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ctxbench.harness.answers.figures import BOUNDS, AnswerFigures
+from ctxbench.harness.answers.figures import BOUNDS, WHOLE, AnswerFigures
 from ctxbench.harness.answers.store import USUAL
 from ctxbench.harness.bill import OWN_MODELS
 from ctxbench.harness.bill.requests import own_models
@@ -46,8 +46,6 @@ from .answers import evidence_rows, sums_of
 from .render import about, count, exact, percent
 from .results import Results, RunSummary
 
-WHOLE = "none"
-"""The strategy that sends the whole history: what the others are measured against."""
 LOSSES = (0.0, 1.0, 5.0, 10.0)
 """Points of quality for which the first screen has a choice, besides the loss that the reader accepts."""
 
@@ -341,6 +339,12 @@ class RunVerdict:
         """Number of independent units among them."""
         return len(set(self._units))
 
+    @property
+    def measured_in(self) -> tuple[int, int]:
+        """How many questions, or values, quality is a share of, and the number of independent units that have any."""
+        wanted = self._by_unit.wanted[self.base]
+        return int(wanted.sum()), int((wanted > 0).sum())
+
     @cached_property
     def _units(self) -> list[str]:
         return units_of(self._sums.cost.reset_index(), self.results.run.units)
@@ -519,7 +523,7 @@ def quality(results: Results) -> MeasuredQuality:
         apart = Missing("undefined", "too little of it is answered to be compared")
         text = about("quality_answers", answerer=of.answerer, grader=of.grader)
         bounds = {name: shares[name] for name in BOUNDS if name in shares}
-        values = {**dict.fromkeys(names, apart), **_shares(sums)}
+        values = {name: shares.get(name, apart) for name in names}
         return MeasuredQuality("answer_quality", text, values, sums, bounds, graded=of, **beside)
     if probes is not None and probes.compared:
         for metric, text in (("answer_in_context", "quality_found"), ("context_recall", "quality_recall")):

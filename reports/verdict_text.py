@@ -10,19 +10,21 @@ import shlex
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from math import isnan, nan
 from typing import Any
 
-from ctxbench.harness.answers.figures import StrategyAnswers
+from ctxbench.harness.answers.figures import WHOLE, StrategyAnswers
+from ctxbench.harness.answers.store import grades_itself
 from ctxbench.harness.bill import OWN_MODELS
 from ctxbench.harness.folder.schema import short_names
 from ctxbench.harness.graders.profiles import Profiles
 from ctxbench.harness.models.local import NAME
 from ctxbench.harness.probes import FLOOR
 from ctxbench.metrics.statistics.comparison import Difference
-from ctxbench.metrics.statistics.intervals import FEWEST, HEAVIEST, Ends
+from ctxbench.metrics.statistics.intervals import FEWEST, FEWEST_OF_RATIOS, HEAVIEST, Ends
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.spec import calls as stages_of
@@ -44,8 +46,8 @@ from .render import (
     table_of,
     tokens,
 )
-from .results import Results, by_conversation
-from .verdict import MODELS_NAMED, WHOLE, RunVerdict, faults, guess, in_order
+from .results import Results, by_conversation, report_options
+from .verdict import MODELS_NAMED, RunVerdict, faults, guess, in_order
 
 PREFIX = "traps/"
 """Start of the ids of the traps."""
@@ -64,7 +66,9 @@ def answer(verdict: RunVerdict, more: str = "") -> Table:
 
     The last line says how to see `more`: by default the command.
     """
-    more = more or f"ctxbench report {shlex.quote(verdict.results.run.name)} --all"
+    results = verdict.results
+    options = report_options(results.named, results.lose)
+    more = more or shlex.join(["ctxbench", "report", results.run.name, "--all", *options])
     lines = _answer(verdict) if verdict.is_comparable else [("why", _why_no_verdict(verdict))]
     text = recorded_with(verdict)
     if guessed := guess(verdict):  # the headline says it, where there is one
@@ -142,9 +146,7 @@ def _quality(verdict: RunVerdict, name: str) -> Iterator[tuple[str, str]]:
     asked = quality.graded and quality.graded.of(name) if base == WHOLE else None
     sentences = [f"{found} in what it sends."] if (found := _found(verdict, name)) else []
     if quality.graded and asked:
-        right, before = (
-            f"{100 * share:.0f}" for share in (asked.correct, asked.base) if not isinstance(share, Missing)
-        )
+        right, before = (f"{100 * verdict.points[of].quality:.0f}" for of in (name, base))
         who = answerer_in_words(quality.graded.answerer).replace("a ", "A ", 1)
         sentences.append(f"{who} answered {right} of 100 from it, {before} from {whole}.")
     elif quality.metric != "answer_in_context":
@@ -157,17 +159,14 @@ def _quality(verdict: RunVerdict, name: str) -> Iterator[tuple[str, str]]:
     yield "quality", " ".join(sentences)
     if quality.graded and asked:
         both = f"{asked.paired:,} of {quality.graded.answerable:,} questions, which it answered from both"
-        times: dict[str, Counter[str]] = {}
-        for of in {of.strategy: of for of in (quality.graded.of(WHOLE), asked) if of is not None}.values():
-            for why, number in of.why:
+        times = Counter[tuple[str, str]]()
+        for of in filter(None, (quality.graded.of(WHOLE), asked)):
+            for why, number in of.left_out:
                 # What exactly rules cannot tell stands beside each answer.
                 reason = why.partition(": ")[0] if why.startswith("rules cannot tell") else why
-                times.setdefault(reason, Counter())[of.strategy] += number
-        left = (
-            f"{' and '.join(f'{number:,} under {strategy}' for strategy, number in by.items())} ({reason})"
-            for reason, by in times.items()
-        )
-        yield "compared on", both + f"; left out: {'; '.join(left)}" * bool(times)
+                times[f"under {of.strategy}" if of is not asked else f"more under {name}", reason] += number
+        left = "; ".join(f"{number:,} {under} ({reason})" for (under, reason), number in times.items())
+        yield "compared on", both + f"; left out: {left}" * bool(left)
 
 
 def _found(verdict: RunVerdict, name: str) -> str:
@@ -211,7 +210,7 @@ def why_placed(verdict: RunVerdict, name: str) -> str:
     """Return why a strategy has its place: what it breaks, why it is doubted, or what beats it; else empty."""
     match verdict.places[name]:
         case "broken":
-            return "; ".join(verdict.broken[name])
+            return _worst(verdict.broken[name])
         case "doubtful":
             return _doubt(verdict, name)
         case "beaten":
@@ -276,9 +275,11 @@ def how_sure(verdict: RunVerdict, name: str) -> str:
     drawn = sample(verdict.conversations, verdict.units)
     more = "" if verdict.surely_keeps(name) else f"; more than {points_in_words(verdict.results.lose)} may be lost"
     if isinstance(change.shown, Missing):
+        few = change.shown.why == "few" and verdict.units < FEWEST_OF_RATIOS
+        why = change.shown.detail + f" (it takes {FEWEST_OF_RATIOS})" * few
         cost = f"{in_words(change.across)} cost" if isinstance(change.across, Ends) else "any cost"
         quality = f" and {_points(gain.across)} points" if isinstance(gain.across, Ends) else ""
-        return about("verdict_range", why=change.shown.detail, cost=cost, quality=quality) + more
+        return about("verdict_range", why=why, cost=cost, quality=quality) + more
     points = f" and {_points(gain.shown)} points of quality" if isinstance(gain.shown, Ends) else ""
     if isinstance(gain.shown, Missing) and gain.shown.why == "few" and isinstance(gain.across, Ends):
         more = f"; {_points(gain.across)} points in single conversations here: {gain.shown.detail}"
@@ -290,8 +291,7 @@ def in_words(ends: Ends) -> str:
     low, high = ends
     if low < 0 < high:
         return f"{percent(-low)} less to {percent(high)} more"
-    near, far = sorted(map(abs, ends))
-    size = shares(near, far) if percent(near) != percent(far) else percent(far)
+    size = shares(*sorted(map(abs, ends)))
     return "the same" if size == percent(0) else f"{size} {'less' if low < 0 else 'more'}"
 
 
@@ -300,7 +300,8 @@ def too_few(verdict: RunVerdict) -> str:
     conversations, units = verdict.conversations, verdict.units
     of = "" if units == conversations else f" ({count(units, 'independent unit')})"
     are = "is" if conversations == 1 else "are"
-    return f"{count(conversations, 'conversation')}{of} {are} too few to say what others would cost; it takes {FEWEST}"
+    takes = f"it takes {FEWEST}, and {FEWEST_OF_RATIOS} to say what others would cost"
+    return f"{count(conversations, 'conversation')}{of} {are} too few to recommend one: {takes}"
 
 
 def _why_no_verdict(verdict: RunVerdict) -> str:
@@ -349,8 +350,12 @@ def _measured_by(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
         agreement = (
             f"kappa with people {kappas}" if kappas else "not calibrated: its agreement with people is not known"
         )
-        itself = ", the model itself" * (f"model={graded.answerer!r}" in graded.grader)
+        itself = ", the model itself" * grades_itself(graded.answerer, graded.grader)
         yield "answered by", f"{graded.answerer}; graded by {graded.grader}{itself}: {agreement}"
+    questions, units = verdict.measured_in if verdict.is_comparable else (0, FEWEST)
+    if units < FEWEST <= verdict.units:
+        of = count(questions, "value" if quality.metric == "grounding" else "question")
+        yield "", about("verdict_few", of=of, units=count(units, "independent unit"), fewest=FEWEST)
     if quality.failed:
         yield "", f"{', '.join(quality.failed)}: none of its answers counts (--all shows why)"
 
@@ -407,16 +412,23 @@ def five_measures(verdict: RunVerdict) -> Table:
         f"{sample(summary.conversations, summary.units)}, {subagents}{count(summary.messages, 'message')}, "
         f"{count(summary.calls, 'model call')}, billed under {'their own models' if model == OWN_MODELS else model}"
     )
-    notes = [about("verdict_measures")]
+    table = table_of(title, columns, rows, page=True)
+    notes = [about("verdict_measures"), about("verdict_nothing") * any("–" in row for row in table.rows)]
+    notes = [" ".join(filter(None, (*notes, about("verdict_broken") * bool(verdict.broken))))]
+    notes += [about("verdict_compared", summary=summary)] * (summary.compared < summary.conversations)
     if quality.found:
-        chance = share(quality.found.get(FLOOR))
-        notes.append(about("verdict_found", chance=chance))
+        notes.append(about("verdict_found", chance=share(quality.found.get(FLOOR))))
+        notes += [about("verdict_reader")] * (quality.reader is not None)
         if (probes := summary.probes) is not None and probes.failed:
             lost = {"probes": count(len(probes.failed), "probe"), "left": probes.conversations - probes.compared}
             notes.append(about("verdict_lost", **lost, whole=count(probes.conversations, "conversation")))
     if quality.graded is not None:
-        notes.append(about("verdict_right", who=answerer_in_words(quality.graded.answerer)))
-    return table_of(title, columns, rows, [*notes, *results.sampling_notes], page=True)
+        few = [of for of in quality.graded.strategies if of.strategy in shown and of.paired and not of.in_pairs]
+        right = about("verdict_right", who=answerer_in_words(quality.graded.answerer))
+        notes.append(" ".join([right, *(about("verdict_unpaired", of=of) for of in few[:1])]))
+    if cut := [name for name in shown if "…" in names[name]]:
+        notes.append(f"In full: {', '.join(cut)}.")
+    return replace(table, notes=(*notes, *table.notes, *results.sampling_notes))
 
 
 def _right(of: StrategyAnswers | None) -> str:

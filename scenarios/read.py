@@ -109,23 +109,24 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
 
 
 def growth_noted(conversations: Iterable[Conversation], problems: Problems) -> Iterator[Conversation]:
-    """Yield conversations, and note those that begin with all messages of an earlier one, from two on."""
-    grown, whole = list[str](), set[int]()
+    """Yield conversations; those that begin with all messages of an earlier one are one unit with it, and noted."""
+    grown, unit_of = list[str](), dict[int, str]()
     for conversation in conversations:
-        key, continues = 0, False
+        key, unit = 0, ""
         for message in conversation.messages:
-            continues = continues or key in whole
+            unit = unit or unit_of.get(key, "")
             key = hash((key, message.role, message.text, *(call.arguments for call in message.calls)))
-        if conversation.messages:
-            whole.add(key)
-        if continues:
+        if unit:
             grown.append(conversation.id)
+            conversation = replace(conversation, meta={"unit": unit, **conversation.meta})
+        if conversation.messages:
+            unit_of[key] = str(conversation.meta.get("unit", conversation.id))
         yield conversation
     if len(grown) > 1:  # one may be by chance: a greeting, then another chat that began alike
         some = ", ".join(grown[:4]) + " …" * (len(grown) > 4)
         problems.notes.append(
             f"{len(grown):,} conversations begin with all of an earlier one ({some}): requests of one growing chat, "
-            "logged one by one? Each counts as a conversation: keep the last of each chat"
+            "logged one by one? They count as one independent unit, each with its calls: keep the last of each chat"
         )
 
 

@@ -31,7 +31,7 @@ from ctxbench.metrics.value import Missing
 from ctxbench.reports.audit import Audit, Spared, audit_table
 from ctxbench.reports.results import Results
 from ctxbench.reports.verdict import RunVerdict, quality, verdict
-from ctxbench.reports.verdict_text import choices_table, headline, how_sure, how_to_have, in_words, tags
+from ctxbench.reports.verdict_text import answer, choices_table, headline, here, how_sure, how_to_have, in_words, tags
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.model import RECORDED
 from ctxbench.strategies import retrieval
@@ -77,6 +77,13 @@ def _relative(made: Made) -> Said:
     assert isinstance(change.across, Ends)
     text = f"{change.shown.detail}; in single conversations {in_words(change.across)}"
     return text, change.across == pytest.approx((each.min(), each.max()))
+
+
+def _happened(made: Made) -> Said:
+    cost, lines = made.nine._sums.cost, dict(answer(made.nine).rows)
+    cheaper = f"cheaper in {(cost.retrieval < cost['none']).sum()} of 9 conversations"
+    text = f"{here(made.nine, 'retrieval')}; {lines['largest']}"
+    return text, cheaper in text and lines["largest"].startswith("one conversation, big: ")
 
 
 def _one_of_nine(_: Made) -> Said:
@@ -153,7 +160,7 @@ def _billed(made: Made) -> Said:
     run = ran(made.folder / "models", *many, strategies=("none", "cache_marks"))
     own = billed_models(run)[0]
     guessed = headline(verdict(Results(run, ["claude-sonnet-5"])))
-    said = f'{own}, each under its own; "{guessed.partition("; it takes 8; ")[2]}"'
+    said = f'{own}, each under its own; "{guessed.partition("would cost; ")[2]}"'
     return said, own == OWN_MODELS and "a guess: they name no model" in guessed
 
 
@@ -167,6 +174,14 @@ def _audit(made: Made) -> Said:
     title, again = audit_table(audit).title, sum(audit.own.again.values())
     calls = f"{again} of {int(audit.own.calls)} calls after it repeat earlier ones"
     return f'"{title}"; {calls}', (again, audit.own.calls, len(audit.own.lost)) == (100, 170, 3)
+
+
+def _one_compaction(made: Made) -> Said:
+    path = next(sessions(made.folder / "one session"))
+    execute(Plan(RunInputs((str(path),)), ("none", RECORDED), probes=False, answers=False), made.folder / "one")
+    run = load(made.folder / "one")
+    title = audit_table(Audit(Results(run, billed_models(run)), aftermaths(run))).title
+    return f'"{title}"', title.startswith("Not decided: ")
 
 
 def sessions(folder: Path) -> Iterator[Path]:
@@ -227,6 +242,12 @@ OTHERS: Mapping[str, Sequence[Case]] = {
             _relative,
         ),
         Case(
+            "the same: what happened, and who dominates",
+            "one figure for what happened and what to expect",
+            "exact, in how many it got cheaper, and without the largest",
+            _happened,
+        ),
+        Case(
             "`recorded`: saves 0 in eight of nine, 31 % in one",
             "−88.4 to 100.0 %",
             "within 0 and 31 %",
@@ -275,6 +296,7 @@ OTHERS: Mapping[str, Sequence[Case]] = {
             "$1.80 without it, $2.63 with it; 100 of 170 calls repeat; 3 rules lost",
             _audit,
         ),
+        Case("one compaction, in one session", "keep it, or change it", "it decides nothing", _one_compaction),
     ),
 }
 

@@ -34,6 +34,7 @@ from .store import Answered, answered_by, answers_of, contexts_of, digest_of, gr
 
 UNKNOWN = "UNKNOWN"
 """Answer of an answerer where the context does not say."""
+NOT_ASKED = "not in the sample of questions"
 
 
 class Question(NamedTuple):
@@ -112,9 +113,8 @@ class RunProbes:
             by_number: dict[int, Question | Missing] = {}
             for probe in asked_probes(self._run, conversation, strategy):
                 number, context = probe.row["number"], probe.context
-                if context is None or not self.asks(conversation.id, number):
-                    left_out = f"not among the {self.size:,} questions of the sample"
-                    by_number[number] = Missing("undefined", probe.row["failed"] or left_out)
+                if not (is_asked := self.asks(conversation.id, number)) or context is None:
+                    by_number[number] = Missing("undefined", probe.row["failed"] if is_asked else NOT_ASKED)
                     continue
                 sent = context.messages
                 # From the end, where the question mostly stands. The form puts it last itself, so it is taken out.

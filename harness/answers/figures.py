@@ -5,13 +5,14 @@ has all of the second right, and should not be praised for it. A strategy is com
 in pairs: over the questions that are graded under both. One with less than HALF of the questions that are graded under
 `none` (its prompts are not recorded, say) is shown, and not compared. Each strategy has pairs of its own, so `base` is
 the share that the whole history has right of the same questions. Where `none` was not run, or has grades of less than
-HALF of the questions (they do not fit the model), each strategy stands by itself.
+HALF of the questions (they do not fit the model), each strategy stands by itself. Questions outside a sample that was
+asked count nowhere.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -33,7 +34,7 @@ from ctxbench.metrics.statistics.intervals import (
 from ctxbench.metrics.value import Missing, Value, grouped
 
 from ..probes import CEILING, FLOOR
-from .answer import UNKNOWN
+from .answer import NOT_ASKED, UNKNOWN
 from .tally import Tally, answer_tallies
 
 WHOLE = "none"
@@ -57,10 +58,15 @@ class StrategyAnswers:
     ungraded: int  # answered, but without a grade: no gold, or the grader failed
     paired: int  # probes with an answer that are graded here and under `none`
     in_pairs: bool  # whether these are enough to compare it
-    correct: Value  # share of these that are right
+    left_out: tuple[tuple[str, int], ...]
+    """Why answerable questions are not among the pairs, and how often: of `none` all without a grade, of others those
+    that they alone have none for. All three together are the answerable questions."""
+    correct: Value
+    """Share that is right: what `none` has right and the gain in these pairs, so that strategies with other pairs
+    compare; of too few pairs, and where `none` is not compared, the share of the pairs."""
     correct_interval: Ends | Missing
-    base: Value  # share of the same probes that is right under `none`
-    of_whole: Value  # the first over the second
+    base: Value  # share of the pairs that is right under `none`
+    of_whole: Value  # `correct` over what `none` has right; of too few pairs the share over `base`
     given: int  # of the paired probes, those with another answer than UNKNOWN
     worth: Value  # so many independent answers have as wide an interval: answers of a conversation are alike
     input_tokens: int
@@ -126,10 +132,13 @@ def figures(
         conversation=answers.conversation.astype(str),
         base=float("nan"),
     )
+    rows = rows[~rows.missing.astype(str).str.startswith(NOT_ASKED)]
     rows["in_pairs"] = rows.correct.notna()
     whole, probes = rows[(rows.strategy == WHOLE) & rows.in_pairs], rows.drop_duplicates(_KEYS)
     answerable = int((probes.gold & probes.answerable).sum())
+    share_of_whole = float("nan")
     if len(whole) and (compared := int(whole.answerable.sum())) >= HALF * answerable:
+        share_of_whole = float(whole.correct[whole.answerable].astype(float).sum()) / max(compared, 1)
         right = pd.Series(whole.correct.astype(float).to_numpy(), pd.MultiIndex.from_frame(whole[_KEYS]))
         rows["base"] = right.reindex(pd.MultiIndex.from_frame(rows[_KEYS])).to_numpy()
         rows["in_pairs"] &= rows.base.notna()
@@ -150,7 +159,10 @@ def figures(
         int((~probes.gold).sum()),
         sum(map(is_less_exact, verdicts.correct.astype(bool), verdicts.reason.astype(str))),
         len(verdicts),
-        tuple(_strategy(str(name), own, HALF * compared, units) for name, own in rows.groupby("strategy", sort=False)),
+        tuple(
+            _strategy(str(name), own, HALF * compared, share_of_whole, units)
+            for name, own in rows.groupby("strategy", sort=False)
+        ),
         tuple(answer_tallies(answers, grades, answerer, grader)),
         counts.astype({"wanted": float}).reset_index(),
         rows[rows.in_pairs][["conversation", "strategy", "category", "correct"]],
@@ -158,10 +170,14 @@ def figures(
     )
 
 
-def _strategy(name: str, rows: pd.DataFrame, enough: float, units: Mapping[str, str]) -> StrategyAnswers:
+def _strategy(
+    name: str, rows: pd.DataFrame, enough: float, share_of_whole: float, units: Mapping[str, str]
+) -> StrategyAnswers:
     answered, missing, counted = rows[rows.answer.notna()], rows[rows.answer.isna()], rows[rows.in_pairs]
     can, cannot = counted[counted.answerable], counted[~counted.answerable]
     whys = [*missing.missing, *(ungraded := answered[answered.correct.isna()]).not_graded[ungraded.gold]]
+    lacks = rows[rows.gold & rows.answerable & rows.correct.isna() & (rows.base.notna() | (name == WHOLE))]
+    lacks_why = lacks.missing.where(lacks.answer.isna(), lacks.not_graded)
     none = Missing("undefined", "no probe with an answer is graded here and under none")
     correct: Value = none
     about: Ends | Missing = none
@@ -170,9 +186,14 @@ def _strategy(name: str, rows: pd.DataFrame, enough: float, units: Mapping[str, 
         sums = by_unit(np.stack([can.correct.astype(float), can.base, np.ones(len(can))], axis=1), units_of(can, units))
         share = over_units(own := sums[:, [0, 2]], mean_of, 0.0, 1.0)
         correct, about, (right, whole, _) = share.mean, ends_of(share), sums.sum(axis=0)
-        none = Missing("undefined", "the whole history was not run, or nothing is right under it")
+        none = Missing("undefined", "the whole history was not run, has too few grades, or nothing is right under it")
         base = none if np.isnan(whole) else float(whole / len(can))
         of_whole = float(right / whole) if whole > 0 else none
+        if len(can) >= enough and abs(shift := share_of_whole - whole / len(can)) > 0:  # NaN without `none`
+            correct = there = min(max(share.mean + shift, 0.0), 1.0)
+            of_whole = there / share_of_whole if share_of_whole else none
+            if not isinstance(about, Missing):
+                about = Ends(max(about.low + shift, 0.0), min(about.high + shift, 1.0))
         drawn = resampled(own, mean_of, draws=1)  # for its error, which the jackknife makes
         if isinstance(drawn, Missing):
             worth = drawn
@@ -190,10 +211,11 @@ def _strategy(name: str, rows: pd.DataFrame, enough: float, units: Mapping[str, 
         int((answered[answered.answerable].answer == UNKNOWN).sum()),
         float(cannot.correct.mean()) if len(cannot) else Missing("undefined", "no probe without an answer is graded"),
         len(missing),
-        tuple((text, times) for _, (text, times) in grouped((None, str(why)) for why in whys)),
+        _times(whys),
         len(ungraded),
         len(can),
         len(can) >= enough and len(can) > 0,
+        _times(lacks_why),
         correct,
         about,
         base,
@@ -206,3 +228,8 @@ def _strategy(name: str, rows: pd.DataFrame, enough: float, units: Mapping[str, 
         int(rows.rounds.sum()),
         int(rows.called.map(len).sum()),
     )
+
+
+def _times(reasons: Iterable[object]) -> tuple[tuple[str, int], ...]:
+    """Return each reason with how often it occurs."""
+    return tuple((text, times) for _, (text, times) in grouped((None, str(why)) for why in reasons))

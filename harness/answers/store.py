@@ -147,6 +147,11 @@ class Answered:
         return name if self.is_usual else f"{name}({self.answerer}, {self.grader})"
 
 
+def grades_itself(answerer: str, grader: str) -> bool:
+    """Return whether a model graded its own answers."""
+    return f"model={answerer!r}" in grader
+
+
 def _table(table: str, paths: Sequence[Path]) -> pd.DataFrame:
     rows = pa.concat_tables([pq.read_table(path, schema=SCHEMAS[table]) for path in paths])
     frame: pd.DataFrame = rows.unify_dictionaries().to_pandas()

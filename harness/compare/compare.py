@@ -149,7 +149,7 @@ def compare(
     pairing = _Pairing(before, after, names, [units.get(name, name) for name in names])
     about = {**after.metrics, **before.metrics}
     comparisons = list[Comparison]()
-    unpaired = _on_one_side("conversation", before, after, before.digests, after.digests)
+    unpaired = on_one_side("conversation", before, after)
     if changed := tuple(name for name, digest in before.digests.items() if after.digests.get(name, digest) != digest):
         unpaired.append(Unpaired("incomparable", "conversation", changed, "another recording under the same name"))
     libraries = dict[str, str]()
@@ -337,18 +337,9 @@ class Unpaired(NamedTuple):
     """The strategy that has no figures of these conversations; empty = they are not there under any."""
 
 
-def strategies(before: MeasuredRun, after: MeasuredRun) -> list[Unpaired]:
-    """Return the strategies that only one of the two runs has."""
-    return _on_one_side("strategy", before, after, before.sums, after.sums)
-
-
-def _on_one_side(
-    what: Literal["conversation", "strategy"],
-    before: MeasuredRun,
-    after: MeasuredRun,
-    one: Collection[str],
-    other: Collection[str],
-) -> list[Unpaired]:
+def on_one_side(what: Literal["conversation", "strategy"], before: MeasuredRun, after: MeasuredRun) -> list[Unpaired]:
+    """Return the conversations, or strategies, that only one of the two runs has."""
+    one, other = (run.sums if what == "strategy" else run.digests for run in (before, after))
     unpaired = [
         Unpaired("lost", what, tuple(name for name in one if name not in other), f"not in {after.source}"),
         Unpaired("new", what, tuple(name for name in other if name not in one), f"not in {before.source}"),

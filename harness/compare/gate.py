@@ -13,6 +13,7 @@ A baseline has the figures of a run by conversation, as a small JSON file to be 
 
     {
       "format": 2,
+      "digest": "SHA-256 of all the rest",
       "encoding": "o200k_base",
       "conversations": {"coding/en-0-2": "SHA-256 of its content", …},
       "metrics": {"grounding": {"unit": "share", "better": "higher", "form": "ratio", "version": "1"}, …},
@@ -30,6 +31,8 @@ run gives the same bytes, and a change to one strategy changes its lines only.
 
 from __future__ import annotations
 
+import hashlib
+import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -47,7 +50,7 @@ from ctxbench.scenarios.toml import Keys, Toml
 
 from ..folder.files import write_file
 from ..folder.run import Floats
-from .compare import Comparison, ComparisonRule, RunComparison, Unpaired, compare, strategies
+from .compare import Comparison, ComparisonRule, RunComparison, Unpaired, compare, on_one_side
 from .figures import CLOCK, About, MeasuredRun
 
 FAILS: tuple[Word, ...] = ("worse", "lost", "incomparable")
@@ -97,7 +100,7 @@ def gate(baseline: MeasuredRun, run: MeasuredRun, policy: GatePolicy) -> Gate:
     compared = compare(baseline, run, [(name, name) for name in names], rule)
     unpaired = [
         group._replace(names=tuple(name for name in group.names if group.word == "new" or name in guarded))
-        for group in strategies(baseline, run)
+        for group in on_one_side("strategy", baseline, run)
     ]
     named = policy.metrics.keys() - {REST}
     not_guarded = tuple(sorted(name for name in baseline.metrics if not policy.of(name).guarded))
@@ -109,7 +112,8 @@ def gate(baseline: MeasuredRun, run: MeasuredRun, policy: GatePolicy) -> Gate:
     found = Gate(compared, policy, not_guarded, unknown, settings)
     if found.result == "passes" and not compared.comparisons:
         raise RunError(
-            f"{baseline.source}: no figure in it is guarded, so every run would pass: {NEW}, or mend the policy"
+            f"{baseline.source}: no figure in it is guarded, so every run would pass: {_anew(baseline.source)}, "
+            "or mend the policy"
         )
     return found
 
@@ -215,11 +219,11 @@ def _check(toml: Toml, keys: Keys, policy: MetricPolicy, measured: Collection[st
 
 
 FORMAT = 2
-NEW = "make it anew with `ctxbench gate RUN --update`"
 
 
 class _BaselineFile(msgspec.Struct, forbid_unknown_fields=True):
     format: int
+    digest: str
     encoding: str
     conversations: dict[str, str]
     metrics: dict[str, About]
@@ -247,13 +251,15 @@ def baseline_text(run: MeasuredRun) -> str:
     }
     baseline = {
         "format": FORMAT,
+        "digest": "",
         "encoding": run.encoding,
         "conversations": {name: run.digests[name] for name in names},
         "metrics": {name: run.metrics[name] for name in sorted(run.metrics)},
         **({"settings": dict(sorted(run.settings.items()))} if run.settings else {}),
         "figures": figures,
     }
-    return _text(baseline, 3) + "\n"
+    text = _text(baseline, 3) + "\n"
+    return text.replace('""', f'"{_digest(msgspec.json.decode(text, type=_BaselineFile))}"', 1)
 
 
 def _text(value: object, levels: int, indent: str = "") -> str:
@@ -280,35 +286,37 @@ def _number(value: float) -> float | int | None:
 
 
 def read_baseline(file: Path) -> MeasuredRun:
-    """Read a baseline. Raises RunError, with the field, for a file that is damaged or no baseline."""
+    """Read a baseline. Raises RunError for a file that is no baseline, or not as it was written."""
+    anew = _anew(file)
     try:
         baseline = msgspec.json.decode(read_file(file, LARGEST), type=_BaselineFile)
     except FileNotFoundError:
-        raise RunError(
-            f"{file}: there is no baseline: make one with `ctxbench gate RUN --update --baseline {file}`"
-        ) from None
+        raise RunError(f"{file}: there is no baseline: {anew}") from None
     except OSError as error:
         raise RunError(f"{file}: cannot be read: {error.strerror or error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise RunError(f"{file}: damaged, or no baseline ({error}): {NEW}") from None
+        raise RunError(f"{file}: damaged, or no baseline ({error}): {anew}") from None
     if baseline.format != FORMAT:
-        raise RunError(f"{file}: a baseline of format {baseline.format}, this version reads {FORMAT}: {NEW}")
+        raise RunError(f"{file}: a baseline of format {baseline.format}, this version reads {FORMAT}: {anew}")
+    if baseline.digest != _digest(baseline):
+        raise RunError(f"{file}: it was changed after it was written, by hand or by a merge: {anew}")
     size, sums = len(baseline.conversations), dict[str, dict[str, Floats]]()
     for strategy, figures in baseline.figures.items():
         sums[strategy] = {}
         for name, column in figures.items():
-            place = f"{file}: figures[{strategy!r}][{name!r}]"
-            if name not in baseline.metrics:
-                raise RunError(f"{place}: no metric of this name is described in `metrics`: {NEW}")
-            kind: type = float if baseline.metrics[name].form == "total" else tuple
             rows = [0.0] * size if column == 0 else column
-            if len(rows) != size:
-                raise RunError(f"{place}: {len(rows)} figures for {size} conversations: {NEW}")
-            if wrong := [row for row in rows if row is not None and not isinstance(row, kind)]:
-                expected = "a number" if kind is float else "two numbers"
-                raise RunError(f"{place}: {wrong[0]!r} is not {expected}: {NEW}")
             pairs = [(row, 1.0) if isinstance(row, float) else row or (np.nan, np.nan) for row in rows]
             sums[strategy][name] = np.array(pairs).reshape(size, 2)
     return MeasuredRun(
         str(file), baseline.encoding, baseline.conversations, baseline.metrics, sums, settings=baseline.settings
     )
+
+
+def _anew(file: Path | str) -> str:
+    return f"make it anew with `ctxbench gate RUN --update --baseline {shlex.quote(str(file))}`"
+
+
+def _digest(baseline: _BaselineFile) -> str:
+    """Return the SHA-256 of what a baseline says, however it is laid out."""
+    said = msgspec.json.encode(msgspec.structs.replace(baseline, digest=""), order="sorted")
+    return hashlib.sha256(said).hexdigest()

@@ -157,8 +157,8 @@ class _OpenShard:
         if own.is_whole():
             if pq.read_table(own.path("conversations"), columns=["digest"])["digest"].to_pylist() != self._digests:
                 raise RunError(
-                    f"{work.folder}: the recordings or their questions are not what they were (shard {own.name}): "
-                    "run with --overwrite, or name another --out"
+                    f"{work.folder}: this run is of other recordings or questions, as {own.path('conversations')} "
+                    "says: run with --overwrite, or name another --out"
                 )
             return None
         own.remove()

@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ..statistics.intervals import AT_ONCE, LEVEL, Ends, counts, of_draws, wilson
+from ..statistics.intervals import AT_ONCE, LEVEL, Ends, clopper_pearson, counts, of_draws
 from ..value import Missing, Value
 
 # Why each figure of a confusion matrix is undefined, and the cells among which it is a share of the answers, if it is.
@@ -231,7 +231,7 @@ def of_verdicts(verdicts: Verdicts, resamples: int = RESAMPLES, seed: int = SEED
         if among and value in (0.0, 1.0) and size >= FEWEST:  # no resample differs, which does not make it sure
             # As many trials as questions: several answers to one are not independent.
             questions = int((cells[:, among].sum(axis=1) > 0).sum())
-            ends = wilson(round(value) * questions, questions)
+            ends = clopper_pearson(value * questions, questions)
         estimates[name] = estimate(value, ends, undefined)
     return estimates
 

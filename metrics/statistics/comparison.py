@@ -1,9 +1,4 @@
-"""Paired comparison of one figure over the same conversations, before and after, and the verdict on the difference.
-
-Below it, rank correlation: do two measures put alternatives in the same order? That is no smooth function of its sums,
-so BCa and Student's error do not hold, and its interval has the percentiles of the draws. It holds for these
-alternatives: others may be ordered in another way.
-"""
+"""Paired comparison of one figure over the same conversations, before and after, and the verdict on the difference."""
 
 from __future__ import annotations
 

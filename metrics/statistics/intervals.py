@@ -24,7 +24,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -37,7 +36,7 @@ FEWEST, HEAVIEST = 8, 1 / 3
 """Independent units from which on an interval is shown, and the most that one of them may weigh (decision 27)."""
 FEWEST_OF_AMOUNTS = 30
 """The same for a mean or sum of amounts, which weigh what they are: a sample without a heavy one has missed them."""
-FEWEST_OF_RATIOS = 12
+FEWEST_OF_RATIOS = 15
 """The same for a ratio of amounts, and a relative change of them, which may differ tenfold between units."""
 
 
@@ -81,21 +80,6 @@ def enough(weights: Floats, across: Ends | Missing | None = None, fewest: int = 
     else:
         return None
     return Missing("few", why, across) if isinstance(across, Ends) else Missing("few", why)
-
-
-_NORMAL = NormalDist()
-
-
-def wilson(hits: int, size: int) -> Ends | Missing:
-    """Return the interval of a share by Wilson's score (1927)."""
-    if not size:
-        return Missing("undefined", "there is nothing to count")
-    z = _NORMAL.inv_cdf((1 + LEVEL) / 2)
-    share, room = hits / size, z * z / size
-    middle = (share + room / 2) / (1 + room)
-    half = z / (1 + room) * (share * (1 - share) / size + room / (4 * size)) ** 0.5
-    # Exactly 0 and 1 there: for 0 of 7 the formula leaves 3e-17.
-    return Ends(0.0 if not hits else middle - half, 1.0 if hits == size else middle + half)
 
 
 def clopper_pearson(hits: float, size: float, level: float = LEVEL) -> Ends:

@@ -192,7 +192,9 @@ def panels(
                 handles.setdefault(legible(line.label), artist)
         middle = LEFT + (across * (WIDE + BETWEEN) - BETWEEN) / 2
         sheet.text(middle, 0.1, along, ha="center", va="bottom", fontsize=9)
-        sheet.text(0.12, (high - TOP + BOTTOM) / 2, up, rotation=90, ha="left", va="center", fontsize=9)
+        words = "\n".join(wrap(up, int(13 * high)))  # letters of 9 points, on as many lines as its height takes
+        at = 0.02 if "\n" in words else 0.12
+        sheet.text(at, (high - TOP + BOTTOM) / 2, words, rotation=90, ha="left", va="center", fontsize=9)
         if handles:
             place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (middle, high - 0.05), "borderaxespad": 0}
             sheet.legend(handles.values(), handles, **place, bbox_transform=sheet.transData, ncols=len(handles))
@@ -326,7 +328,7 @@ def bill(rows: pd.DataFrame) -> Figure:
     """Draw the parts of the bill: one panel for each model, one bar for each strategy."""
     models, strategies = list(rows.model.unique()), list(rows.strategy.unique())
     with style():
-        drawn, grid = by_row(strategies, 2.6 + 3.0 * len(models), 1.3, 0.24, len(models))
+        drawn, grid = by_row(strategies, 2.6 + 2.7 * len(models), 1.3, 0.24, len(models))
         for axes, model in zip(grid, models, strict=True):
             _stack(axes, rows[rows.model == model], "part", "dollars", strategies)
             axes.set_title(legible(model))

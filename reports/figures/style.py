@@ -182,7 +182,8 @@ def share(value: float, _: object = None) -> str:
 def share_axis(axis: Axis) -> None:
     """Label an axis of shares, whose limits are set, in per cent: there is no more than 100 %."""
     low, high = axis.get_view_interval()
-    axis.set_ticks([tick for tick in axis.get_majorticklocs() if low <= tick <= min(high, 1)])
+    rounding = 1e-9  # the tick of 100 % may be a little more than 1
+    axis.set_ticks([tick for tick in axis.get_majorticklocs() if low <= tick <= min(high, 1 + rounding)])
     axis.set_major_formatter(share)
 
 

@@ -17,6 +17,7 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from ctxbench.harness.answers.figures import WHOLE
 from ctxbench.metrics.figures import BILLED, METRICS
 from ctxbench.scenarios.errors import printable
 
@@ -25,7 +26,7 @@ from ..figures.style import FAINT, GRID, INK, written
 from ..render import Table, count
 from ..results import Results
 from ..tables import sizes
-from ..verdict import WHOLE, in_order, verdict
+from ..verdict import in_order, verdict
 from .inspector import Inspected
 
 if TYPE_CHECKING:

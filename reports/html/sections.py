@@ -16,7 +16,7 @@ import msgspec
 import pandas as pd
 
 from ctxbench.harness.answers.figures import BOUNDS as ANSWER_BOUNDS
-from ctxbench.harness.answers.figures import AnswerFigures
+from ctxbench.harness.answers.figures import WHOLE, AnswerFigures
 from ctxbench.harness.claims.registry import read
 from ctxbench.harness.folder.run import KEYS
 from ctxbench.harness.graders.profiles import Profiles
@@ -33,7 +33,7 @@ from ..render import STRATEGY, Column, Table, about, count, dollars, integer, me
 from ..results import Results
 from ..steps import SUMMED
 from ..tier_actions import TIERS, tier_action_tables
-from ..verdict import WHOLE, RunVerdict, in_order, verdict
+from ..verdict import RunVerdict, in_order, verdict
 from ..verdict_text import answer, choices_table, gain_range, is_traps, points_in_words, trap_table, why_placed
 from .page import Chart, ReportSection, chart_of, left_out, section_of, texts
 
@@ -135,8 +135,7 @@ def _verdict_notes(places: RunVerdict) -> Iterator[str]:
         yield from places.results.sampling_notes
         yield f"{places.quality.name.capitalize()} covers the same conversations."
     if summary.compared < summary.conversations:
-        whole = count(summary.conversations, "conversation")
-        yield f"Over the {summary.compared:,} of {whole} that every strategy finished."
+        yield about("verdict_compared", summary=summary)
 
 
 def _under_others(by_model: Sequence[RunVerdict], order: Sequence[str]) -> Table:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs, quote
 
 from ctxbench.harness.bill.requests import billed_models
-from ctxbench.harness.compare.compare import compare, strategies, usual_rules
+from ctxbench.harness.compare.compare import compare, on_one_side, usual_rules
 from ctxbench.harness.compare.figures import measured_by_name
 from ctxbench.harness.folder.run import load, load_so_far
 from ctxbench.harness.folder.schema import LEFT_OUT, Manifest
@@ -135,7 +135,7 @@ class Site:
             known, made = self._pages.get(run.folder, (None, b""))
             if known != state:
                 opened = load_so_far(run.folder)
-                results = Results(opened, billed_models(opened, self._models), text=self._text)
+                results = Results(opened, billed_models(opened, self._models), named=self._models, text=self._text)
                 again = _AGAIN if run.goes_on else 0
                 made = page(results, list(sections(results)), inspected(results), again).encode()
                 self._pages[run.folder] = (state, made)
@@ -152,7 +152,7 @@ class Site:
         )
         pairs = [(name, name) for name in two.sums if name in one.sums]
         compared = compare(one, two, pairs, usual_rules())
-        compared = replace(compared, unpaired=(*strategies(one, two), *compared.unpaired))
+        compared = replace(compared, unpaired=(*on_one_side("strategy", one, two), *compared.unpaired))
         return _page(f"{after.folder} against {before.folder}", "comparison.html", tables=list(tables(compared)))
 
 

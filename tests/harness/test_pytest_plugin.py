@@ -12,6 +12,7 @@ import pytest
 
 from ctxbench.scenarios.embedded import scenario
 from tests.harness.command import forked
+from tests.harness.compare.builders import signed
 
 # An install that is older than the plug-in does not know its entry point: then it is named.
 KNOWN = bool(entry_points(group="pytest11", name="ctxbench"))
@@ -77,7 +78,8 @@ def test_workers_share_a_run(project: Path) -> None:
     printed = run_pytest(project, "-n", "2", "--ctxbench-gate=baseline.json")
     assert printed.count("The gate passes") == 1
     assert len(list((project / "tmp" / "ctxbench").glob("*/manifest.json"))) == 1
-    (project / "baseline.json").write_text((project / "baseline.json").read_text().replace("1500", "1501"))
+    file = project / "baseline.json"
+    file.write_text(signed(file.read_text().replace("1500", "1501")))
     assert "The gate FAILS" in run_pytest(project, "-n", "2", "--ctxbench-gate=baseline.json", code=1)
 
 

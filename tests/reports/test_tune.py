@@ -82,9 +82,9 @@ def test_nothing_is_worth_it() -> None:
 
 def test_differences_are_in_pairs() -> None:
     """Half the cost in every conversation is −50 % exactly, and no cost falls by more than all of it."""
-    names, kept = [*"abcdefghijkl"], [(1, 1), (2, 2), (9, 9)] * 4
-    whole = Tried("none", names, [2.0, 4.0, 60.0] * 4, {"grounding": kept}, 0, 12)
-    half = Tried("x", names, [1.0, 2.0, 30.0] * 4, {"grounding": [(1, 1), (1, 2), (9, 9)] * 4}, 0, 12)
+    names, kept = [*"abcdefghijklmno"], [(1, 1), (2, 2), (9, 9)] * 5
+    whole = Tried("none", names, [2.0, 4.0, 60.0] * 5, {"grounding": kept}, 0, 15)
+    half = Tried("x", names, [1.0, 2.0, 30.0] * 5, {"grounding": [(1, 1), (1, 2), (9, 9)] * 5}, 0, 15)
     found = against(half, whole, "grounding", {})
     assert found is not None
     assert found.cost.value == -0.5

@@ -77,6 +77,7 @@ def by_hand(
         strategies=figures,
         conversations=8,
         units=8,
+        compared=8,
         subagents=0,
         messages=80,
         calls=40,
@@ -89,7 +90,7 @@ def by_hand(
     fake: Any = SimpleNamespace(
         run=SimpleNamespace(name="runs/by hand", units=units or {}),
         models=("m",),
-        named=True,
+        named=("m",),
         lose=lose,
         bills=bills,
         totals=totals,
@@ -214,10 +215,12 @@ def test_what_to_use() -> None:
     assert headline(found) == "Try good: $36.00 instead of $80.00 here (−55.0 %), cheaper in 8 of 8 conversations"
     lines = told(answer(found))
     assert lines["quality"] == "grounding recall 84.0 % instead of 85.0 %: −1.0 points"
-    few = "open: 8 independent conversations are too few. In single conversations here: 50.0 to 60.0 % less cost"
-    assert lines["elsewhere"] == f"{few} and −4.0 to +2.0 points"
+    few = (
+        "open: 8 independent conversations are too few (it takes 15). In single conversations here: 50.0 to 60.0 % less"
+    )
+    assert lines["elsewhere"] == f"{few} cost and −4.0 to +2.0 points"
     assert lines["broken"] == "cheaper here, but breaks calls: broken (newest message missing: 3)"
-    assert lines["next"] == "everything else: ctxbench report 'runs/by hand' --all"
+    assert lines["next"] == "everything else: ctxbench report 'runs/by hand' --all -m m"
     assert len(answer(found).rows) + 1 <= 12
     exact = as_json(found)
     assert (exact["ship"], exact["breaks"]) == ("good", {"broken": ["newest message missing: 3"]})
@@ -304,28 +307,30 @@ def test_frontier_colours_and_words_agree(found: RunVerdict) -> None:
 def test_a_cost_that_is_open_elsewhere_is_only_tried() -> None:
     """One conversation is half the bill, so no interval of the cost is shown: what saves in each is tried, not used,
     and against `none`, which cannot lose any quality, nothing is open but that."""
-    costs = {"none": [11.0, *[1.0] * 11], "short": [5.5, *[0.5] * 11]}
-    found = by_hand(costs, dict.fromkeys(costs, [1.0] * 12))
+    costs = {"none": [14.0, *[1.0] * 14], "short": [7.0, *[0.5] * 14]}
+    found = by_hand(costs, dict.fromkeys(costs, [1.0] * 15))
     assert isinstance(found.cost_change("short").shown, Missing)
     assert (found.shipped, found.is_sure) == ("short", False)
-    assert headline(found).startswith("Try short: $11.00 instead of $22.00 here (−50.0 %)")
+    assert headline(found).startswith("Try short: $14.00 instead of $28.00 here (−50.0 %)")
     assert any("open: one conversation is 50 %" in text for text in BenchmarkVerdict(found).objections("short"))
-    turned = by_hand({"none": [4.0] * 12, "short": [8.0] * 12}, dict.fromkeys(costs, [1.0] * 12))
+    turned = by_hand({"none": [4.0] * 15, "short": [8.0] * 15}, dict.fromkeys(costs, [1.0] * 15))
     turned = replace(turned, base="short")
     assert turned.surely_keeps("none")
     assert turned.is_sure_of("none")
 
 
 def test_quality_of_too_few_conversations_recommends_nothing() -> None:
-    """Twelve conversations, of which seven have anything to measure quality by: one answer, that this is too few; a
+    """Fifteen conversations, of which seven have anything to measure quality by: one answer, that this is too few; a
     strategy that sends the same text loses nothing by construction."""
-    costs = {"none": [2.0] * 12, "short": [0.5] * 12, "cache_marks": [1.0] * 12}
-    found = by_hand(costs, dict.fromkeys(costs, [1.0] * 12))
-    unmeasured = found.quality.sums.conversation.isin([f"c{at}" for at in range(5)])
+    costs = {"none": [2.0] * 15, "short": [0.5] * 15, "cache_marks": [1.0] * 15}
+    found = by_hand(costs, dict.fromkeys(costs, [1.0] * 15))
+    unmeasured = found.quality.sums.conversation.isin([f"c{at}" for at in range(8)])
     found.quality.sums.loc[unmeasured, ["got", "wanted"]] = 0
     assert found.doubts["short"].words == "but its quality is measured in 7 independent units, and it takes 8"
     assert found.shipped == "cache_marks"
     assert headline(found).startswith("Use cache_marks: ")
+    few = "only 70 values in 7 independent units: too few to say what others would lose; it takes 8"
+    assert ("", few) in answer(found).rows
 
 
 def test_the_same_text_has_the_same_answers() -> None:
@@ -380,7 +385,8 @@ def test_a_few_conversations_recommend_nothing() -> None:
             {"none": [9.0] * number, "good": [1.0] * number}, dict.fromkeys(("none", "good"), [0.9] * number)
         )
         assert found.shipped is None
-        assert headline(found) == f"No recommendation: {words} too few to say what others would cost; it takes 8"
+        takes = "it takes 8, and 15 to say what others would cost"
+        assert headline(found) == f"No recommendation: {words} too few to recommend one: {takes}"
         assert told(answer(found))["nearest"].startswith(f"good: ${number}.00 instead of ${9 * number}.00 here")
 
 

@@ -163,7 +163,7 @@ def log_in_mlflow(run: Run, models: Sequence[str], to: str, experiment: str, tex
 
     where = mlflow.place(run.folder, to or os.environ.get("MLFLOW_TRACKING_URI", ""))
     shown = where.is_local if text is None else text
-    results = Results(run, models, named=tuple(models) != billed_models(run), text=shown)
+    results = Results(run, models, named=models if tuple(models) != billed_models(run) else (), text=shown)
     logged = bench(run, models, text=shown, verdict=tags(verdict(results)))
     name = experiment or os.environ.get("MLFLOW_EXPERIMENT_NAME", "") or mlflow.EXPERIMENT
     measured_at = int((run.folder / "manifest.json").stat().st_mtime * 1000)
@@ -339,7 +339,7 @@ class BenchmarkRun:
 
     @cached_property
     def _results(self) -> Results:
-        return Results(self.reader, self.models, named=bool(self._models))
+        return Results(self.reader, self.models, named=self._models)
 
     def verdict(self, *models: str, lose: float = LOSE) -> BenchmarkVerdict:
         """Return which strategy to use, billed under the first of `models`, by default of the run's `models`.
@@ -347,7 +347,7 @@ class BenchmarkRun:
         `lose`: points of quality that you accept to lose for a lower bill.
         """
         check_priced(models)
-        billed = Results(self.reader, models, named=True) if models else self._results
+        billed = Results(self.reader, models, named=models) if models else self._results
         if not 0 <= lose <= 100:
             raise SpecError(f"lose={lose}: give points of quality, 0 to 100")
         if lose != billed.lose:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from ctxbench.harness.answers.figures import WHOLE
 from ctxbench.harness.bill.requests import billed_models
-from ctxbench.harness.compare.compare import Rules, RunComparison, compare, usual_rules
-from ctxbench.harness.compare.compare import strategies as on_one_side
+from ctxbench.harness.compare.compare import Rules, RunComparison, compare, on_one_side, usual_rules
 from ctxbench.harness.compare.figures import MeasuredRun, billed_model, measured_by_name, worst_step
 from ctxbench.harness.compare.gate import Gate, GatePolicy, Result, gate, read_baseline, read_policy
 from ctxbench.harness.folder.run import Run
@@ -22,7 +22,7 @@ from ctxbench.metrics.value import Missing, Value
 from ctxbench.reports.compare import Look, as_json, gate_tables
 from ctxbench.reports.render import Table, html, plain
 from ctxbench.reports.tables import incomplete
-from ctxbench.reports.verdict import ROUNDING, WHOLE, Place, RunVerdict
+from ctxbench.reports.verdict import ROUNDING, Place, RunVerdict
 from ctxbench.reports.verdict_text import first_screen, headline, how_sure, points_in_words, too_few, why_placed
 from ctxbench.scenarios.errors import RunError, SpecError
 from ctxbench.scenarios.spec import nearest, suggestion
@@ -275,7 +275,7 @@ def comparison_of(
     two = measured_by_name(after, compared_models(after, models), clock)
     compared = compare(one, two, [(name, name) for name in names if name in one.sums], _rules(two, metrics))
     # A strategy that only one run has is no news to who named the strategies to compare.
-    apart = [] if strategies else on_one_side(one, two)
+    apart = [] if strategies else on_one_side("strategy", one, two)
     return replace(compared, unpaired=(*apart, *compared.unpaired)), ("before", "after")
 
 

@@ -31,7 +31,7 @@ from .streams import say
 def results_of(folder: Path, models: Sequence[str] = (), *, lose: float = LOSE, text: bool = True) -> Results:
     """Return the results of a run, billed under some models, or else those of `billed_models`."""
     run = load(folder)
-    return Results(run, billed_models(run, models), named=bool(models), lose=lose, text=text)
+    return Results(run, billed_models(run, models), named=models, lose=lose, text=text)
 
 
 def under_first(results: Results) -> Results:
@@ -54,7 +54,8 @@ def verdict_tables(results: Results) -> list[Table]:
 
 def run_tables(results: Results, by_kind: bool = False) -> list[Table]:
     """Return the verdict and all tables of a run; with `none` in it, also what each strategy saves of the bill."""
-    shown = [*first_screen(verdict(results)), *tables(results.summary, by_kind)]
+    shown = [trap_table(results)] if is_traps(results) else first_screen(verdict(results))
+    shown += tables(results.summary, by_kind)
     if "none" in results.strategies and len(results.totals):
         shown.append(against(results.totals, lacking(results.summary), *results.sampling_notes))
     return shown

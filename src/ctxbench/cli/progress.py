@@ -117,7 +117,8 @@ def _showing() -> Iterator[Show]:
             now = monotonic()
             if not console.is_terminal and now - printed >= EVERY:
                 printed = now
-                left = int((now - began) * (1 - share) / share) if share else 0
+                # Of less than a twentieth nothing follows for the rest.
+                left = int((now - began) * (1 - share) / share) if share and share >= 0.05 else 0
                 done = "" if share is None else f"{int(share * 100)}% "
                 print(f"{done}{f'{left // 60}:{left % 60:02} left, ' * bool(left)}{words}", file=sys.stderr, flush=True)
 

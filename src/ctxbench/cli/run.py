@@ -125,7 +125,7 @@ def run(
     report_manifest(manifest, folder, remote)
     from ctxbench.harness.answers.tally import answer_tallies, run_tallies
     from ctxbench.harness.folder.run import load
-    from ctxbench.reports.results import LOSE
+    from ctxbench.reports.results import report_options
 
     from .output import put, results_of, run_json, under_first, verdict_tables
 
@@ -142,8 +142,7 @@ def run(
     named = folder if remote is None else remote.address
     if complete and not watcher.steps:
         say(f"{named}: already measured; --overwrite measures again")
-    options = [word for name in model or () for word in ("-m", name)] + ["--lose", f"{lose:g}"] * (lose != LOSE)
-    to_print = command("report", named, *options)
+    to_print = command("report", named, *report_options(model or (), lose))
     if watcher.steps and (folder / "report").is_dir():
         say(f"note: {folder / 'report'} shows the previous run: {to_print} renews it")
     try:

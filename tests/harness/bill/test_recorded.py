@@ -160,7 +160,7 @@ def test_a_model_that_nobody_named_is_a_guess(tmp_path: Path) -> None:
     execute(plan(tmp_path / "request.json", strategies=("none", "last_turn")), tmp_path / "run")
     found = Results(load(tmp_path / "run"), MODELS)
     assert guess(verdict(found)) == "billed under claude-sonnet-5, a guess: no recording names its model"
-    assert guess(verdict(replace(found, named=True))) == ""
+    assert guess(verdict(replace(found, named=found.models))) == ""
 
 
 def test_a_prefix_that_is_not_recorded_stands_in_front_of_every_prompt(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Form
 from ctxbench.strategies.chain import parse, spec
 
-MANY, FEW = 12, 1
+MANY, FEW = 15, 1
 """Conversations enough for an interval, and too few."""
 WORDS: tuple[Verdict, ...] = ("holds", "fails", "cannot tell")
 SIZES = (MANY, MANY, FEW)

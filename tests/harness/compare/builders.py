@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
 import numpy as np
 
 from ctxbench.harness.compare.figures import About, MeasuredRun
+from ctxbench.harness.compare.gate import _BaselineFile, _digest
+
+
+def signed(text: str) -> str:
+    """Return the text of a baseline that was edited with the digest of what it says now."""
+    baseline = msgspec.json.decode(text, type=_BaselineFile)
+    return text.replace(baseline.digest, _digest(baseline))
+
 
 ABOUT = {
     "tokens_sent": About("tokens", "lower", "total", "1"),

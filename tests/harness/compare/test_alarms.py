@@ -55,7 +55,7 @@ def heavy_tails(conversations: int, effect: float, samples: int, metrics: int = 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("conversations", "power"), [(10, 0.0), (12, 0.02), (24, 0.2), (100, 0.92)])
+@pytest.mark.parametrize(("conversations", "power"), [(10, 0.0), (15, 0.05), (24, 0.2), (100, 0.92)])
 def test_heavy_tails(conversations: int, power: float) -> None:
     """Totals that a few conversations dominate: at most 5 % of false alarms, and power that grows with their number."""
     samples = 300

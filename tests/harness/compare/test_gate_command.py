@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.harness.command import ctxbench
+from tests.harness.compare.builders import signed
 from tests.harness.runs import recording
 
 STRATEGIES = ("-s", "none", "-s", "window(max_tokens=400)")
@@ -48,7 +49,7 @@ def worse(folder: Path) -> Path:
     column = found["figures"]["window(max_tokens=400)"]
     column["tokens_sent"] = [each / 1.05 for each in column["tokens_sent"]]
     file = folder / "less.json"
-    file.write_text(json.dumps(found))
+    file.write_text(signed(json.dumps(found)))
     return file
 
 

@@ -104,7 +104,7 @@ def test_recall_by_category_has_its_interval() -> None:
     measured = RagMeasurement(5, 3, [row], None, built)
     table = next(table for table in tables(measured) if "category" in table.title)
     assert (table.heads, table.rows) == (
-        ("retrievers", "single", "updated"), (("bm25", "50.0 % [0.0 to 100.0 %]", "100.0 % [100.0 to 100.0 %]"),)
+        ("retrievers", "single", "updated"), (("bm25", "50.0 % [0.0 to 100.0 %]", "100.0 % [100.0 %]"),)
     )  # fmt: skip
     assert as_json(measured)["ways"][0]["categories"]["single"]["mean"] == 0.5
 

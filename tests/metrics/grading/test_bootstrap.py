@@ -7,7 +7,6 @@ import pytest
 from numpy.typing import NDArray
 
 from ctxbench.metrics.grading.agreement import figures, intervals
-from ctxbench.metrics.statistics.intervals import wilson
 from ctxbench.metrics.value import Missing
 
 
@@ -41,11 +40,3 @@ def test_figures_that_are_often_undefined() -> None:
     found = intervals(lambda weights: figures(weights @ counts), 50)
     assert isinstance(found[4], Missing)
     assert "undefined in" in found[4].detail
-
-
-@pytest.mark.parametrize(("hits", "size"), [(0, 10), (1, 10), (5, 10), (10, 10), (3, 1000)])
-def test_wilson(hits: int, size: int) -> None:
-    """The interval of a share is that of statsmodels."""
-    proportion = pytest.importorskip("statsmodels.stats.proportion")
-    found = wilson(hits, size)
-    assert found == pytest.approx(proportion.proportion_confint(hits, size, method="wilson"), abs=1e-12)

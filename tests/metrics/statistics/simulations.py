@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ctxbench.harness.tier_bench.working import TRACES, Load, policy_row
 from ctxbench.metrics.statistics.comparison import Margin, Pairs, difference, judge
-from ctxbench.metrics.statistics.intervals import mean_of, over_units
+from ctxbench.metrics.statistics.intervals import mean_of, over_units, quantile
 from ctxbench.metrics.value import Missing
 
 Random = np.random.Generator
@@ -84,7 +86,7 @@ def said(make: Callable[[Random], Pairs], margin: Margin, samples: int = 1000) -
     return {word: words.count(word) / samples for word in ("better", "same", "worse", "cannot tell")}
 
 
-SIZES = 8, 12, 24, 30, 100
+SIZES = 8, 15, 24, 30, 100
 CHANGES = {
     "false same: 16 points lost": (answers, (0.16, 0.0), Margin(0.05), "same"),
     "false same: 5 points lost": (answers, (0.05, 0.0), Margin(0.05), "same"),
@@ -106,7 +108,27 @@ def rate(change: str, size: int, samples: int = 1000) -> float:
     return sum(words[part] for part in word.split(" or "))
 
 
+def seeds(load: str, sizes: Sequence[int] = (2, 3, 5), samples: int = 4000) -> dict[str, list[float]]:
+    """Return how often Student's interval of a few seeds of a load holds the mean of 40: LRU, LRU-K, the difference."""
+    random, seeds = np.random.default_rng(3), range(40)
+    rates = {
+        policy: np.array([policy_row(Load(load, [TRACES[load](at)]), 131_072, policy).hit_rate.mean for at in seeds])  # type: ignore[union-attr]
+        for policy in ("lru", "lru_k")
+    }
+    held = dict[str, list[float]]()
+    for name, each in {**rates, "difference": rates["lru_k"] - rates["lru"]}.items():
+        held[name] = []
+        for size in sizes:
+            some = np.array([random.choice(each, size, replace=False) for _ in range(samples)])
+            # The 40 are all that there are: a sample of most of them is nearer to their mean.
+            reach = quantile(0.975, size - 1) * some.std(axis=1, ddof=1) * ((1 / size - 1 / len(each)) ** 0.5)
+            held[name].append(float((abs(some.mean(axis=1) - each.mean()) <= reach).mean()))
+    return held
+
+
 if __name__ == "__main__":
+    if "seeds" in sys.argv:
+        sys.exit("\n".join(f"{load}: {seeds(load)}" for load in TRACES))
     for kind in ("rare", *ALIKE, *SKEWED):
         cells = (coverage(kind, size) for size in SIZES)
         print(f"| {kind} |", *(f"{held:.1%} ({some:.0%}) |" if some else "– |" for some, held in cells))
