@@ -191,6 +191,14 @@ def find_model(model: str) -> tuple[str, ModelInfo] | None:
     return next(((maker, info) for maker, info in models if info is not None), None)
 
 
+def api_host(model: str) -> str:
+    """Return the host of the provider that a model's name begins with, or of its maker; else the provider's name."""
+    found = None if "/" in model else find_model(model)
+    first = found[0] if found else model.partition("/")[0]
+    provider = _providers().get(_figures().aliases.get(first, first))
+    return re.sub(r"https://|\\|[(\[].*", "", provider.api_pattern if provider else "").rstrip(".") or first
+
+
 @cache
 def model_names() -> Mapping[str, str]:
     """Return the provider of each model by its names: a maker's models have no provider before it, Google's have."""

@@ -11,7 +11,6 @@ import errno
 import os
 import stat
 import tomllib
-from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 from io import BufferedReader
@@ -22,8 +21,6 @@ SETTINGS = 4 << 20
 """Most bytes of a file that people write: settings, prices, a policy, a profile, a strategy. TOML is read at 2 MB/s."""
 LARGEST = 1 << 30
 """Most bytes of a file that ctxbench writes and reads whole: a baseline, a manifest."""
-LINE = 64 << 20
-"""Most bytes of a line of such a file."""
 
 # A pipe that nobody writes to is opened at once with this flag, and waited for without it. Windows has no such pipes.
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0)
@@ -64,15 +61,6 @@ def read_file(path: Path, most: int = SETTINGS) -> bytes:
         what = f"it has over {most >> 20:,} MiB, which no file of this kind has"
         raise OSError(errno.EFBIG, what, str(path))
     return data
-
-
-def lines_of(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file, one in memory at a time. Raises OSError as `open_file` does, and for one over LINE."""
-    with open_file(path) as file:
-        while line := file.readline(LINE + 1):
-            if len(line) > LINE:
-                raise OSError(errno.EFBIG, f"a line has over {LINE >> 20} MiB", str(path))
-            yield line
 
 
 def check_file(path: Path) -> None:

@@ -27,7 +27,7 @@ RECORDINGS = Path(os.environ.get("CTXBENCH_RECORDINGS", Path(__file__).parents[2
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A cache of the tests' own: none reads the replies of this machine. Weights, which are large, are linked."""
+    """A cache and a state of the tests' own: none reads what this machine has. Weights, which are large, are linked."""
     usual = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ctxbench"
     folder = tmp_path_factory.mktemp("cache")
     (folder / "ctxbench").mkdir()
@@ -35,6 +35,7 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         (folder / "ctxbench" / weights.name).symlink_to(weights)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(folder))
+        patch.setenv("XDG_STATE_HOME", str(folder))
         yield
 
 

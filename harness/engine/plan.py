@@ -449,6 +449,14 @@ class RunInputs:
         numbers = list(map(messages_in, self.scenarios()))
         return sum(numbers) * all(numbers)
 
+    def sizes(self) -> tuple[int, int]:
+        """Return about how many tokens all conversations have, and how many their probes would be asked with.
+
+        A token is taken to have four characters. Everything is read for that.
+        """
+        read = [(sum(len(said.text) for said in one.messages) // 4, len(one.probes)) for one in self.read(Problems())]
+        return sum(size for size, _ in read), sum(size * probes for size, probes in read)
+
     def scenarios(self) -> list[str]:
         """Return the names that are scenarios, each once."""
         return list(dict.fromkeys(name for name in self.names if self._is_scenario(name)))

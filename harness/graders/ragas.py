@@ -236,6 +236,7 @@ def _library() -> tuple[Any, dict[str, Callable[[RagasCalls], Any]]]:
 
     os.environ["RAGAS_DO_NOT_TRACK"] = "true"
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    os.environ["LITELLM_MODE"] = "PRODUCTION"  # else its import reads a .env
 
     def nowhere(*_: object, **__: object) -> str:
         raise OSError("no place for a user id")

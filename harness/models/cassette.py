@@ -16,7 +16,6 @@ logging takes 7 000 writes a second from four processes, a rollback journal 60.)
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import sqlite3
 import time
@@ -171,12 +170,6 @@ class Cassette:
         with self.transaction() as database:
             return database.executemany(statement, entries).rowcount
 
-    def entries(self) -> Iterator[CassetteEntry]:
-        """Yield all replies, in the order of their keys."""
-        with self._lock, self._explained():
-            rows = self._open.execute("SELECT key, kind, model, reply, request FROM replies ORDER BY key")
-            yield from map(CassetteEntry._make, rows)
-
     def spent(self, account: str, command: str | None = None) -> Spending:
         """Return what all commands have spent on an account of money, or one of them."""
         sums = ", ".join(f"COALESCE(SUM({name}), 0)" for name in _SUMS)
@@ -259,52 +252,6 @@ class Cassette:
 def _make_tables(database: sqlite3.Connection) -> None:
     for statement in _TABLES:  # not `executescript`, which commits
         database.execute(statement)
-
-
-class _Line(msgspec.Struct, omit_defaults=True):
-    key: str
-    kind: Literal["chat", "choice", "embedding"]
-    model: str
-    request: msgspec.Raw = msgspec.Raw()
-    reply: msgspec.Raw = msgspec.Raw()
-    """Of a chat or a choice, as the cassette has it."""
-    vector: str = ""
-    """Of an embedding: its float32 bytes in base64."""
-
-
-def write_lines(cassette: Cassette) -> Iterator[bytes]:
-    """Yield every reply as a line, in the order of the keys: equal cassettes, equal lines."""
-    for entry in cassette.entries():
-        line = _Line(entry.key, entry.kind, entry.model)
-        if entry.kind == "embedding":
-            line.vector = base64.b64encode(entry.reply).decode()
-        else:
-            line.request, line.reply = msgspec.Raw(entry.request.encode()), msgspec.Raw(entry.reply)
-        yield msgspec.json.encode(line) + b"\n"
-
-
-def entries(lines: Iterable[bytes], name: str) -> Iterator[CassetteEntry]:
-    """Yield the replies of lines that `write_lines` made.
-
-    Raises SetupError with the number of a line that is none, or whose key is not that of its request, and where they
-    cannot be read: whoever puts them into a cassette would take that for an error of the cassette.
-    """
-    try:
-        for number, text in enumerate(lines, 1):
-            if not text.strip():
-                continue
-            try:
-                line = msgspec.json.decode(text, type=_Line)
-                request, reply = canonical(msgspec.json.decode(line.request or b"{}")), bytes(line.reply)
-                if line.kind == "embedding":
-                    request, reply = "", base64.b64decode(line.vector, validate=True)
-                if not reply or (line.kind != "embedding" and key_of(request) != line.key):
-                    raise ValueError("the key is not that of the request, or there is no reply")
-            except ValueError as error:  # msgspec's and base64's own are of this kind
-                raise SetupError(f"{name}:{number}: is no line of a cassette: {error}") from None
-            yield CassetteEntry(line.key, line.kind, line.model, reply, request)
-    except OSError as error:
-        raise SetupError(f"{name}: {error.strerror or error}") from None
 
 
 _ROUNDING = 1e-12  # sums of prices are floats: the last call that the limit allows must not fail by a rounding

@@ -2,8 +2,8 @@
 
 litellm (the extra `providers`) is imported at the first call: it takes seconds. Its price look-up over the network, its
 cache and its messages are off. So are its retries, which would be paid for unseen, and its time-out, which starts anew
-with every byte (decision 9). Keys come from the environment, as litellm names them (OPENAI_API_KEY …); a server of
-one's own that wants none gets "none".
+with every byte (decision 9). Keys come from the environment, as litellm names them (OPENAI_API_KEY …), and go to the
+provider's own host alone: the server of an `api_base` gets the key of `api_key_env`, or "none".
 
 `parallel` holds within one process. A worker process makes one call at a time, so a run makes at most `--jobs`.
 """
@@ -14,7 +14,6 @@ import logging
 import math
 import os
 import re
-import threading
 import time
 import warnings
 from collections import Counter
@@ -25,7 +24,8 @@ from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, TypeVar, cast
+from threading import BoundedSemaphore, Thread
+from typing import Any, TypeVar
 
 from ctxbench.metrics.prices import TokenUsage
 from ctxbench.scenarios.errors import MissingExtra
@@ -46,8 +46,7 @@ STRIKES = 20
 """Weight of the calls in a row that are enough. A connection that could not be made weighs as much, a call whose every
 try failed half: with five tries that takes 15 s, and a run makes thousands. One whose every try was too many requests
 (429) weighs 1, as that provider is there: four at once, 15 s each, are given up after the minute that limits are of."""
-LARGEST_REPLY = 64 << 20
-"""Most bytes of a reply."""
+
 
 EmbeddingReply = tuple[list[list[float]], int | None]
 """The vectors of some texts, in their order, and the tokens that the provider reported; None if it did not."""
@@ -81,7 +80,7 @@ class Provider:
 
     def __init__(self, access: ModelAccess) -> None:
         self._access = access
-        self._slots = threading.BoundedSemaphore(access.parallel)
+        self._slots = BoundedSemaphore(access.parallel)
         self._dead: dict[str, str] = {}
         self._strikes = Counter[str]()
         self._logged: set[tuple[str, str]] = set()
@@ -99,7 +98,7 @@ class Provider:
                 _skip_mcp_handler=True,  # with tools litellm imports `mcp`, which a plain install has not
                 **request.choices(),
                 **_form(litellm, request, bool(self._access.api_base)),
-                **self._common(request.model),
+                **self._common(),
             )
 
         return self._retried(request.model, call, _answer, charge)
@@ -108,16 +107,17 @@ class Provider:
         """Return a vector for each text, from one call, as `chat` does. Raises ModelError."""
 
         def call(litellm: Any) -> Any:
-            return litellm.embedding(model=model, input=list(texts), **self._common(model))
+            return litellm.embedding(model=model, input=list(texts), **self._common())
 
         return self._retried(model, call, partial(_vectors, texts=len(texts)), charge)
 
-    def _common(self, model: str) -> dict[str, Any]:
+    def _common(self) -> dict[str, Any]:
         parameters: dict[str, Any] = {"timeout": self._access.timeout, "max_retries": 0, "num_retries": 0}
         if self._access.api_base:
             parameters["api_base"] = self._access.api_base
-            if model.startswith("openai/") and not os.environ.get("OPENAI_API_KEY"):
-                parameters["api_key"] = "none"  # OpenAI's client does not start without one
+        if self._access.api_base or self._access.api_key_env:
+            # Without any, litellm would take the provider's from the environment.
+            parameters["api_key"] = os.environ.get(self._access.api_key_env) or "none"
         return parameters
 
     def _retried(self, model: str, call: Callable[[Any], Any], parse: Callable[[Any], T], charge: Charge | None) -> T:
@@ -137,7 +137,7 @@ class Provider:
                     self._strikes[model] = 0
                     return result
                 except Exception as error:
-                    failure = failure_of(error, access.timeout)
+                    failure = error if isinstance(error, Failure) else failure_of(error, access)
                 # A lost try may be charged by the provider, so it is booked.
                 if charge is not None and failure.lost:
                     charge.lose(failure.usage)
@@ -170,7 +170,7 @@ def _litellm() -> Any:
     from litellm.llms.custom_httpx.http_handler import get_ssl_configuration
 
     if litellm.client_session is None or litellm.client_session.is_closed:
-        litellm.client_session = _plain(httpx.Client(verify=get_ssl_configuration()))
+        litellm.client_session = httpx.Client(verify=get_ssl_configuration(), follow_redirects=False)
     return litellm
 
 
@@ -179,73 +179,46 @@ def _confined() -> Any:
     """Import litellm, and have a call of it be one request to one host. Raises MissingExtra.
 
     A redirect is an error: another host would be handed the prompt, and perhaps the key. litellm's own clients have no
-    such setting, so the method that makes them is replaced, and so is the one that makes their connections.
+    such setting, so the method that makes them is replaced.
     """
     if find_spec("litellm") is None:
         raise MissingExtra("litellm", "providers")
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else the import tries the network
+    os.environ["LITELLM_MODE"] = "PRODUCTION"  # else the import reads hosts and keys from the .env of some folder above
     litellm: Any = import_module("litellm")
-    import httpcore
     from litellm.llms.custom_httpx.http_handler import HTTPHandler
 
     litellm.suppress_debug_info = True
     litellm.cache = None  # in a plain install it crashes on its first hit
     litellm.DEFAULT_MAX_RETRIES = 0  # calls for embeddings take `max_retries=0` for "as usual", which is 2
-    _plain(litellm.module_level_client.client)
-    handlers, connections = cast(Any, HTTPHandler), cast(Any, httpcore.SyncBackend)
-    create, connect = handlers.create_client, connections.connect_tcp
-    handlers.create_client = lambda handler: _plain(create(handler))
-    connections.connect_tcp = lambda *to, **how: _bounded(connect(*to, **how))
+    litellm.module_level_client.client.follow_redirects = False
+    handlers: Any = HTTPHandler
+    create = handlers.create_client
+
+    def create_confined(handler: Any) -> Any:
+        client = create(handler)
+        client.follow_redirects = False
+        return client
+
+    handlers.create_client = create_confined
     return litellm
 
 
-def _plain(client: Any) -> Any:
-    """Have a client of httpx follow no redirect, and take nothing that is compressed: it could stand for gigabytes."""
-
-    def check(response: Any) -> None:
-        if (coding := response.headers.get("content-encoding", "identity")) != "identity":
-            raise Failure(f"answers compressed ({coding[:20]}), which it was asked not to", lost=True)
-
-    client.follow_redirects = False
-    client.headers["accept-encoding"] = "identity"
-    client.event_hooks["response"].append(check)
-    return client
-
-
-_call = threading.local()
-"""The call of a thread: its `end` on the clock of `time.monotonic`, and the bytes that its reply may still have."""
-
-
-def _bounded(connection: Any) -> Any:
-    """Have the reads of a connection end with the time and the bytes of the call that reads."""
-    read, start_tls = connection.read, connection.start_tls
-
-    def bounded_read(most: int, timeout: float | None = None) -> bytes:
-        seconds = max(getattr(_call, "end", math.inf) - time.monotonic(), 0.001)
-        data: bytes = read(most, seconds if timeout is None else min(timeout, seconds))
-        _call.left = getattr(_call, "left", math.inf) - len(data)
-        if _call.left < 0:
-            raise Failure(f"answered with over {LARGEST_REPLY >> 20} MiB", lost=True)
-        return data
-
-    connection.read = bounded_read
-    connection.start_tls = lambda *context, **how: _bounded(start_tls(*context, **how))
-    return connection
-
-
 def _within(seconds: float, call: Callable[[], T]) -> T:
-    """Return or raise what the call does, within that time. Its reads end with it, and so does its thread."""
+    """Return or raise what the call does, within that time.
+
+    Afterwards the thread is left to itself; it ends with its connection, or with this process.
+    """
     # litellm's own time-out starts anew with every byte: at 10 bytes a second `timeout=2` took 26 s (decision 9).
     done = Future[T]()
 
     def work() -> None:
-        _call.end, _call.left = time.monotonic() + seconds, LARGEST_REPLY
         try:
             done.set_result(call())
         except BaseException as error:
             done.set_exception(error)
 
-    threading.Thread(target=work, daemon=True, name="ctxbench model call").start()
+    Thread(target=work, daemon=True, name="ctxbench model call").start()
     return done.result(seconds)
 
 
@@ -332,7 +305,7 @@ Anthropic, xAI, DeepSeek and OpenRouter, the quota ids of Gemini's days (RESOURC
 and Bedrock's."""
 
 
-def failure_of(error: Exception, timeout: float) -> Failure:
+def failure_of(error: Exception, access: ModelAccess) -> Failure:
     """Return the failure that an exception of litellm means."""
     import httpx
 
@@ -343,8 +316,6 @@ def failure_of(error: Exception, timeout: float) -> Failure:
     while cause is not None and not any(cause is known for known in causes):
         causes.append(cause)
         cause = cause.__cause__ or cause.__context__
-    if failure := next((cause for cause in causes if isinstance(cause, Failure)), None):
-        return failure
     response = next((cause.response for cause in causes if isinstance(cause, httpx.HTTPStatusError)), None)
 
     def caused_by(*kinds: type[BaseException]) -> bool:
@@ -357,7 +328,7 @@ def failure_of(error: Exception, timeout: float) -> Failure:
         return Failure(f'{why}there. If that is right, give its address: MODEL(api_base="…")', final=True)
     if caused_by(TimeoutError, httpx.TimeoutException):
         sent = not caused_by(httpx.ConnectTimeout, httpx.PoolTimeout)
-        return Failure(f"no answer within {timeout:g} s", passing=True, lost=sent)
+        return Failure(f"no answer within {access.timeout:g} s", passing=True, lost=sent)
     if caused_by(httpx.TransportError):
         sent = not caused_by(httpx.ConnectError, httpx.ProxyError)
         why = "the connection failed or broke off: is the provider, or the api base, reachable?"
@@ -372,7 +343,10 @@ def failure_of(error: Exception, timeout: float) -> Failure:
         return Failure(f"the provider's account has no credit or quota left ({status}): {text}", final=True)
     if status in (401, 403) or _NO_KEY.search(text):
         what = f"the provider refused the key ({status})" if status in (401, 403) else "there is no key"
-        return Failure(f"{what}: set its provider's variable in the environment (OPENAI_API_KEY …)", final=True)
+        remedy = "set its provider's variable in the environment (OPENAI_API_KEY …)"
+        if access.api_base:  # a key of the environment is its provider's
+            remedy = f"{access.api_base} is sent the key of a variable that is named for it: MODEL(api_key_env='NAME')"
+        return Failure(f"{what}: {remedy}", final=True)
     if status == 404:
         return Failure(f"there is no such model at the provider, or the api base is wrong (404): {text}", final=True)
     after: float | None = None

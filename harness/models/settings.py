@@ -6,6 +6,7 @@ A model is written like a strategy: `openai/qwen3(api_base="http://127.0.0.1:800
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
@@ -17,7 +18,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec.structs import force_setattr
 
-from ctxbench.metrics.models import find_model, model_names
+from ctxbench.metrics.models import api_host, find_model, model_names
 from ctxbench.metrics.prices import BUNDLED
 from ctxbench.scenarios.errors import MissingExtra, SetupError, SpecError
 from ctxbench.scenarios.files import cache_folder
@@ -34,7 +35,9 @@ class ModelAccess:
     """Parameters of a model: how it is reached, and how much it may answer. No recorded reply depends on them."""
 
     api_base: str = ""
-    """The server, if it is not where litellm says."""
+    """The server, if it is not where litellm says. It is sent no key of the environment but that of `api_key_env`."""
+    api_key_env: str = ""
+    """The variable of the environment that holds the key. Empty = the provider's own, for the provider's own host."""
     gguf: str = ""
     """The weights of `local`; empty = those of `make local-model`."""
     window: Annotated[int, msgspec.Meta(ge=512, le=1_000_000)] = 32_768
@@ -78,6 +81,12 @@ def model_spec(text: str, usual: ModelAccess) -> tuple[str, ModelAccess]:
     one = single(f"{name.strip()!r}({parameters}", "model")
     own = build(one, {one.name: ModelAccess}, "model")
     return one.name, replace(usual, **{key: getattr(own, key) for key in one.parameters})
+
+
+def host_of(model: str, access: ModelAccess) -> str:
+    """Return the address or the host that a model is called at: a variable such as OPENAI_BASE_URL may name one."""
+    variables = (f"{model.partition('/')[0].upper()}_{end}" for end in ("API_BASE", "BASE_URL"))
+    return access.api_base or next(filter(None, map(os.environ.get, variables)), api_host(model))
 
 
 _NONE: Mapping[str, str] = MappingProxyType({})
@@ -143,6 +152,8 @@ class Settings(msgspec.Struct, frozen=True):
         """
         for access in (self.usual, *dict(self.access).values()):
             _reachable(access.api_base)
+            if access.api_key_env and not self.replay and not os.environ.get(access.api_key_env):
+                raise SetupError(f"api_key_env={access.api_key_env!r}: there is no such variable in the environment")
         if self.spend_limit is not None and not self.spend_limit >= 0:
             raise SetupError(f"a spend limit of {self.spend_limit:g} US dollars cannot be: give 0 or more")
         settings = msgspec.structs.replace(self, embedder=self._embedder())
@@ -162,6 +173,9 @@ class Settings(msgspec.Struct, frozen=True):
             else:
                 _known(model, f"{strategy}: ")
         models = {settings.summariser, settings.embedder, settings.answerer, *named}
+        if signed := next((model for model in models if _SIGNED.match(model) and self.access_of(model).api_base), None):
+            what = "its calls are signed with credentials of this machine, which no other host is given"
+            raise SetupError(f"{signed}: {what}: leave its api_base out")
         for model in sorted(models) if settings.spend_limit is not None else ():
             if ("/" in model or find_model(model)) and BUNDLED.tariff(model) is None:
                 what = f"the price of {model} is not known, so a spend limit cannot be kept"
@@ -213,7 +227,7 @@ def _reachable(api_base: str) -> None:
         if parts.username is not None or parts.password is not None:
             raise SetupError(
                 f"the api base at {parts.hostname or 'this server'} has a user or password in it: leave it out, and "
-                "give the key in the environment (OPENAI_API_KEY …)"
+                "name the variable that has the key: api_key_env='NAME'"
             )
         good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:  # a port that is no number, a bracket that is not closed
@@ -238,6 +252,8 @@ def _known(
         raise SetupError(f"{where}unknown {what} {model!r}{close or f': give {names}, or {any_other}'}")
 
 
+_SIGNED = re.compile("(bedrock|sagemaker|vertex_ai|gdc|gigachat|watsonx|sap|oci|chatgpt|github_copilot)[a-z_]*/")
+"""Names of models for which litellm finds more than a key on this machine, whatever key it is given."""
 OWN = "run"
 """How `archive` names the run's summariser. Elsewhere it is an empty text."""
 

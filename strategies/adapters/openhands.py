@@ -23,6 +23,7 @@ _NONE: Mapping[str, ChatDict] = MappingProxyType({})
 def _sdk(module: str) -> Any:
     """Return a module of the SDK, which then neither asks the network for prices nor greets. Raises MissingExtra."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    os.environ["LITELLM_MODE"] = "PRODUCTION"  # else its import reads a .env
     os.environ.setdefault("OPENHANDS_SUPPRESS_BANNER", "1")
     return imported(f"openhands.sdk.{module}", _LIBRARY, _EXTRA)
 

@@ -23,6 +23,7 @@ SAME = {
     "--out": "a folder to make; each command says what will be in it",
     "--sample": "how many are taken; each command says of what",
     "--seed": "what chance goes by; each command says what is drawn",
+    "--strict": "nothing may be missing; each command says of what",
     "--strategy": "a strategy: to run, to compare, or one of the run's",
 }
 SHORT = {"-g": "--grader", "-m": "--model", "-o": "--out", "-s": "--strategy"}

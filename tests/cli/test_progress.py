@@ -10,8 +10,7 @@ from rich.console import Console
 
 from ctxbench.cli import progress
 from ctxbench.cli.progress import ProgressCounts, watching
-from ctxbench.harness.engine.plan import RunInputs, execute
-from ctxbench.scenarios.embedded import messages_in, scenario
+from ctxbench.harness.engine.plan import execute
 from tests.builders import talk
 from tests.harness.runs import plan, recording
 
@@ -38,19 +37,6 @@ def test_the_share_is_of_the_work() -> None:
     assert shares(80, [80] * 8) == [None] * 4
     assert shares(0, [0] * 4) == [None, None]
     assert shares(80, [40] * 4 + [80] * 4) == [None, None, 75, 98]  # two files, each read as a whole
-
-
-def test_the_share_counts_what_is_under_way() -> None:
-    """When all is read it is the messages of finished parts that count, whatever their bytes."""
-    counts = ProgressCounts()
-    counts.begin(10, 2)
-    counts.read(talk(("user", "a"), ("assistant", "b")), 10)
-    counts.read(talk(*[("user", "a"), ("assistant", "b")] * 3), 10)
-    counts.all_read()
-    counts.measured(0, 2, 5)
-    counts.measured(1, 2, 4)
-    assert counts.share == 0.25
-    assert counts.words.startswith("1 of 2 conversations, 9 steps")
 
 
 @pytest.fixture
@@ -81,14 +67,3 @@ def test_a_terminal_shows_a_bar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with watching() as watcher:
         execute(plan(recording(tmp_path), strategies=("none", "last_turn")), tmp_path / "r", watcher=watcher)
     assert "conversations" in terminal.file.getvalue()  # type: ignore[attr-defined]
-
-
-def test_the_share_of_a_set_is_known_from_the_start() -> None:
-    """Its messages are counted before it is read; how many a generated one makes is not known."""
-    counts = ProgressCounts()
-    counts.begin(0, 1, messages_in("questions"))
-    counts.read(TALK, 0)
-    counts.measured(1, len(TALK.messages), 1)
-    assert counts.share == len(TALK.messages) / sum(len(each.messages) for each in scenario("questions"))
-    assert RunInputs(("smoke",)).messages() == messages_in("smoke") == 385
-    assert RunInputs(("smoke", "load(turns=2)")).messages() == 0

@@ -83,5 +83,5 @@ def test_nobody_to_say_it_to(folder: Path) -> None:
         done = forked("commands", command, folder, err=full.fileno())
     closed = subprocess.run(["sh", "-c", '"$@" 2>&-', "sh", *command], cwd=folder, stdout=subprocess.PIPE, check=False)
     for each in (done, closed):
-        assert each.returncode == 0
+        assert each.returncode == 2  # for the path that is not there
         assert json.loads(each.stdout)["conversations"] == 2

@@ -37,10 +37,8 @@ app = typer.Typer(
 exports = _group(
     "export", "Hand a run over to other programs: experiment trackers, Prometheus, data sets, server benchmarks."
 )
-lab = _group("lab", "Check ctxbench itself: its cache models, graders, memory tiers, claims, recorded replies.")
-cassettes = _group("lab cassette", "Export or import recorded model replies.")
+lab = _group("lab", "Check ctxbench itself: its cache models, graders, memory tiers, claims.")
 
-lab.add_typer(cassettes, name="cassette")
 app.add_typer(exports, name="export", rich_help_panel="More")
 app.add_typer(lab, name="lab", rich_help_panel="More")
 
@@ -66,7 +64,7 @@ def _options(
         settings = configuration(context.command)
         if settings is None:
             return
-        context.default_map = settings.default_map()
+        context.obj, context.default_map = settings, settings.default_map()
         for name, value in settings.environment.items():
             os.environ.setdefault(name, value)
         # A file that is out of sight must not change figures without a word.

@@ -11,6 +11,7 @@ import typer
 
 from ctxbench.scenarios.errors import SetupError, UserError
 
+from . import trust
 from .arguments import ModelOptions, Sample, run_folder
 from .progress import counting
 from .replies import AGAIN, end
@@ -86,6 +87,10 @@ def answer(
             prompts, size = dumped(opened, RunProbes(opened, Models(settings), sample), dump)
         say(f"written: {dump}: {count(prompts, 'prompt')}, {tokens(size)} tokens")
         return
+    effects = trust.run_effects(plan)
+    if answerer != "offline" and replies is None and not trust.is_approved(opened.folder / "manifest.json", effects):
+        how = "If you trust whoever made this run, set CTXBENCH_TRUST=1"
+        trust.refuse(opened.folder, effects, how)
     if replies is not None and answerer == "offline":
         raise UserError(f"{replies}: whose replies are these? Name the model with --answerer")
     with nullcontext() if remote is None else remote.alone():

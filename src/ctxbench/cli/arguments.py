@@ -68,56 +68,26 @@ MOST_OF_ANYTHING = 10**9
 
 Sample = Annotated[int, Meta(ge=0, le=MOST_OF_ANYTHING)]
 
-Choice = tuple[str, str]
-"""A word that a shell may complete what was typed of it to, and a line about it."""
-_MOST_MODELS = 50
+_MOST_CHOICES = 50
+_COMPLETED = ("RUN", "SPEC", "PATH|SCENARIO", "PATH|SCENARIO...", "MODEL", "MODEL|TOKENS", "MODEL|tokens")
+"""Names of values that a shell may complete; where it is told nothing it completes files and folders."""
 
 
-def complete_strategies(incomplete: str) -> list[Choice]:
-    """Return strategies and recipes; of a chain the stages that are written stay."""
-    from inspect import getdoc
-
+def completed(metavar: str, incomplete: str) -> list[str]:
+    """Return the words that a shell may complete what was typed to; of a chain the stages that are written stay."""
+    from ctxbench.metrics.models import model_names
+    from ctxbench.scenarios.embedded import SCENARIOS
     from ctxbench.strategies.chain import NAMED, lists, strategies
 
     done, bar, begun = incomplete.rpartition("|")
-    about = {name: (getdoc(kind) or "").partition("\n\n")[0] for name, kind in strategies().items()}
-    about |= {name: recipe.about for name, recipe in NAMED.items()}
-    about |= {f"@{name}": f"{len(entries)} strategies" for name, entries in lists().items()}
     before = f"{done.rstrip()} {bar} " if bar else ""
-    return [(before + name, " ".join(text.split())) for name, text in about.items() if name.startswith(begun.lstrip())]
-
-
-def complete_inputs(incomplete: str) -> list[Choice]:
-    """Return scenarios by name, and files and folders."""
-    from ctxbench.scenarios.embedded import SCENARIOS
-
-    named = [(name, about) for name, about in SCENARIOS.items() if name.startswith(incomplete)]
-    return [*named, *((path, "") for path in _paths(incomplete))]
-
-
-def complete_runs(incomplete: str) -> list[Choice]:
-    """Return the run folders in `runs/`, and other files and folders."""
-    made = sorted(str(path.parent) for path in Path("runs").glob("*/manifest.json"))
-    found = [path for path in made if path.startswith(incomplete)]
-    return [(path, "a run") for path in found] or [(path, "") for path in _paths(incomplete)]
-
-
-def complete_models(incomplete: str) -> list[Choice]:
-    """Return models with a price, a few at most."""
-    from ctxbench.metrics.models import model_names
-
-    return [(name, "") for name in sorted(model_names()) if name.startswith(incomplete)][:_MOST_MODELS]
-
-
-def _paths(incomplete: str) -> Iterator[str]:
-    """Yield the paths that begin so; folders end in a slash."""
-    folder, _, begun = incomplete.rpartition("/")
-    place = Path(f"{folder}/" if folder or incomplete.startswith("/") else ".")
-    if not place.is_dir():
-        return
-    for path in sorted(place.iterdir()):
-        if path.name.startswith(begun) and not (path.name.startswith(".") and not begun):
-            yield f"{folder}/" * bool(folder or incomplete.startswith("/")) + path.name + "/" * path.is_dir()
+    if metavar == "RUN":
+        names = sorted(str(path.parent) for path in Path("runs").glob("*/manifest.json"))
+    elif metavar == "SPEC":
+        names = [*strategies(), *NAMED, *(f"@{name}" for name in lists())]
+    else:
+        names = list(SCENARIOS) if "SCENARIO" in metavar else sorted(model_names())
+    return [before + name for name in names if name.startswith(begun.lstrip())][:_MOST_CHOICES]
 
 
 _PANELS = {
@@ -126,13 +96,6 @@ _PANELS = {
     "Models": ("summariser", "embedder", "adapter_python", "spend_limit", "cassette", "replay"),
 }
 """Headings of rare options in the help; what most users need stands above them."""
-_COMPLETIONS = {
-    "RUN": complete_runs,
-    "SPEC": complete_strategies,
-    **dict.fromkeys(("PATH", "PATH|SCENARIO", "PATH|SCENARIO..."), complete_inputs),
-    **dict.fromkeys(("MODEL", "MODEL|TOKENS", "MODEL|tokens"), complete_models),
-}
-"""Functions that complete a word in a shell, by the name of the value."""
 _ENTRY = re.compile(r"(\w+)(?: \((.+?)\))?: (.+?)(?: \[default: (.+)\])?", re.DOTALL)
 
 
@@ -205,7 +168,7 @@ def _info(parameter: inspect.Parameter, bounds: Meta, called: str, about: str, d
         "metavar": metavar or None,
         "help": about,
         "show_default": default or parameter.default not in ("", None),
-        "autocompletion": _COMPLETIONS.get(metavar),
+        "autocompletion": (lambda incomplete: completed(metavar, incomplete)) if metavar in _COMPLETED else None,
         "rich_help_panel": next((panel for panel, rare in _PANELS.items() if parameter.name in rare), None),
         "min": bounds.ge,
         "max": bounds.le,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import tomllib
 from collections import UserDict
 from collections.abc import Mapping
@@ -18,6 +19,8 @@ from typer.core import TyperCommand, TyperGroup
 
 from ctxbench.scenarios.errors import UserError
 from ctxbench.scenarios.files import check_file
+
+from .streams import say
 
 
 class CommandEntry(msgspec.Struct, forbid_unknown_fields=True, rename={"command_class": "class"}):
@@ -116,16 +119,45 @@ class PlainCommand(_PlainFlags, TyperCommand):
         return rest
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command.
+        """Run the command. It ends with code 2 if a path of recordings is not there, after those that are.
 
         Raises UserError for a text that is not UTF-8, for a path that no file can have, and for a pipe or a device that
         is to be a FILE, whether it would be read or written. A folder is the command's to judge: it may make one.
+        Raises it, too, if the nearest ctxbench.toml decides something that the user has not approved.
         """
+        settings, path, absent = ctx.find_root().obj, _path_of(ctx), []
         for parameter in self.params:
             values = ctx.params.get(parameter.name)
             for value in values if isinstance(values, list | tuple) else (values,):
                 _check(value, is_file=parameter.metavar == "FILE")
-        return super().invoke(ctx)
+                if value is not None and (parameter.metavar or "").startswith("PATH") and _is_absent(str(value)):
+                    absent += [value] * (path != "init")  # which reads nothing, and expands `~`
+        if settings is not None:
+            settings.require(path, ctx)
+        if ctx.params.get("replay") is False:
+            from .replies import say_models
+
+            say_models(ctx, {} if settings is None else settings.places, path)
+        result = super().invoke(ctx)
+        if absent:
+            say(f"error: {', '.join(map(str, absent))}: there is no such file or folder")
+            raise typer.Exit(2)
+        return result
+
+
+def _path_of(ctx: Any) -> str:
+    """Return the path of a running command, such as `export mlflow`."""
+    return "" if ctx.parent is None else f"{_path_of(ctx.parent)} {ctx.info_name}".lstrip()
+
+
+def _is_absent(name: str) -> bool:
+    """Return whether recordings of a name are not there: no scenario, file, part of an archive, or address."""
+    if os.path.exists(name):
+        return False
+    from ctxbench.scenarios.embedded import SCENARIOS
+    from ctxbench.scenarios.packed import is_packed
+
+    return name.partition("(")[0] not in SCENARIOS and not is_packed(Path(name))
 
 
 def _check(value: object, is_file: bool) -> None:

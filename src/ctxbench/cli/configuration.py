@@ -12,8 +12,9 @@ import re
 import tomllib
 from contextlib import suppress
 from copy import copy
-from functools import reduce
+from functools import cached_property, reduce
 from importlib.resources import files
+from itertools import chain
 from operator import getitem
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
@@ -21,12 +22,12 @@ from typing import Annotated, Any, get_args, get_origin
 import msgspec
 import typer
 
-from ctxbench.scenarios.errors import Place, UserError
+from ctxbench.scenarios.errors import Place, UserError, printable_line
 from ctxbench.scenarios.files import read_file
 from ctxbench.scenarios.secrets import without_secrets
 from ctxbench.scenarios.spec import nearest, suggestion
-from ctxbench.scenarios.toml import parse
 
+from . import trust
 from .streams import command as command_line
 
 FILE, PYPROJECT = "ctxbench.toml", "pyproject.toml"
@@ -55,7 +56,7 @@ Setting = tuple[str, str]
 def _has_table(text: str) -> bool:
     """Return whether a pyproject.toml has our table. One that is no TOML has none: that is not ours to say."""
     try:
-        tool = parse(text).get("tool")
+        tool = tomllib.loads(text).get("tool")
     except tomllib.TOMLDecodeError:
         return bool(re.search(r"^\s*\[tool\.ctxbench[\].]", text, re.MULTILINE))
     return isinstance(tool, dict) and isinstance(tool.get("ctxbench"), dict)
@@ -106,10 +107,12 @@ class Configuration:
         self.values: dict[Setting, Any] = {}
         self.places: dict[Setting, str] = {}
         """File of each value, with the line where it is known."""
+        self.effects: dict[Setting, list[str]] = {}
+        """Sentences on the effects of each value that need the user's approval."""
         self._app, self._lines_of_text = app, text.splitlines()
         self._prefix = ("tool", "ctxbench") if file.name == PYPROJECT else ()
         try:
-            table = parse(text)
+            table = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise UserError(f"{file}: not TOML: {error}") from None
         for key, value in reduce(getitem, self._prefix, table).items():
@@ -120,8 +123,33 @@ class Configuration:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Variables that the file sets, by name."""
-        return {name: value for (path, name), value in self.values.items() if not path}
+        """Variables that the file sets, by name, without values that are not approved: no command sees them."""
+        own = {name: value for (path, name), value in self.values.items() if not path}
+        return {name: value for name, value in own.items() if ("", name) not in self.effects or self.is_approved}
+
+    @property
+    def all_effects(self) -> list[str]:
+        """All that the file decides and the user has to approve, in its order."""
+        return list(dict.fromkeys(chain.from_iterable(self.effects.values())))
+
+    @cached_property
+    def is_approved(self) -> bool:
+        """Whether the user has approved all of that."""
+        return trust.is_approved(self.file, self.all_effects)
+
+    def require(self, path: str, context: Any) -> None:
+        """Raise UserError if a command would use a value that needs approval and has none.
+
+        What is given on the command line, or in the environment, is not the file's.
+        """
+        sources = {name: context.get_parameter_source(name).name for name in context.params}
+        used = [(path, name) for name, source in sources.items() if source == "DEFAULT_MAP"]
+        named = sources.get("tracking_uri", "COMMANDLINE") != "COMMANDLINE" or context.params.get("mlflow")
+        is_used = {"prices": True, "models": "replay" in sources, "tracking": bool(named)}
+        used += [("", VARIABLES[key]) for key, does in is_used.items() if does and VARIABLES[key] not in os.environ]
+        sentences = [sentence for setting in used for sentence in self.effects.get(setting, ())]
+        if sentences and not self.is_approved:
+            trust.refuse(self.file, sentences)
 
     def default_map(self) -> dict[str, Any]:
         """Return the values as the command line takes them: a mapping for each command, nested like the commands."""
@@ -137,7 +165,13 @@ class Configuration:
                 what = "is a table of parameters of models" if key == "models" else f"must be text, not {value!r}"
                 raise self._error((key,), what)
             if key == "models":
+                for name, parameter in value.items():
+                    if not name.isidentifier():  # it would be read as several parameters
+                        raise self._error((key, name), "is no parameter of a model")
+                    self._judge("", VARIABLES[key], (key, name), name, parameter, parameter)
                 value = ", ".join(f"{name}={parameter!r}" for name, parameter in value.items())
+            else:
+                self._judge("", VARIABLES[key], (key,), {"tracking": "tracking_uri"}.get(key, ""), value, value)
             self._keep("", VARIABLES[key], (key,), self._located(str(value)) if key == "prices" else str(value))
         elif key in SHARED:
             if key == "strategies" and isinstance(value, dict):  # by their names
@@ -198,6 +232,19 @@ class Configuration:
             parts = [each.rpartition("=") for each in values]
             values = [head + mark + (self._located(path) if os.sep in path else path) for head, mark, path in parts]
         self._keep(path, parameter.name, key, values if is_list else values[0])
+        for raw, each in zip(value if is_list and isinstance(value, list) else [value], values, strict=True):
+            self._judge(path, parameter.name, key, parameter.name, raw, each)
+
+    def _judge(self, path: str, name: str, key: tuple[str, ...], kind: str, raw: Any, value: Any) -> None:
+        """Note what a value does that needs approval. In words that are the same from each folder below the file's.
+
+        `kind` is the option that it is of, or the parameter of a model.
+        """
+        place, does = self.file.parent, trust.effect(kind, value, self.file.parent)
+        if not does and isinstance(raw, str):  # beside the file too, wherever the command would look
+            does = trust.effect("", place / os.path.expanduser(raw), place)
+        if does:
+            self.effects.setdefault((path, name), []).append(f"{'.'.join(key)} = {raw!r} {does}")
 
     def _keep(self, path: str, name: str, key: tuple[str, ...], value: Any) -> None:
         self.values[path, name] = value
@@ -245,19 +292,25 @@ def parameters_of(command: Any) -> dict[str, Any]:
     return {(*long, parameter.name.replace("inputs", "recordings"))[0]: parameter for long, parameter in named}
 
 
-def config(context: typer.Context, words: list[str] | None = None, *, as_json: bool = False) -> None:
+def config(
+    context: typer.Context, words: list[str] | None = None, *, trust_it: bool = False, as_json: bool = False
+) -> None:
     """Show which settings count, and where each comes from: a default, the file, the environment or the command line.
 
     Without a command it shows what the file sets. With one it shows all options of that command as they would be, and
-    runs nothing.
+    runs nothing. What the file names of hosts, models, code, money and places outside its folder counts once it is
+    approved with --trust, and until it changes.
 
     Args:
         words (COMMAND [OPTION]...): A command, with options as you would give them.
+        trust_it (--trust): Approve what the file decides that leaves this machine, costs money or runs code.
     """
     from .output import print_json
 
     app = context.find_root().command
     settings = configuration(app)
+    if settings is not None and trust_it:
+        trust.approve(settings.file, settings.all_effects)
     rows = _command_rows(app, list(words), settings) if words else _set_rows(app, settings)
     if as_json:
         print_json({"file": None if settings is None else str(settings.file), "settings": rows})
@@ -272,6 +325,10 @@ def config(context: typer.Context, words: list[str] | None = None, *, as_json: b
     widths = [min(max(map(len, column)), 60) for column in zip(*cells, strict=True)]
     for row in cells:
         typer.echo("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+    if settings is not None and settings.all_effects:
+        typer.echo("approved:" if settings.is_approved else "not approved (`ctxbench config --trust` approves it):")
+        for sentence in settings.all_effects:
+            typer.echo(f"  {printable_line(without_secrets(sentence))}")
 
 
 def _set_rows(app: Any, settings: Configuration | None) -> list[dict[str, Any]]:
@@ -375,7 +432,7 @@ def found_agents() -> list[Agent]:
     return [agent for agent in agents if agent.count]
 
 
-def init(recordings: list[str] | None = None, *, force: bool = False) -> None:
+def init(context: typer.Context, recordings: list[str] | None = None, *, force: bool = False) -> None:
     """Write a commented ctxbench.toml into this folder, with the recordings that agents keep on this machine.
 
     It looks for folders of known agents and counts their files by name. It opens none of them.
@@ -389,6 +446,8 @@ def init(recordings: list[str] | None = None, *, force: bool = False) -> None:
     from .output import write_text
 
     file = Path(FILE)
+    if file.exists() and not force:
+        raise UserError(f"{file} is here already: edit it, or give --force to replace it")
     for name in recordings or ():
         if not os.path.exists(os.path.expanduser(name)) and name.partition("(")[0] not in SCENARIOS:
             raise UserError(f"{name}: there is no such file or folder, and no scenario of that name")
@@ -398,10 +457,8 @@ def init(recordings: list[str] | None = None, *, force: bool = False) -> None:
     line = f"recordings = [{named}]" if named else '# recordings = ["recordings"]'
     text = files(__package__).joinpath("data/ctxbench.toml").read_text("utf-8")
     text = text.replace("{agents}\n", known).replace("{recordings}", line)
-    # The same again is no loss: a command that was stopped may be given again.
-    if file.exists() and not force and not (file.is_file() and file.read_bytes() == text.encode()):
-        raise UserError(f"{file} is here already: edit it, or give --force to replace it")
     write_text(text, file)
+    trust.approve(file, Configuration(context.find_root().command, file, text).all_effects)
     for folder, words in found.items():
         typer.echo(f"found: {folder} ({words})")
     if not recordings:

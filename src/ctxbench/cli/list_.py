@@ -67,21 +67,14 @@ def list_(what: str = "strategies", name: str | None = None, *, as_json: bool = 
 
 def _rows(what: str) -> Mapping[str, Any]:
     """Return every row by its name: an entry, or only a text about it."""
-    match what:
-        case "strategies":
-            return _strategies()
-        case "formats":
-            return _formats()
-        case "scenarios":
-            from ctxbench.scenarios.embedded import SCENARIOS
-
-            return SCENARIOS
-        case "encodings":
-            from ctxbench.metrics.tokens import ENCODINGS
-
-            return ENCODINGS
+    if what in ("strategies", "formats"):
+        return _strategies() if what == "strategies" else _formats()
     from ctxbench.metrics.figures import BILLED, METRICS
+    from ctxbench.metrics.tokens import ENCODINGS
+    from ctxbench.scenarios.embedded import SCENARIOS
 
+    if what != "metrics":
+        return SCENARIOS if what == "scenarios" else ENCODINGS
     rows = {}
     for key, metric in {**METRICS, **{f"{key}(MODEL)": metric for key, metric in BILLED.items()}}.items():
         about = metric.about + (f" ({metric.better} is better)" if metric.better else "")

@@ -1,4 +1,4 @@
-"""Replies of models: what failed, cost and is missing at the end of a command; `ctxbench lab cassette` moves them.
+"""Replies of models: who is going to be called, and what failed, cost and is missing at the end of a command.
 
 Every command that calls models ends the same way (`end`): 2 if a model gave no usable reply at all, 0 with a count on
 the last line if some are missing, and 2 for that too with `--strict`. What was measured is printed and stored before.
@@ -6,15 +6,18 @@ the last line if some are missing, and 2 for that too with `--strict`. What was 
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+import os
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ctxbench.scenarios.errors import SetupError
+from ctxbench.scenarios.errors import UserError
 
+from . import trust
 from .streams import say
 
 if TYPE_CHECKING:
@@ -25,6 +28,53 @@ ANEW = "a new --cassette asks for them anew"
 AGAIN = f"--overwrite with {ANEW}"
 _MOST_REASONS = 3  # reasons that are printed one by one
 _MOST_STRATEGIES = 4  # strategies that are named of those that asked a model in vain
+
+
+_INNER = re.compile(r"""\b(?:model|summariser|embedder)\s*=\s*(['"])(.+?)\1""")
+"""A model in the parameters of a grader, a strategy or a tier's measurement."""
+
+
+def say_models(context: Any, places: Mapping[tuple[str, str], str], path: str) -> None:
+    """Print which models a command is going to call: at which host, for about how much, and who named them.
+
+    `places` has the place of each value that ctxbench.toml sets. What cannot be read is the command's to say. A
+    strategy is taken to send the whole history.
+    """
+    given, named = context.params, dict[tuple[str, str], None]()
+    for option in (*trust.MODELS, "strategy", "specs"):
+        for text in [given[option]] if isinstance(given.get(option), str) else given.get(option) or ():
+            inner = option in ("grader", "strategy", "specs")
+            models = [model for _, model in _INNER.findall(text)] if inner else [text]
+            named |= {(option, model): None for model in models if model.partition("(")[0].strip() not in trust.FREE}
+    if not named:
+        return
+    from ctxbench.harness.engine.plan import DEFAULT_STRATEGIES, RunInputs
+    from ctxbench.harness.models.settings import API_BASE, MODELS, host_of, model_spec, usual_access
+    from ctxbench.metrics.prices import BUNDLED, TokenUsage
+
+    with suppress(UserError):
+        usual, lines, unit, tokens, asked = usual_access(), [], " per million tokens", 1_000_000, 1_000_000
+        if path == "run":
+            names = tuple(given["inputs"] or (() if given["form"] else ("standard",)))
+            tokens, asked = RunInputs(names, given["form"], given["probes"]).sizes()
+            times, unit = len(given["strategy"] or DEFAULT_STRATEGIES), ""
+            tokens, asked = times * tokens, (times + 2) * asked  # the two bounds are answered too
+        for option, text in named:
+            model, access = model_spec(text, usual)
+            source = context.get_parameter_source(option).name
+            place = {"COMMANDLINE": "command line", "DEFAULT_MAP": places.get((path, option))}.get(source, "default")
+            at = host_of(model, access)
+            if at == access.api_base == usual.api_base:
+                at += f" ({API_BASE if os.environ.get(API_BASE) == at else places.get(('', MODELS), MODELS)})"
+            key = (
+                f", with the key {access.api_key_env}"
+                if access.api_key_env
+                else ", without a key" * bool(access.api_base)
+            )
+            dollars = BUNDLED.cost(model, TokenUsage(asked if option == "answerer" else tokens, 0))
+            cost = "its price is not known" if dollars is None else f"about ${dollars:,.2f}{unit} read"
+            lines.append(f"{model} ({option}, {place}) at {at}{key}, {cost}")
+        say(f"models: {'; '.join(lines)}")
 
 
 def end(
@@ -132,41 +182,3 @@ def report_spending(settings: Settings, run: Path | None = None) -> None:
         if spent.unanswered:
             notes.append(f"{count(spent.unanswered, 'try', 'tries')} had no answer: charged as the most it can cost")
         say(f"models: {spent.calls:,} calls, ${spent.dollars:.4f}{unknown}; {'; '.join(notes)}")
-
-
-def export(*, to: Path, cassette: Path | None = None) -> None:
-    """Write every reply of a cassette as one JSON line."""
-    from ctxbench.harness.folder.files import placed
-    from ctxbench.harness.models.cassette import Cassette, write_lines
-
-    with Cassette(_path(cassette), read_only=True) as opened:
-        if str(to) == "-":
-            sys.stdout.buffer.writelines(write_lines(opened))
-            sys.stdout.buffer.flush()
-            return
-        try:
-            with placed(to) as draft, draft.open("wb") as file:
-                file.writelines(write_lines(opened))
-        except OSError as error:
-            raise SetupError(f"{to}: {error.strerror or error}") from None
-    say(f"written: {to}")
-
-
-def import_(file: Path, *, cassette: Path | None = None) -> None:
-    """Add exported lines to a cassette. Replies that it has already stay.
-
-    Args:
-        file (FILE): Lines that `ctxbench lab cassette export` wrote.
-    """
-    from ctxbench.harness.models.cassette import Cassette, entries
-    from ctxbench.scenarios.files import lines_of
-
-    with Cassette(_path(cassette)) as into:
-        new = into.put_many(entries(lines_of(file), str(file)))
-    say(f"{new:,} new replies in {_path(cassette)}")
-
-
-def _path(file: Path | None) -> Path:
-    from ctxbench.harness.models import Settings
-
-    return Settings(cassette=str(file or "")).path()

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit
 import typer
 from msgspec import Meta
 
-from ctxbench.scenarios.errors import RunError, printable_line
+from ctxbench.scenarios.errors import RunError
 
 from .arguments import MOST_OF_ANYTHING, Loss, RequestForm, run_folder
 from .commands import PlainCommand
@@ -158,10 +158,9 @@ def show(
 
 def _list(run: Run, as_json: bool) -> None:
     from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
 
-    from ctxbench.reports.render import WIDE
+    from ctxbench.reports.render import WIDE, Table
+    from ctxbench.reports.render import show as shown
 
     from .output import print_json
 
@@ -171,17 +170,15 @@ def _list(run: Run, as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
-    shown = Table(box=None, pad_edge=False, header_style="dim")
-    for head in ("", *heads):
-        shown.add_column(head, justify="left" if head == "conversation" else "right", no_wrap=True)
-    for row in rows:
-        name = escape(printable_line(row["conversation"]))
-        shown.add_row(str(row["number"]), name, *(f"{row[head]:,}" for head in heads[1:]))
-    Console(width=WIDE, highlight=False).print(shown)  # a narrow terminal wraps a row: an id can be copied whole
+    cells = tuple((str(row["number"]), row["conversation"], *(f"{row[head]:,}" for head in heads[1:])) for row in rows)
+    # A narrow terminal wraps a row: an id can be copied whole.
+    shown(Console(width=WIDE, highlight=False), [Table("Conversations", ("", *heads), cells, names=2)])
     typer.echo(f"\n{command('show', run.folder)} NUMBER|CONVERSATION [STEP] [--strategy SPEC]")
 
 
 _HOST = "127.0.0.1"
+_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+_HEADERS |= {"X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer"}
 
 
 def view(
@@ -270,12 +267,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, status: HTTPStatus, body: bytes, kind: str = "text/plain") -> None:
         self.send_response(status)
-        self.send_header("Content-Type", f"{kind}; charset=utf-8")
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Cache-Control", "no-store")
-        self.send_header("X-Content-Type-Options", "nosniff")
-        self.send_header("X-Frame-Options", "DENY")
-        self.send_header("Referrer-Policy", "no-referrer")
+        headers = {"Content-Type": f"{kind}; charset=utf-8", "Content-Length": str(len(body)), **_HEADERS}
+        for name, value in headers.items():
+            self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)

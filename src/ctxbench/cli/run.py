@@ -7,7 +7,7 @@ import shlex
 import sys
 import tomllib
 from collections.abc import Sequence
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from ctxbench.scenarios.errors import RunError, Stopped, UserError
 
+from . import trust
 from .answer import answered_by, check_answering
 from .arguments import MOST_OF_ANYTHING, Jobs, Loss, ModelOptions, Seed
 from .configuration import found_agents
@@ -130,6 +131,8 @@ def run(
 
     report_model_calls(folder)
     reader = load(folder)
+    with suppress(UserError):  # where there is no place for it, `lab answer` asks
+        trust.approve(folder / "manifest.json", trust.run_effects(manifest.plan))
     tallies = run_tallies(reader)
     if asks:
         graded = answered_by(reader, settings, grader, overwrite)

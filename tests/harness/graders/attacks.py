@@ -23,7 +23,7 @@ import msgspec
 
 from ctxbench.harness.graders.registry import grader
 from ctxbench.harness.models import Settings
-from ctxbench.harness.models.cassette import Cassette, entries, write_lines
+from ctxbench.harness.models.cassette import Cassette, CassetteEntry
 from ctxbench.metrics.grading import GradedItem, Grader
 from ctxbench.metrics.value import Missing
 
@@ -149,10 +149,24 @@ SPEAKING = tuple(attack for attack in ATTACKS if not attack.names_gold)
 NAMING = tuple(attack for attack in ATTACKS if attack.names_gold)
 
 
+class _Line(msgspec.Struct):
+    """A recorded reply, as REPLIES has it."""
+
+    key: str
+    kind: Literal["choice"]
+    model: str
+    request: msgspec.Raw
+    reply: msgspec.Raw
+
+
 def logit(folder: Path) -> Grader:
     """The grader `logit`, from what the local model was recorded to say."""
     with Cassette(folder / "cassette") as cassette:
-        cassette.put_many(entries(REPLIES.read_bytes().splitlines(), REPLIES.name))
+        lines = map(msgspec.json.Decoder(_Line).decode, REPLIES.read_bytes().splitlines())
+        cassette.put_many(
+            CassetteEntry(line.key, line.kind, line.model, bytes(line.reply), bytes(line.request).decode())
+            for line in lines
+        )
     return grader("logit", Settings(replay=True, cassette=str(folder / "cassette")))
 
 
@@ -160,5 +174,7 @@ if __name__ == "__main__":
     with TemporaryDirectory() as folder:
         found, number = flips(grader("logit", Settings(cassette=f"{folder}/cassette")), SPEAKING)
         with Cassette(Path(folder) / "cassette", read_only=True) as cassette:
-            REPLIES.write_bytes(b"".join(write_lines(cassette)))
+            rows = cassette._open.execute("SELECT key, kind, model, request, reply FROM replies ORDER BY key")
+            lines = [_Line(*row[:3], msgspec.Raw(row[3].encode()), msgspec.Raw(row[4])) for row in rows]
+            REPLIES.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
     print(f"{number} attempts, {len(found)} flips: {', '.join(attempt.item.id for attempt in found)}", file=sys.stderr)

@@ -114,7 +114,7 @@ def test_a_reply_without_end(server: Server, monkeypatch: pytest.MonkeyPatch, ac
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_refused_key(server: Server, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
-    """A refused key is said without the key, and no other call is made with it."""
+    """A refused key is said without the key, which was not sent to this host; no other call is made with it."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-verysecret123")
     server.acts = [f"status {status} Incorrect API key provided: sk-verysecret123"] * 9
     asked = provider(server)
@@ -122,10 +122,11 @@ def test_a_refused_key(server: Server, monkeypatch: pytest.MonkeyPatch, status: 
         with pytest.raises(ModelError) as caught:
             asked.chat(ASK)
         assert str(caught.value) == (
-            f"openai/m: the provider refused the key ({status}): set its provider's variable in the environment "
-            "(OPENAI_API_KEY …)"
+            f"openai/m: the provider refused the key ({status}): {server.url} is sent the key of a variable that is "
+            "named for it: MODEL(api_key_env='NAME')"
         )
     assert len(server.seen) == 1
+    assert "sk-verysecret123" not in str(server.seen)
 
 
 def test_a_request_that_the_provider_refuses(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

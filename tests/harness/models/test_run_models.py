@@ -11,9 +11,8 @@ from msgspec.structs import replace
 
 from ctxbench.harness.engine.plan import Plan, RunInputs
 from ctxbench.harness.folder.run import load
-from ctxbench.harness.folder.schema import Spending
+from ctxbench.harness.folder.schema import Spending, signed
 from ctxbench.harness.models import ModelAccess, Settings
-from ctxbench.harness.models.cassette import Cassette, CassetteEntry, canonical, key_of
 from ctxbench.scenarios.errors import SetupError, SpecError
 from tests.harness.command import ctxbench, said
 from tests.harness.models.server import Server
@@ -46,7 +45,7 @@ def test_a_run_is_recorded_and_replayed(server: Server, tmp_path: Path) -> None:
     )
     assert one == other
     paid, free = (load(tmp_path / name).manifest for name in "ab")
-    assert replace(paid, spent=UNSET).signed() == free
+    assert signed(replace(paid, spent=UNSET)) == free
     assert isinstance(paid.spent, Spending)
     assert (paid.spent.calls, paid.spent.dollars) == (calls, pytest.approx(calls * 0.00021))
     assert json.loads(ctxbench("report", "a", "--json", cwd=tmp_path).stdout)["spent"]["calls"] == calls
@@ -187,22 +186,3 @@ def test_facts_by_no_model(strategy: str) -> None:
         with pytest.raises(SetupError, match="the model `offline` picks sentences and cannot list facts") as caught:
             Plan(RunInputs(("standard",)), (chain,))
         assert str(caught.value).startswith(strategy)
-
-
-def test_lines_of_a_cassette(tmp_path: Path) -> None:
-    """A cassette goes out as lines and into another, from the command line; bad files are one line of error."""
-    path = recording(tmp_path, conversations=1)
-    with Cassette(tmp_path / "c") as cassette:
-        request = canonical({"kind": "chat", "model": "m"})
-        cassette.put(CassetteEntry(key_of(request), "chat", "m", b'{"text":"yes"}', request))
-        cassette.put(CassetteEntry("k", "embedding", "e", b"12345678"))
-    ctxbench("lab", "cassette", "export", "--to", "lines.jsonl", "--cassette", "c", cwd=tmp_path)
-    printed = ctxbench("lab", "cassette", "export", "--to", "-", "--cassette", "c", cwd=tmp_path).stdout
-    assert printed == (tmp_path / "lines.jsonl").read_text()
-    new = ctxbench("lab", "cassette", "import", "lines.jsonl", "--cassette", "d", cwd=tmp_path)
-    assert said(new.stderr) == ["2 new replies in d"]
-    with Cassette(tmp_path / "c") as one, Cassette(tmp_path / "d") as other:
-        assert list(one.entries()) == list(other.entries())
-    assert "no such cassette" in ctxbench("lab", "cassette", "export", "--to", "x", cwd=tmp_path, code=2).stderr
-    assert "No such file" in ctxbench("lab", "cassette", "import", "nothing", cwd=tmp_path, code=2).stderr
-    assert "some.jsonl:1: is no line" in ctxbench("lab", "cassette", "import", path, cwd=tmp_path, code=2).stderr

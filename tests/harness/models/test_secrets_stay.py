@@ -90,7 +90,17 @@ def assert_stays(value: str, act: str, form: str, server: Server) -> None:
         file = recording(here, conversations=1, turns=6)
         patch.setenv("OPENAI_API_KEY", value)
         patch.setenv("XDG_CACHE_HOME", str(here / "cache"))
-        words = ("-s", SUMMARY, "--summariser", "openai/m(retries=0)", "--cassette", "c", "--report", "-o", "r")
+        words = (
+            "-s",
+            SUMMARY,
+            "--summariser",
+            "openai/m(retries=0, api_key_env='OPENAI_API_KEY')",
+            "--cassette",
+            "c",
+            "--report",
+            "-o",
+            "r",
+        )
         done = ctxbench("run", file, *words, cwd=here, code=None)
         assert server.seen, "the server was not asked"
         assert any(value in sent for sent in server.seen[-1]["headers"].values())

