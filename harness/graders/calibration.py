@@ -222,7 +222,8 @@ def _profile(
         for name, masks in parts.items()
     }
     missing = [grade for grade in grades if isinstance(grade, Missing)]
-    whys = (f"{grade.why}: {grade.detail}" if grade.detail else grade.why for grade in missing)
+    # Behind the colon the detail quotes an answer, and a profile has no text of the set.
+    whys = (": ".join(filter(None, (grade.why, grade.detail.partition(":")[0]))) for grade in missing)
     return Profile(
         grader=grader.name,
         set=labels.name,

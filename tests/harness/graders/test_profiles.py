@@ -8,7 +8,9 @@ import msgspec
 import pytest
 
 from ctxbench.harness.graders.calibration import Options, calibrated, part_of, sample_of, sets_of
-from ctxbench.harness.graders.profiles import Profile, Profiles, keep
+from ctxbench.harness.graders.profiles import SHIPPED, Profile, Profiles, keep
+from ctxbench.metrics.grading import Grade, GradedItem
+from ctxbench.metrics.value import Missing
 from ctxbench.reports.calibration import quoted
 from ctxbench.scenarios.errors import RunError
 from tests.harness.graders.stub_graders import Stub, labelled, says_yes
@@ -58,6 +60,21 @@ def test_which_of_several(tmp_path: Path) -> None:
     assert said[3].startswith("stub(1) agrees with labels by a model on by a model")
     [nothing] = quoted("other", [])
     assert nothing.startswith("How far other agrees with people is not known")
+
+
+def test_no_text_of_the_set(tmp_path: Path) -> None:
+    """What a grader quotes where it cannot tell is not in its profile, nor in those that are shipped."""
+
+    def quotes(item: GradedItem) -> Grade | Missing:
+        return (
+            Missing("unsupported", f"rules cannot tell: “{item.candidate}”")
+            if "1" in item.candidate
+            else says_yes(item)
+        )
+
+    [made] = calibrated(sets_of(labelled())[0], [Stub(quotes)], Options(resamples=10), lambda _: None).profiles
+    assert list(made.missing) == ["unsupported: rules cannot tell"]
+    assert not any("“" in path.read_text("utf-8") for path in SHIPPED.iterdir())
 
 
 def test_calibrated_again(tmp_path: Path) -> None:
