@@ -351,7 +351,7 @@ def _rows(file: BinaryIO, suffix: str) -> Iterator[dict[str, Any]]:
         batches = iter(pa.ipc.open_stream(file))
     else:
         csv.field_size_limit(_LONGEST_CELL)  # the library's own limit is less than a prompt
-        lines = codecs.iterdecode(_bounded_lines(file), "utf-8-sig")
+        lines = codecs.iterdecode(map(_not_long, iter(partial(file.readline, LONGEST + 1), b"")), "utf-8-sig")
         for row in csv.DictReader(lines, delimiter=_CSV[suffix.lower()]):
             yield {name: cell for name, cell in row.items() if name is not None and isinstance(cell, str) and cell}
         return
@@ -370,11 +370,10 @@ def _rows_of(size: int) -> int:
     return max(1, min(_BATCH, _BATCH_BYTES // max(size, 1)))
 
 
-def _bounded_lines(file: BinaryIO) -> Iterator[bytes]:
-    while line := file.readline(LONGEST + 1):
-        if len(line) > LONGEST:
-            raise ValueError(f"a line of over {LONGEST >> 20} MiB")
-        yield line
+def _not_long(line: bytes) -> bytes:
+    if len(line) > LONGEST:
+        raise ValueError(f"a line of over {LONGEST >> 20} MiB")
+    return line
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from multiprocessing import forkserver, resource_tracker
 from multiprocessing.process import BaseProcess
 from threading import Thread, current_thread, main_thread
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -133,10 +133,8 @@ Finished = Callable[[Sequence[Future[T]]], Iterator[tuple[Future[T], T]]]
 @contextmanager
 def _signals_held() -> Iterator[None]:
     """Let no signal to stop end the pool while a worker starts: one that nobody knows of yet prints a trace then."""
-    came, before = list[int](), dict[int, Any]()
-    if current_thread() is main_thread():
-        numbers = LEFT_TO_THE_PARENT | {signal.SIGTERM}
-        before = {number: handler for number in numbers if callable(handler := signal.getsignal(number))}
+    came, numbers = list[int](), LEFT_TO_THE_PARENT | {signal.SIGTERM} if current_thread() is main_thread() else set()
+    before = {number: handler for number in numbers if callable(handler := signal.getsignal(number))}
     for number in before:
         signal.signal(number, lambda number, _: came.append(number))
     try:

@@ -247,8 +247,7 @@ def anthropic_prompt(
 
     def marked(at: int) -> list[dict[str, Any]]:
         blocks = anthropic_blocks(messages[at], thinking=thinking)
-        if at in marks:
-            # A mark stands on a block, so a message without any is given an empty one to carry it.
+        if at in marks:  # it stands on a block, so a message without any is given an empty one to carry it
             blocks = blocks or [_text("")]
             blocks[-1] |= _control(marks[at])
         return blocks

@@ -14,6 +14,7 @@ import logging
 import math
 import os
 import re
+import threading
 import time
 import warnings
 from collections import Counter
@@ -24,8 +25,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
-from threading import BoundedSemaphore, Thread
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from ctxbench.metrics.prices import TokenUsage
 from ctxbench.scenarios.errors import MissingExtra
@@ -46,7 +46,7 @@ STRIKES = 20
 """Weight of the calls in a row that are enough. A connection that could not be made weighs as much, a call whose every
 try failed half: with five tries that takes 15 s, and a run makes thousands. One whose every try was too many requests
 (429) weighs 1, as that provider is there: four at once, 15 s each, are given up after the minute that limits are of."""
-
+LARGEST_REPLY = 64 << 20  # bytes
 
 EmbeddingReply = tuple[list[list[float]], int | None]
 """The vectors of some texts, in their order, and the tokens that the provider reported; None if it did not."""
@@ -80,7 +80,7 @@ class Provider:
 
     def __init__(self, access: ModelAccess) -> None:
         self._access = access
-        self._slots = BoundedSemaphore(access.parallel)
+        self._slots = threading.BoundedSemaphore(access.parallel)
         self._dead: dict[str, str] = {}
         self._strikes = Counter[str]()
         self._logged: set[tuple[str, str]] = set()
@@ -137,7 +137,7 @@ class Provider:
                     self._strikes[model] = 0
                     return result
                 except Exception as error:
-                    failure = error if isinstance(error, Failure) else failure_of(error, access)
+                    failure = failure_of(error, access)
                 # A lost try may be charged by the provider, so it is booked.
                 if charge is not None and failure.lost:
                     charge.lose(failure.usage)
@@ -170,7 +170,7 @@ def _litellm() -> Any:
     from litellm.llms.custom_httpx.http_handler import get_ssl_configuration
 
     if litellm.client_session is None or litellm.client_session.is_closed:
-        litellm.client_session = httpx.Client(verify=get_ssl_configuration(), follow_redirects=False)
+        litellm.client_session = _plain(httpx.Client(verify=get_ssl_configuration()))
     return litellm
 
 
@@ -179,46 +179,74 @@ def _confined() -> Any:
     """Import litellm, and have a call of it be one request to one host. Raises MissingExtra.
 
     A redirect is an error: another host would be handed the prompt, and perhaps the key. litellm's own clients have no
-    such setting, so the method that makes them is replaced.
+    such setting, so the method that makes them is replaced, and so is the one that makes their connections.
     """
     if find_spec("litellm") is None:
         raise MissingExtra("litellm", "providers")
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else the import tries the network
     os.environ["LITELLM_MODE"] = "PRODUCTION"  # else the import reads hosts and keys from the .env of some folder above
     litellm: Any = import_module("litellm")
+    import httpcore
     from litellm.llms.custom_httpx.http_handler import HTTPHandler
 
     litellm.suppress_debug_info = True
     litellm.cache = None  # in a plain install it crashes on its first hit
     litellm.DEFAULT_MAX_RETRIES = 0  # calls for embeddings take `max_retries=0` for "as usual", which is 2
-    litellm.module_level_client.client.follow_redirects = False
-    handlers: Any = HTTPHandler
-    create = handlers.create_client
-
-    def create_confined(handler: Any) -> Any:
-        client = create(handler)
-        client.follow_redirects = False
-        return client
-
-    handlers.create_client = create_confined
+    _plain(litellm.module_level_client.client)
+    handlers, connections = cast(Any, HTTPHandler), cast(Any, httpcore.SyncBackend)
+    create, connect = handlers.create_client, connections.connect_tcp
+    handlers.create_client = lambda handler: _plain(create(handler))
+    connections.connect_tcp = lambda *to, **how: _bounded(connect(*to, **how))
     return litellm
 
 
-def _within(seconds: float, call: Callable[[], T]) -> T:
-    """Return or raise what the call does, within that time.
+def _plain(client: Any) -> Any:
+    """Have a client of httpx follow no redirect, and take nothing that is compressed: it could stand for gigabytes."""
 
-    Afterwards the thread is left to itself; it ends with its connection, or with this process.
-    """
+    def check(response: Any) -> None:
+        if (coding := response.headers.get("content-encoding", "identity")) != "identity":
+            raise Failure(f"answers compressed ({coding[:20]}), which it was asked not to", lost=True)
+
+    client.follow_redirects = False
+    client.headers["accept-encoding"] = "identity"
+    client.event_hooks["response"].append(check)
+    return client
+
+
+_call = threading.local()
+"""The call of a thread: its `end` on the clock of `time.monotonic`, and the bytes that its reply may still have."""
+
+
+def _bounded(connection: Any) -> Any:
+    """Have the reads of a connection end with the time and the bytes of the call that reads."""
+    read, start_tls = connection.read, connection.start_tls
+
+    def bounded_read(most: int, timeout: float | None = None) -> bytes:
+        seconds = max(getattr(_call, "end", math.inf) - time.monotonic(), 0.001)
+        data: bytes = read(most, seconds if timeout is None else min(timeout, seconds))
+        _call.left = getattr(_call, "left", math.inf) - len(data)
+        if _call.left < 0:
+            raise Failure(f"answered with over {LARGEST_REPLY >> 20} MiB", lost=True)
+        return data
+
+    connection.read = bounded_read
+    connection.start_tls = lambda *context, **how: _bounded(start_tls(*context, **how))
+    return connection
+
+
+def _within(seconds: float, call: Callable[[], T]) -> T:
+    """Return or raise what the call does, within that time. Its reads end with it, and so does its thread."""
     # litellm's own time-out starts anew with every byte: at 10 bytes a second `timeout=2` took 26 s (decision 9).
     done = Future[T]()
 
     def work() -> None:
+        _call.end, _call.left = time.monotonic() + seconds, LARGEST_REPLY
         try:
             done.set_result(call())
         except BaseException as error:
             done.set_exception(error)
 
-    Thread(target=work, daemon=True, name="ctxbench model call").start()
+    threading.Thread(target=work, daemon=True, name="ctxbench model call").start()
     return done.result(seconds)
 
 
@@ -316,6 +344,8 @@ def failure_of(error: Exception, access: ModelAccess) -> Failure:
     while cause is not None and not any(cause is known for known in causes):
         causes.append(cause)
         cause = cause.__cause__ or cause.__context__
+    if failure := next((cause for cause in causes if isinstance(cause, Failure)), None):
+        return failure
     response = next((cause.response for cause in causes if isinstance(cause, httpx.HTTPStatusError)), None)
 
     def caused_by(*kinds: type[BaseException]) -> bool:

@@ -80,11 +80,8 @@ def exchanges(path: Path, problems: Problems) -> Iterator[Exchange]:
 
 
 def _yaml(data: bytes, place: Place) -> Any:
-    """Return a YAML document. Raises RecordingError if it is none, is nested too deep, or stands for too many values.
-
-    The library's own composer calls itself for each level: some 10,000 brackets end the process. Merge keys (`<<`)
-    multiply as aliases do, and no recorder writes them: they are an error.
-    """
+    """Return a YAML document. Raises RecordingError for none, one nested too deep, one of too many values or merges."""
+    # The library's own composer calls itself for each level: some 10,000 brackets end the process.
     try:
         return _composed(yaml.CSafeLoader(data), place)
     except yaml.MarkedYAMLError as error:

@@ -113,8 +113,7 @@ def rows(path: Path, query: str, problems: Problems) -> Iterator[tuple[Place, tu
             database.deserialize(data)
             del data
             database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
-            for setting in ("trusted_schema = off", "cell_size_check = on", "query_only = on"):
-                database.execute(f"PRAGMA {setting}")
+            database.executescript("PRAGMA trusted_schema = off; PRAGMA cell_size_check = on; PRAGMA query_only = on")
             database.set_authorizer(_only_tables)
             database.set_progress_handler(lambda: next(steps, None) is None, _STEPS)
             for number, row in enumerate(database.execute(query), 1):

@@ -16,8 +16,8 @@ def main() -> None:
         import signal
 
         # Until the commands are imported there is nothing to clean up (cli/streams.py).
-        for number in (getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")):
-            if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+        for name in {"SIGINT", "SIGTERM", "SIGHUP"} & vars(signal).keys():
+            if signal.getsignal(number := signal.Signals[name]) is not signal.SIG_IGN:
                 signal.signal(number, _stop_at_once)
         from ctxbench.cli import main as run
 

@@ -26,6 +26,7 @@ from ctxbench.scenarios.errors import Place, UserError, printable_line
 from ctxbench.scenarios.files import read_file
 from ctxbench.scenarios.secrets import without_secrets
 from ctxbench.scenarios.spec import nearest, suggestion
+from ctxbench.scenarios.toml import parse
 
 from . import trust
 from .streams import command as command_line
@@ -56,7 +57,7 @@ Setting = tuple[str, str]
 def _has_table(text: str) -> bool:
     """Return whether a pyproject.toml has our table. One that is no TOML has none: that is not ours to say."""
     try:
-        tool = tomllib.loads(text).get("tool")
+        tool = parse(text).get("tool")
     except tomllib.TOMLDecodeError:
         return bool(re.search(r"^\s*\[tool\.ctxbench[\].]", text, re.MULTILINE))
     return isinstance(tool, dict) and isinstance(tool.get("ctxbench"), dict)
@@ -112,7 +113,7 @@ class Configuration:
         self._app, self._lines_of_text = app, text.splitlines()
         self._prefix = ("tool", "ctxbench") if file.name == PYPROJECT else ()
         try:
-            table = tomllib.loads(text)
+            table = parse(text)
         except tomllib.TOMLDecodeError as error:
             raise UserError(f"{file}: not TOML: {error}") from None
         for key, value in reduce(getitem, self._prefix, table).items():
@@ -446,8 +447,6 @@ def init(context: typer.Context, recordings: list[str] | None = None, *, force: 
     from .output import write_text
 
     file = Path(FILE)
-    if file.exists() and not force:
-        raise UserError(f"{file} is here already: edit it, or give --force to replace it")
     for name in recordings or ():
         if not os.path.exists(os.path.expanduser(name)) and name.partition("(")[0] not in SCENARIOS:
             raise UserError(f"{name}: there is no such file or folder, and no scenario of that name")
@@ -457,6 +456,8 @@ def init(context: typer.Context, recordings: list[str] | None = None, *, force: 
     line = f"recordings = [{named}]" if named else '# recordings = ["recordings"]'
     text = files(__package__).joinpath("data/ctxbench.toml").read_text("utf-8")
     text = text.replace("{agents}\n", known).replace("{recordings}", line)
+    if file.exists() and not force and not (file.is_file() and file.read_bytes() == text.encode()):
+        raise UserError(f"{file} is here already: edit it, or give --force to replace it")
     write_text(text, file)
     trust.approve(file, Configuration(context.find_root().command, file, text).all_effects)
     for folder, words in found.items():

@@ -91,9 +91,8 @@ def probe(inputs: list[str], *, to: Path | None = None, form: str | None = None,
         raise RunError("no question was made: the recordings have some, or nothing in them is said once and long ago")
     if to is not None:
         whole = b"".join(line + b"\n" for line in lines)
-        # The same again is no loss: a command that was stopped behind this point may be given again.
         same = to.is_file() and to.stat().st_size == len(whole) and to.read_bytes() == whole
-        if str(to) != "-" and to.exists() and not same:
+        if str(to) != "-" and to.exists() and not same:  # a command that was stopped may be given again
             raise RunError(f"--to {to}: it is there, and may have been edited: name another file")
         write_lines(lines, to)
     options = [*(["-f", form] if form else []), *(["--probes", to] if to and str(to) != "-" else [])]
