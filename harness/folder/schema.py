@@ -183,9 +183,10 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def signed(content: Signed) -> Signed:
-    """Return the content of a file with its own digest in its field `blake2b`."""
-    unsigned = msgspec.json.encode(msgspec.structs.replace(content, blake2b=""))
-    return msgspec.structs.replace(content, blake2b=blake2b(unsigned, digest_size=DIGEST).hexdigest())
+    """Return the content of a file as it will be read (7125.0 for 7125), with its own digest in its field `blake2b`."""
+    content = msgspec.json.decode(msgspec.json.encode(msgspec.structs.replace(content, blake2b="")), type=type(content))
+    digest = blake2b(msgspec.json.encode(content), digest_size=DIGEST).hexdigest()
+    return msgspec.structs.replace(content, blake2b=digest)
 
 
 LEFT_OUT = "left out by --no-text"

@@ -103,13 +103,13 @@ def test_what_cannot_be(tmp_path: Path, run: Path, words: tuple[str, ...], said:
 def _finding(timed: bool = False) -> Finding:
     rows = (
         ClaimRow(setting="one", figure="saved", unit="share", found=exact(0.5), claimed=Claimed(least=0.3, upper=0.6)),
-        ClaimRow(setting="two", figure="took", unit="ms", found=exact(2.0), claimed=Claimed(most=9.0), timed=timed),
+        ClaimRow(setting="two", figure="took", unit="ms", found=exact(2), claimed=Claimed(most=9.0), timed=timed),
     )
     return Finding("C01", "It saves <much>", "000", "look", "holds", "So it is.", rows)
 
 
 def test_findings_are_kept_with_their_run(run: Path) -> None:
-    """They come back as they were, until the run is another."""
+    """They come back as they were (2 as 2.0), until the run is another."""
     found = load(run)
     path = write(found, [_finding(True)], ClaimSettings("nowhere", recordings=("here/some.json",), quick=True))
     try:
