@@ -1,7 +1,7 @@
 """Attack what ctxbench promises, and print what was tried, held and fell: `python -m tests.attacks` (ten minutes).
 
 First bits are flipped in every file of a run folder, at `--positions` places, each followed by a command that reads it.
-Then the tests of `docs/promises.md` run, the slow ones too: each case is an attempt.
+Then the tests of `docs/promises.md` run, of signals, and of two runs at once, slow ones too: each case is an attempt.
 """
 
 from __future__ import annotations
@@ -17,11 +17,16 @@ from xml.etree import ElementTree
 from tests.attacks.bits import Tally, add_all, attack, commands, make, stop
 
 ROOT = Path(__file__).parents[2]
+OTHERS = (
+    "tests/attacks/test_concurrency.py::test_two_runs_in_one_folder",
+    "tests/attacks/test_signals.py::test_every_command",
+)
 
 
 def tested(folder: Path) -> dict[str, Tally]:
-    """Run the tests of the promises, and return what became of the cases of each."""
-    tests = sorted(set(re.findall(r"`(tests/\S+::\w+)`", (ROOT / "docs/promises.md").read_text("utf-8"))))
+    """Run the tests of the promises and the others, and return what became of the cases of each."""
+    promised = re.findall(r"`(tests/\S+::\w+)`", (ROOT / "docs/promises.md").read_text("utf-8"))
+    tests = sorted({*promised, *OTHERS})
     options = ["-q", "-p", "no:cacheprovider", "-m", "slow or not slow", f"--junitxml={folder / 'cases.xml'}"]
     subprocess.run([sys.executable, "-m", "pytest", *options, *tests], cwd=ROOT, stdout=sys.stderr, check=False)
     tallies = {name: Tally() for name in tests}
