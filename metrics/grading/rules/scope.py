@@ -126,7 +126,7 @@ def _kind(word: str) -> int:
 
 
 class _Told(NamedTuple):
-    """What a question and its accepted answers say."""
+    """Words and values that a question and its accepted answers say."""
 
     accepted: frozenset[str]
     stems: frozenset[str]
