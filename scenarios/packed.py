@@ -235,7 +235,12 @@ def bomb(place: Path, most: int) -> RecordingError:
 
 def _damaged(place: Path, error: BaseException) -> RecordingError:
     what = str(error) or type(error).__name__
-    return RecordingError(Place(str(place)), f"cannot be unpacked: {what}", "is it damaged, cut off or encrypted?")
+    remedy = "unpack it, and name its folder" if isinstance(error, _TooMany) else "is it damaged, cut off or encrypted?"
+    return RecordingError(Place(str(place)), f"cannot be unpacked: {what}", remedy)
+
+
+class _TooMany(ValueError):
+    """An archive's list is longer than we read."""
 
 
 def _holder(path: Path) -> Path:
@@ -292,7 +297,7 @@ class _Listed(io.BufferedReader):
         data = super().read(LISTED + 1 if size is None or not 0 <= size <= LISTED else size)
         self.left -= len(data)
         if self.left < 0:
-            raise ValueError(f"its list of files has over {LISTED >> 20} MiB")
+            raise _TooMany(f"its list of files has over {LISTED >> 20} MiB")
         return data
 
 
@@ -306,7 +311,7 @@ class _Archive:
     def add(self, name: str, member: _Member) -> None:
         """Add a member under a path that stays within the archive, if its name is one."""
         if len(self.members) == MEMBERS:
-            raise ValueError(f"it has over {MEMBERS:,} files")
+            raise _TooMany(f"it has over {MEMBERS:,} files")
         clean = PurePosixPath(name.lstrip("/"))  # an absolute name would replace the archive's own path
         if ".." in clean.parts or not clean.parts:
             self.passed_over["names that lead out of the archive"] += 1

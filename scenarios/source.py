@@ -206,16 +206,16 @@ def whole_file(path: Path, problems: Problems, data: bytes | None = None) -> byt
     if data is None:
         with _opened(path) as file:
             data = file.read(16 * LONGEST + 1)
-    if len(data) > 16 * LONGEST:
-        what = f"one record of over {16 * LONGEST >> 20} MiB"
-        raise RecordingError(Place(str(path)), what, "split it, or use JSON Lines")
+    too_much = f"{16 * LONGEST >> 20} MiB" if len(data) > 16 * LONGEST else ""
+    # A value of JSON takes 24 bytes in memory and more.
+    if LONGEST < len(data) <= 16 * LONGEST and data[:1] in b"{[" and sum(map(data.count, b"{[,")) > _MOST_VALUES:
+        too_much = f"{_MOST_VALUES:,} values"
+    if too_much:
+        raise RecordingError(Place(str(path)), f"one record of over {too_much}", "split it, or use JSON Lines")
     problems.consumed += len(data)
     data = data.removeprefix(_BOM)
     if not data or data.isspace():  # strip would copy it
         raise RecordingError(Place(str(path)), "the file is empty", "leave it out")
-    if len(data) > LONGEST and sum(map(data.count, (b"{", b"[", b","))) > _MOST_VALUES:  # 24 bytes in memory for one
-        what = f"one record of over {_MOST_VALUES:,} values"
-        raise RecordingError(Place(str(path)), what, "split it, or use JSON Lines")
     return data
 
 

@@ -216,6 +216,8 @@ def _executor(imported: str, jobs: int) -> ProcessPoolExecutor:
 def _start_fork_server() -> None:
     """Start the fork server with Ctrl-C blocked, which the workers inherit."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, LEFT_TO_THE_PARENT)
+    had = {name: os.environ[name] for name in ("PYTHONSAFEPATH",) if name in os.environ}
+    os.environ["PYTHONSAFEPATH"] = "1"  # else both import what lies in the working directory
     try:
         resource_tracker.ensure_running()  # which unblocks SIGINT
         signal.pthread_sigmask(signal.SIG_BLOCK, LEFT_TO_THE_PARENT)
@@ -226,6 +228,8 @@ def _start_fork_server() -> None:
             "--jobs 1"
         ) from None
     finally:
+        os.environ.pop("PYTHONSAFEPATH")
+        os.environ.update(had)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 

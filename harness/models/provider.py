@@ -205,7 +205,7 @@ def _plain(client: Any) -> Any:
 
     def check(response: Any) -> None:
         if (coding := response.headers.get("content-encoding", "identity")) != "identity":
-            raise Failure(f"answers compressed ({coding[:20]}), which it was asked not to", lost=True)
+            raise Failure(f"answers compressed ({coding[:20]}): have the gateway before it leave that", lost=True)
 
     client.follow_redirects = False
     client.headers["accept-encoding"] = "identity"

@@ -54,22 +54,18 @@ WORDS = {
     "lab calibrate": "labels.csv --columns question=q,gold=g,answer=a,label=l --out new",
     "lab claims": "--effort quick --only C01",
     "lab tiers": "focus",
-    "lab cassette export": "--to new.jsonl --cassette replies.db",
-    "lab cassette import": "replies.jsonl --cassette new.db",
 }
 
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with what the commands read: recordings, a run, a cassette, labelled answers."""
+    """A folder with what the commands read: recordings, a run, labelled answers."""
     folder = tmp_path_factory.mktemp("signals")
     recording(folder, conversations=6, turns=8)
     talk = session(({"command": "python --version"}, "Python 3.11.5"))
     (folder / "tools.jsonl").write_bytes(talk.to_json())
     (folder / "labels.csv").write_text("q,g,a,l\nWhere?,Rome,In Rome,1\nWhen?,1999,No idea,0\n")
-    (folder / "replies.jsonl").write_text("")
     ctxbench("run", "some.jsonl", "-s", "none", "-s", "last_turn", "-o", "run", cwd=folder)
-    ctxbench("lab", "cassette", "import", "replies.jsonl", "--cassette", "replies.db", cwd=folder)
     return folder
 
 

@@ -35,7 +35,7 @@ class CommandEntry(msgspec.Struct, forbid_unknown_fields=True, rename={"command_
 
 
 def entries() -> dict[str, CommandEntry]:
-    """Return all commands by path, such as `lab cassette export`."""
+    """Return all commands by path, such as `export mlflow`."""
     text = files(__package__).joinpath("data/commands.toml").read_text("utf-8")
     return msgspec.convert(tomllib.loads(text), dict[str, CommandEntry])
 

@@ -122,7 +122,7 @@ def _stop(number: int, _frame: FrameType | None) -> None:
         if isinstance(error, Stopped):
             return
         error = error.__context__
-    if number != _ALARM:
+    if number != _ALARM or not _came:  # an alarm before any signal is somebody else's, such as `timeout -s ALRM`
         _came.append(128 + number)
     raise Stopped(_came[-1])
 
