@@ -9,10 +9,7 @@
 The same input gives the same bytes. Lines are streamed, one conversation at a time.
 
 A request is the body of OpenAI's chat completions or Anthropic's Messages API
-(platform.openai.com/docs/api-reference/chat, docs.anthropic.com/en/api/messages):
-
-    {"model", "messages": [{"role", "content", "tool_calls", "tool_call_id"}], "tools"}
-    {"model", "system": [{"type": "text", "text", "cache_control"}], "tools", "messages": [{"role", "content": […]}]}
+(platform.openai.com/docs/api-reference/chat, docs.anthropic.com/en/api/messages).
 
 OpenAI, DeepSeek and others of that form cache prefixes by themselves, so cache marks stand in Anthropic's requests
 alone. These have system messages at the start only: a later one is written as a user's. Tool results and the user's

@@ -11,21 +11,10 @@ the answer is of the same conversation: its context was compacted.
 
     request 4:  S X T A2 U2    answered by A3        S U A1 T A2 U2 A3, compacted before A3 to X and what follows T
 
-Usage is recognised under all names that are in use:
-
-    prompt, whole      prompt_tokens, promptTokenCount, and input_tokens beside input_tokens_details or
-                       cached_input_tokens (OpenAI, DeepSeek, LiteLLM, Gemini, Codex)
-    prompt, the rest   input_tokens, inputTokens, input: without the tokens read from or written to a cache (Anthropic,
-                       Bedrock, pi)
-    read               cache_read_input_tokens, prompt_cache_hit_tokens, cached_tokens, cacheRead …
-    written            cache_creation_input_tokens, cache_write_tokens, cacheWrite …
-    reasoning          reasoning_tokens, reasoning_output_tokens, thoughtsTokenCount …
-    audio              audio_tokens in the details of prompt and completion; Gemini's details by modality
-
-`Usage.input` is the whole prompt always, and `Usage.output` all that was generated: reasoning that the provider counts
-beside the output is added (Gemini, always; others, where their total says so, or where it exceeds the output). A value
-that is no count, or counts that contradict each other, are one problem with its place; the message stays, its usage is
-left out. Nothing is corrected.
+Usage is recognised under all names that are in use (`data/usage.toml`). `Usage.input` is the whole prompt always, and
+`Usage.output` all that was generated: reasoning that the provider counts beside the output is added (Gemini, always;
+others, where their total says so, or where it exceeds the output). A value that is no count, or counts that contradict
+each other, are one problem with its place; the message stays, its usage is left out. Nothing is corrected.
 """
 
 from __future__ import annotations
