@@ -397,11 +397,7 @@ FORMATS: dict[str, tuple[ReadRow, *tuple[str, ...]]] = {
         # The start of the published file: its evaluations come after the part that is searched.
         ".models[].model_id, .metrics[].aggregator, .documents[].document_id",
     ),
-    "user": (
-        _own,
-        ".question, .accepted, .candidate, .correct",
-        "[].question, [].accepted, [].candidate, [].correct",
-    ),
+    "user": (_own, ".question, .accepted, .candidate, .correct", "[].question, [].accepted, [].candidate, [].correct"),
 }
 """The formats by the names that error messages use: how a record is read, and sets of key paths (`source.key_paths`).
 

@@ -71,10 +71,7 @@ class OpenAIChat(Reader):
     """
 
     about = "OpenAI chat messages (JSON or JSON Lines)"
-    shapes = (
-        *anywhere((".messages", ".messages[].role")),
-        *anywhere((".role", ".content"), under=("", "[]", "[][]")),
-    )
+    shapes = (*anywhere((".messages", ".messages[].role")), *anywhere((".role", ".content"), under=("", "[]", "[][]")))
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:

@@ -27,18 +27,7 @@ from msgspec.structs import replace
 
 from ..errors import Place, RecordingError
 from ..files import shipped
-from ..model import (
-    Call,
-    Compaction,
-    ContextEdit,
-    Conversation,
-    Iteration,
-    Mark,
-    Message,
-    Tool,
-    Usage,
-    usage_faults,
-)
+from ..model import Call, Compaction, ContextEdit, Conversation, Iteration, Mark, Message, Tool, Usage, usage_faults
 from ..source import Problems
 from . import Recordings
 

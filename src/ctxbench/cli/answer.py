@@ -113,12 +113,7 @@ def answer(
 
 
 def answered_by(
-    opened: Run,
-    settings: Settings,
-    grader: str,
-    overwrite: bool = False,
-    sample: int = 0,
-    replies: Path | None = None,
+    opened: Run, settings: Settings, grader: str, overwrite: bool = False, sample: int = 0, replies: Path | None = None
 ) -> Answered:
     """Answer and grade a run, with the estimated cost first, and note in its manifest what was spent.
 

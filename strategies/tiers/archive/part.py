@@ -212,11 +212,7 @@ def block_part(
 
 
 def new_part(
-    number: int,
-    items: Sequence[ArchivedMessage],
-    content: bytes,
-    dictionary: Dictionary = _PLAIN,
-    level: int = FAST,
+    number: int, items: Sequence[ArchivedMessage], content: bytes, dictionary: Dictionary = _PLAIN, level: int = FAST
 ) -> NewPart:
     """Return a part of these messages in a layout. By default it is small: they do not fill a block yet."""
     ids, tokens = [item.id for item in items], [item.tokens for item in items]
