@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +23,8 @@ from ctxbench.scenarios.errors import UserError
 from ctxbench.scenarios.labelled import Labelled
 
 from .profiles import BesidePeople, GraderUsage, LabelSample, Profile
+
+_QUOTED = re.compile("“.*”", re.DOTALL)
 
 GROUPS = ("language", "kind", "system")
 """The fields by which figures are broken down."""
@@ -222,8 +225,8 @@ def _profile(
         for name, masks in parts.items()
     }
     missing = [grade for grade in grades if isinstance(grade, Missing)]
-    # Behind the colon the detail quotes an answer, and a profile has no text of the set.
-    whys = (": ".join(filter(None, (grade.why, grade.detail.partition(":")[0]))) for grade in missing)
+    # The detail may quote an answer, and a profile has no text of the set.
+    whys = (": ".join(filter(None, (grade.why, _QUOTED.sub("“…”", grade.detail)))) for grade in missing)
     return Profile(
         grader=grader.name,
         set=labels.name,

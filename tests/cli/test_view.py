@@ -16,10 +16,13 @@ from pathlib import Path
 from urllib.error import HTTPError
 from urllib.parse import quote
 
+import msgspec
 import pytest
 
 from ctxbench.cli.report import Server
 from ctxbench.harness.folder.run import Run
+from ctxbench.harness.folder.schema import Manifest
+from ctxbench.harness.folder.store import write_manifest
 from ctxbench.reports.html.view import Site
 from tests.harness.command import ctxbench
 from tests.reports.html.builders import ran, recorded
@@ -94,7 +97,7 @@ def test_a_run_that_goes_on(run: Run, tmp_path: Path) -> None:
     manifest = json.loads((folder / "manifest.json").read_text())
     usual_text = (folder / "manifest.json").read_text()
     unfinished = {name: manifest[name] for name in ("format", "plan", "window", "versions")} | {"complete": False}
-    (folder / "manifest.json").write_text(json.dumps(unfinished))
+    write_manifest(folder, msgspec.convert(unfinished, Manifest))
     site = Site([tmp_path])
     assert b"goes on: 1 part done" in site.respond("").body
     so_far = site.respond("report", report_of(folder).partition("?")[2])
@@ -107,7 +110,7 @@ def test_a_run_that_goes_on(run: Run, tmp_path: Path) -> None:
     (tmp_path / "away").rename(part)
     (folder / "manifest.json").write_text(usual_text)
     assert b"data-again" not in site.respond("report", report_of(folder).partition("?")[2]).body
-    (folder / "manifest.json").write_text(json.dumps(unfinished))
+    write_manifest(folder, msgspec.convert(unfinished, Manifest))
     for path in (folder, *folder.iterdir()):
         os.utime(path, (0, 0))
     assert b"stopped: 1 part done" in Site([tmp_path]).respond("").body

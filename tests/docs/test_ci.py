@@ -18,6 +18,7 @@ import pytest
 
 from ctxbench.scenarios.embedded import scenario
 from tests.harness.command import ctxbench, with_ctxbench
+from tests.harness.compare.builders import signed
 from tests.harness.runs import recording
 
 yaml = pytest.importorskip("yaml")
@@ -173,6 +174,6 @@ def test_the_job_of_gitlab(gitlab: HTTPServer, tmp_path: Path) -> None:
     for name in (job["artifacts"]["reports"]["junit"], *job["artifacts"]["paths"]):
         assert (tmp_path / name).exists(), name
     file = tmp_path / "baseline.json"
-    file.write_text(file.read_text().replace('"ours"', '"theirs"'))
+    file.write_text(signed(file.read_text().replace('"ours"', '"theirs"')))
     assert run() == 1
     assert "The gate FAILS" in comments[-1][2]

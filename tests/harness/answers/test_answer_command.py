@@ -140,7 +140,7 @@ def test_a_model_loads_what_was_archived(ran: Path, server: Server) -> None:
 def test_the_cost_is_said_before_it_is_spent(ran: Path, server: Server) -> None:
     """The calls that are still to be made, at their longest; what is answered is not estimated again."""
     words = ("-a", "openai/gpt-4o-mini", "--cassette", "c.sqlite")
-    first = said(answer(*words).stderr)[0]
+    first = said(answer(*words).stderr)[1]  # behind who is called, and where
     sent = load(ran / "run").table("probes").tokens_sent.sum()
     assert first.startswith(
         f"to ask: openai/gpt-4o-mini: 24 calls, {sent / 1000:.1f}k tokens in, 6.1k out at most: $0.0"

@@ -44,7 +44,7 @@ def test_a_changed_recording_is_not_resumed(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     execute(plan(recording(tmp_path)), tmp_path / "again")
     recording(tmp_path, turns=5)
-    with pytest.raises(RunError, match="are not what they were"):
+    with pytest.raises(RunError, match="is of other recordings"):
         execute(plan(path), tmp_path / "again")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -73,8 +74,8 @@ def test_no_text_of_the_set(tmp_path: Path) -> None:
         )
 
     [made] = calibrated(sets_of(labelled())[0], [Stub(quotes)], Options(resamples=10), lambda _: None).profiles
-    assert list(made.missing) == ["unsupported: rules cannot tell"]
-    assert not any("“" in path.read_text("utf-8") for path in SHIPPED.iterdir())
+    assert list(made.missing) == ["unsupported: rules cannot tell: “…”"]
+    assert not any(re.search("“[^…]", path.read_text("utf-8")) for path in SHIPPED.iterdir())
 
 
 def test_calibrated_again(tmp_path: Path) -> None:

@@ -242,12 +242,13 @@ def test_nothing_else_is_lost_with_a_process(python: str, tmp_path: Path) -> Non
     assert {f"{python}: the process of the adapter was ended by SIGKILL", ""} == set(results.detail)
 
 
-def test_a_configuration_names_pythons_beside_it(tmp_path: Path) -> None:
+def test_a_configuration_names_pythons_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A path of `ctxbench.toml` is one beside the file; the name of a program is looked for on PATH."""
     (tmp_path / "ctxbench.toml").write_text('adapter-python = ["env/python", "langchain-core=../p", "not-there"]\n')
     (tmp_path / "sub").mkdir()
     shown = ctxbench("config", "tune", cwd=tmp_path / "sub").stdout
     assert "--adapter-python  ../env/python, langchain-core=../../p, not-there" in shown
+    monkeypatch.setenv("CTXBENCH_TRUST", "1")
     stopped = ctxbench("run", "smoke", cwd=tmp_path / "sub", code=2)
     assert "error: --adapter-python ../env/python: there is no such program" in stopped.stderr
 
