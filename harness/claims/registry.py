@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -159,7 +159,7 @@ def _measured(packed: bytes) -> tuple[list[Finding], list[str]]:
     return [CLAIMS[id].finding(inputs) for id in ids], inputs.failures
 
 
-FILE, VERSION = "claims.json", 1
+FILE, VERSION = "claims.json", 2
 
 
 class StoredFindings(msgspec.Struct, frozen=True):
@@ -185,13 +185,20 @@ def write(run: Run, findings: Sequence[Finding], settings: ClaimSettings) -> Pat
 
 
 def read(run: Run) -> StoredFindings | None:
-    """Return the findings on this very run, or None if there are none. Raises RunError for a damaged file."""
+    """Return the findings on this very run, if any of this version are there. Raises RunError for a damaged file."""
     path = run.folder / FILE
-    if not path.exists():
-        return None
-    with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
-        stored = msgspec.json.decode(read_file(path, LARGEST), type=StoredFindings)
+    try:
+        said = msgspec.json.decode(read_file(path, LARGEST), type=dict[str, Any])
+        if "blake2b" not in said and said.get("version") in range(VERSION):  # the first version had no digest
+            return None
+        stored = msgspec.convert(said, StoredFindings)
         if signed(stored).blake2b == stored.blake2b:
             return stored if stored.version == VERSION and stored.run == run.manifest.blake2b else None
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass
     what = "is not as it was written, or of another version"
     raise RunError(f"{path}: {what}: `ctxbench lab claims` measures the claims again, or delete it")

@@ -45,7 +45,7 @@ from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.files import LARGEST, read_file
 from ctxbench.scenarios.model import Conversation
 
-from .files import RANDOM, file_digests, is_intact, placed, write_table
+from .files import RANDOM, file_digests, is_intact, placed, write_file, write_table
 from .schema import FORMAT, SCHEMAS, Manifest, signed
 
 T = TypeVar("T")
@@ -171,9 +171,12 @@ def account(folder: Path) -> str:
         finally:
             draft.unlink(missing_ok=True)
     text = path.read_text("latin-1")
-    if text[32:] != sha256(text[:32].encode()).hexdigest()[:8]:
+    whole = text[:32] + sha256(text[:32].encode()).hexdigest()[:8]
+    if re.fullmatch("[0-9a-f]{32}", text):  # of an earlier version, which wrote no digest
+        write_file(path, whole)
+    elif text != whole:
         raise RunError(f"{path}: is not as it was written: delete it, and count what was spent here so far yourself")
-    return text
+    return text[:32]
 
 
 def unwritable(folder: Path, error: OSError) -> RunError:

@@ -6,8 +6,8 @@
 Sources: vcrpy.readthedocs.io, w3c.github.io/web-performance/specs/HAR. Bodies may be text, base64 or gzip. A
 cassette has no times but the `date` of a response.
 
-A streamed response is put together to the one that is not streamed. Streams are server-sent events, and AWS's binary
-frames (docs.aws.amazon.com/transcribe: event stream encoding):
+A streamed response is put together to the one that is not streamed, one that was cut off as far as it goes. Streams are
+server-sent events, and AWS's binary frames (docs.aws.amazon.com/transcribe: event stream encoding):
 
     OpenAI chat        chunks of `choices[].delta`; the usage stands in the last one
     OpenAI Responses   events; the last one, `response.completed`, has the whole response
@@ -16,8 +16,6 @@ frames (docs.aws.amazon.com/transcribe: event stream encoding):
     Gemini             responses, one after the other, or one JSON array of them; the last usage counts
     Bedrock            Converse: `messageStart`, blocks with their deltas, `messageStop`, `metadata` with the usage;
                        InvokeModel: `chunk`s that hold the events of the model's own API
-
-What a stream that was cut off holds is the response so far.
 """
 
 from __future__ import annotations
@@ -46,6 +44,7 @@ _MOST_VALUES, _DEEPEST = 2_000_000, 200
 """Most values in a cassette in YAML, and levels of them: aliases can stand for more than any memory holds."""
 _LONGEST_NUMBER = 100
 _TAG = "tag:yaml.org,2002:"
+_MERGE = object()
 _TEXT, _SCALARS = f"{_TAG}str", ("int", "float", "bool", "null", "timestamp", "binary")
 
 
@@ -80,56 +79,67 @@ def exchanges(path: Path, problems: Problems) -> Iterator[Exchange]:
 
 
 def _yaml(data: bytes, place: Place) -> Any:
-    """Return a YAML document. Raises RecordingError for none, one nested too deep, one of too many values or merges."""
-    # The library's own composer calls itself for each level: some 10,000 brackets end the process.
-    try:
-        return _composed(yaml.CSafeLoader(data), place)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark is not None else 1
-        what = f"not YAML: {error.problem}"
-        raise RecordingError(Place(place.file, line), what, "the file was cut off or changed: copy it again") from None
-    # Scalars that YAML cannot make into what their tag says raise nearly anything.
-    except (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise RecordingError(place, f"not YAML: {error}", "the file was changed: copy it again") from None
+    """Return a YAML document; an alias is the value that it refers to.
 
-
-def _composed(loader: Any, place: Place) -> Any:
-    """Return the document of the events of a loader; an alias is the value that it refers to."""
-    documents = list[Any]()
+    Raises RecordingError, with the line, for none, one nested too deep, of too many values, or with tags of others.
+    """
+    documents, line = list[Any](), 1
     # The collections that are open: what begins each, how many values stood before it, and its values.
     opened: list[tuple[Any, int, list[Any]]] = [(None, 0, documents)]
     anchors: dict[str, tuple[Any, int]] = {}  # with the number of values, its own ones and those of its aliases
     count = 0
-    while not isinstance(event := loader.get_event(), yaml.StreamEndEvent):
-        before, anchor = count, getattr(event, "anchor", None)
-        if isinstance(event, yaml.ScalarEvent):
-            value, count = _scalar(loader, event), count + 1
-        elif isinstance(event, yaml.CollectionStartEvent):
-            if len(opened) > _DEEPEST:
-                where = Place(place.file, event.start_mark.line + 1)
-                raise RecordingError(where, "nested too deep", "flatten it")
-            opened.append((event, count, []))
-            continue
-        elif isinstance(event, yaml.CollectionEndEvent):
-            start, before, value = opened.pop()
-            count, anchor = count + 1, start.anchor
-            if isinstance(start, yaml.MappingStartEvent):
-                value = dict(zip(value[::2], value[1::2], strict=True))
-        elif isinstance(event, yaml.AliasEvent):
-            if anchor not in anchors:
-                raise ValueError(f"the alias {anchor} stands before its value, or within it")
-            value, size = anchors[anchor]
-            count, anchor = count + size, None
-        else:
-            continue
-        if count > _MOST_VALUES:
-            raise RecordingError(place, f"over {_MOST_VALUES:,} values", "split it")
-        if anchor is not None:
-            anchors[anchor] = value, count - before
-        opened[-1][2].append(value)
-    if len(documents) > 1:
-        raise ValueError("more than one document stands here")
+    try:
+        # The library's own composer calls itself for each level: some 10,000 brackets end the process.
+        loader = yaml.CSafeLoader(data)
+        while not isinstance(event := loader.get_event(), yaml.StreamEndEvent):
+            before, anchor, line = count, getattr(event, "anchor", None), event.start_mark.line + 1
+            if isinstance(event, yaml.ScalarEvent):
+                value, count = _scalar(loader, event), count + 1
+            elif isinstance(event, yaml.CollectionStartEvent):
+                kind = "map" if isinstance(event, yaml.MappingStartEvent) else "seq"
+                if event.tag not in (None, "!", _TAG + kind):
+                    raise ValueError(f"the tag {event.tag} is none that is read here")
+                if len(opened) > _DEEPEST:
+                    raise RecordingError(Place(place.file, line), "nested too deep", "flatten it")
+                opened.append((event, count, []))
+                continue
+            elif isinstance(event, yaml.CollectionEndEvent):
+                start, before, value = opened.pop()
+                count, anchor, line = count + 1, start.anchor, start.start_mark.line + 1
+                if isinstance(start, yaml.MappingStartEvent):
+                    value = _mapping(value)
+            elif isinstance(event, yaml.AliasEvent):
+                if anchor not in anchors:
+                    raise ValueError(f"the alias {anchor} stands before its value, or within it")
+                value, size = anchors[anchor]
+                count, anchor = count + size, None
+            elif isinstance(event, yaml.DocumentStartEvent) and documents:
+                raise ValueError("another document begins here")
+            else:
+                continue
+            if value is _MERGE and (not isinstance(opened[-1][0], yaml.MappingStartEvent) or len(opened[-1][2]) % 2):
+                raise ValueError("<< is no key here, so it merges nothing")
+            if count > _MOST_VALUES:
+                raise RecordingError(Place(place.file, line), f"over {_MOST_VALUES:,} values", "split it")
+            if anchor is not None:
+                anchors[anchor] = value, count - before
+            opened[-1][2].append(value)
+    # Scalars that YAML cannot make into what their tag says raise nearly anything.
+    except (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError) as error:
+        mark, what = getattr(error, "problem_mark", None), f"not YAML: {getattr(error, 'problem', None) or error}"
+        where = Place(place.file, mark.line + 1 if mark else line)
+        raise RecordingError(where, what, "the file was cut off or changed: copy it again") from None
     return documents[0] if documents else None
+
+
+def _mapping(values: list[Any]) -> dict[Any, Any]:
+    """Return a mapping of its keys and values in turn. Its own keys win over merged ones, of these the first."""
+    pairs = list(zip(values[::2], values[1::2], strict=True))
+    merged = [value[::-1] if isinstance(value, list) else [value] for key, value in pairs if key is _MERGE]
+    if not all(isinstance(part, dict) for parts in merged for part in parts):
+        raise ValueError("<< merges what is no mapping")
+    whole = {key: value for parts in merged for part in parts for key, value in part.items()}
+    return whole | {key: value for key, value in pairs if key is not _MERGE}
 
 
 def _scalar(loader: Any, event: yaml.ScalarEvent) -> Any:
@@ -141,6 +151,8 @@ def _scalar(loader: Any, event: yaml.ScalarEvent) -> Any:
     if tag == _TEXT:
         return event.value
     kind = tag.removeprefix(_TAG)
+    if kind == "merge":
+        return _MERGE
     if kind not in _SCALARS or (kind != "binary" and len(event.value) > _LONGEST_NUMBER):
         raise ValueError(f"{event.value[:_LONGEST_NUMBER]!r} is no {kind} that is read")
     construct = loader.yaml_constructors[tag]
