@@ -82,10 +82,9 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def strategies(self) -> tuple[str, ...]:
         """Strategies that must have been run on the run's own conversations; missing ones are run beside it."""
-        of_rows = (
-            name for row in self.rows if row.on == "run" and not row.policy for name in (row.strategy, row.against)
-        )
-        return tuple(dict.fromkeys(spec(parse(name)) for name in (*self.runs, *of_rows) if name not in ("", "model")))
+        rows = (row for row in self.rows if row.on == "run" and not row.policy)
+        names = (*self.runs, *(name for row in rows for name in (row.strategy, row.against)))
+        return tuple(dict.fromkeys(spec(parse(name)) for name in names if name not in ("", "model")))
 
     def finding(self, inputs: ClaimInputs) -> Finding:
         """Measure the claim. If that is impossible the finding says why, and other claims are still measured."""
@@ -117,8 +116,7 @@ def chosen(names: Iterable[str]) -> list[Claim]:
     """Return the named claims in their order, all if none is named. Raises SpecError for an unknown one."""
     ids = {name.strip().upper() for name in names}
     for name in sorted(ids - set(CLAIMS)):
-        close = nearest(name, dict.fromkeys(CLAIMS))
-        raise SpecError(f"unknown claim {name!r}{close}; there are C01 to {max(CLAIMS)}")
+        raise SpecError(f"unknown claim {name!r}{nearest(name, dict.fromkeys(CLAIMS))}; there are C01 to {max(CLAIMS)}")
     return [claim for name, claim in CLAIMS.items() if name in ids or not ids]
 
 
@@ -200,5 +198,4 @@ def read(run: Run) -> StoredFindings | None:
         raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         pass
-    what = "is not as it was written, or of another version"
-    raise RunError(f"{path}: {what}: `ctxbench lab claims` measures the claims again, or delete it")
+    raise RunError(f"{path}: is damaged, or of a later version: `ctxbench lab claims` makes it anew, or delete it")

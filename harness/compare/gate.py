@@ -279,9 +279,7 @@ def _column(sums: Floats, form: str) -> object:
 
 
 def _number(value: float) -> float | int | None:
-    if np.isnan(value):
-        return None
-    return int(value) if value.is_integer() else value
+    return None if np.isnan(value) else int(value) if value.is_integer() else value
 
 
 def read_baseline(file: Path) -> MeasuredRun:
@@ -290,8 +288,7 @@ def read_baseline(file: Path) -> MeasuredRun:
     try:
         said = msgspec.json.decode(read_file(file, LARGEST), type=dict[str, Any])
         if isinstance(number := said.get("format"), int) and number != FORMAT:
-            which = "an earlier" if number < FORMAT else "a later"
-            raise RunError(f"{file}: was written by {which} version: {anew}")
+            raise RunError(f"{file}: was written by {'an earlier' if number < FORMAT else 'a later'} version: {anew}")
         baseline = msgspec.convert(said, _BaselineFile)
     except FileNotFoundError:
         raise RunError(f"{file}: there is no baseline: make one with {_update(file)}") from None
@@ -307,8 +304,7 @@ def read_baseline(file: Path) -> MeasuredRun:
         for name, column in figures.items():
             rows = [0.0] * size if column == 0 else column
             if name not in baseline.metrics or len(rows) != size:
-                what = f"is not in `metrics`, or has {len(rows)} figures for {size} conversations"
-                raise RunError(f"{file}: figures[{strategy!r}][{name!r}]: {what}: {anew}")
+                raise RunError(f"{file}: {strategy}: {name}: not in `metrics`, or not {size} figures: {anew}")
             pairs = [(row, 1.0) if isinstance(row, float) else row or (np.nan, np.nan) for row in rows]
             sums[strategy][name] = np.array(pairs).reshape(size, 2)
     return MeasuredRun(

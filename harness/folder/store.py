@@ -160,8 +160,7 @@ def account(folder: Path) -> str:
     path = folder / ACCOUNT
     if not path.exists():
         draft = folder / f"{ACCOUNT}.{token_hex(RANDOM)}"
-        name = token_hex(16)
-        draft.write_text(name + sha256(name.encode()).hexdigest()[:8])
+        draft.write_text(token_hex(16))
         try:
             os.link(draft, path)  # unlike a move, this leaves the file of another process that was first
         except FileExistsError:
@@ -172,7 +171,7 @@ def account(folder: Path) -> str:
             draft.unlink(missing_ok=True)
     text = path.read_text("latin-1")
     whole = text[:32] + sha256(text[:32].encode()).hexdigest()[:8]
-    if re.fullmatch("[0-9a-f]{32}", text):  # of an earlier version, which wrote no digest
+    if re.fullmatch("[0-9a-f]{32}", text):  # new, or of an earlier version: without a digest
         write_file(path, whole)
     elif text != whole:
         raise RunError(f"{path}: is not as it was written: delete it, and count what was spent here so far yourself")

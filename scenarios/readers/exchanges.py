@@ -79,10 +79,7 @@ def exchanges(path: Path, problems: Problems) -> Iterator[Exchange]:
 
 
 def _yaml(data: bytes, place: Place) -> Any:
-    """Return a YAML document; an alias is the value that it refers to.
-
-    Raises RecordingError, with the line, for none, one nested too deep, of too many values, or with tags of others.
-    """
+    """Return a YAML document. Raises RecordingError, with the line, for none, a foreign tag, or one too deep or large."""
     documents, line = list[Any](), 1
     # The collections that are open: what begins each, how many values stood before it, and its values.
     opened: list[tuple[Any, int, list[Any]]] = [(None, 0, documents)]
@@ -96,8 +93,7 @@ def _yaml(data: bytes, place: Place) -> Any:
             if isinstance(event, yaml.ScalarEvent):
                 value, count = _scalar(loader, event), count + 1
             elif isinstance(event, yaml.CollectionStartEvent):
-                kind = "map" if isinstance(event, yaml.MappingStartEvent) else "seq"
-                if event.tag not in (None, "!", _TAG + kind):
+                if event.tag not in (None, "!", _TAG + ("map" if isinstance(event, yaml.MappingStartEvent) else "seq")):
                     raise ValueError(f"the tag {event.tag} is none that is read here")
                 if len(opened) > _DEEPEST:
                     raise RecordingError(Place(place.file, line), "nested too deep", "flatten it")
@@ -162,23 +158,20 @@ def _scalar(loader: Any, event: yaml.ScalarEvent) -> Any:
 def _cassette(entry: Fields) -> Exchange | None:
     request, response = entry.needed("request", OBJECT), entry.needed("response", OBJECT)
     url, status = entry.needed("request.uri", str), entry.at(entry.first("response.status.code|response.status"))
-    endpoint = _called(url, request.get("method"), status)
-    if endpoint is None:
+    if (endpoint := _called(url, request.get("method"), status)) is None:
         return None
     asked = "request.body" if request.get("parsed_body") is None else "request.parsed_body"
     answered = "response.body" if response.get("parsed_body") is None else "response.parsed_body"
     replied = response.get("content") if entry.at(answered) is None else entry.at(answered)
     places = entry.place.below(asked), entry.place.below(answered)
     finished = _date(entry.typed("response.headers", OBJECT) or {})
-    return Exchange(
-        url, endpoint, _json(entry.at(asked), places[0]), _json(replied, places[1]), *places, None, finished
-    )
+    bodies = _json(entry.at(asked), places[0]), _json(replied, places[1])
+    return Exchange(url, endpoint, *bodies, *places, None, finished)
 
 
 def _har(entry: Fields) -> Exchange | None:
     url, status = entry.needed("request.url", str), entry.needed("response", OBJECT).get("status")
-    endpoint = _called(url, entry.at("request.method"), status)
-    if endpoint is None:
+    if (endpoint := _called(url, entry.at("request.method"), status)) is None:
         return None
     asked, answered = entry.place.below("request.postData.text"), entry.place.below("response.content.text")
     text = entry.typed("response.content.text", str) or ""
@@ -277,8 +270,7 @@ def frames(body: bytes, place: Place) -> list[tuple[str, bytes]]:
     return found
 
 
-_PRELUDE, _CHECKSUM = 12, 4
-_TEXT_HEADER = 7
+_PRELUDE, _CHECKSUM, _TEXT_HEADER = 12, 4, 7
 
 
 def _event_type(headers: bytes) -> str:
@@ -299,8 +291,7 @@ def _event_type(headers: bytes) -> str:
 
 def converse_response(stream: list[tuple[str, bytes]], place: Place) -> dict[str, Any]:
     """Return the response of a stream of Bedrock's Converse."""
-    whole: dict[str, Any] = {}
-    blocks: dict[int, dict[str, Any]] = {}
+    whole, blocks = dict[str, Any](), dict[int, dict[str, Any]]()
     for kind, payload in stream:
         event = Fields(decode(payload, OBJECT, place), place)
         index = event.typed("contentBlockIndex", int) or 0
@@ -358,9 +349,8 @@ def whole_response(exchange: Exchange, form: str) -> bytes:
         stream = [payload for _, payload in framed]
     if not stream:
         return body
-    return msgspec.json.encode(
-        converse_response(framed, place) if framed and form == "converse" else _WHOLE[form](stream, place)
-    )
+    as_frames = framed and form == "converse"
+    return msgspec.json.encode(converse_response(framed, place) if as_frames else _WHOLE[form](stream, place))
 
 
 def responses_response(stream: list[bytes], place: Place) -> Any:
@@ -373,9 +363,7 @@ def responses_response(stream: list[bytes], place: Place) -> Any:
 
 def anthropic_response(stream: list[bytes], place: Place) -> dict[str, Any]:
     """Return the message of a stream of Anthropic's."""
-    whole: dict[str, Any] = {}
-    blocks: dict[int, dict[str, Any]] = {}
-    inputs: dict[int, str] = {}
+    whole, blocks, inputs = dict[str, Any](), dict[int, dict[str, Any]](), dict[int, str]()
     for event in _events(stream, place):
         kind, index = event.at("type"), event.typed("index", int) or 0
         delta = event.typed("delta", OBJECT) or {}
@@ -401,9 +389,7 @@ def anthropic_response(stream: list[bytes], place: Place) -> dict[str, Any]:
 
 def gemini_response(stream: list[bytes], place: Place) -> dict[str, Any]:
     """Return the response that the responses of a stream make together."""
-    parts: list[Any] = []
-    whole: dict[str, Any] = {}
-    finish = None
+    parts, whole, finish = list[Any](), dict[str, Any](), None
     for response in _events(stream, place):
         said = response.at("candidates.0.content.parts")
         parts += said if isinstance(said, list) else []

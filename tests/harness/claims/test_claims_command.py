@@ -123,7 +123,7 @@ def test_findings_are_kept_with_their_run(run: Path) -> None:
         assert list(shown.frames["claims"].setting) == ["one", "two"]
         for text in ("{", path.read_text().replace("saves", "loses")):
             path.write_text(text)
-            with pytest.raises(RunError, match=r"claims.json: is not as it was written, .*: `ctxbench lab claims`"):
+            with pytest.raises(RunError, match=r"claims.json: is damaged, .*: `ctxbench lab claims`"):
                 read(found)
         path.write_bytes(msgspec.json.encode(signed(msgspec.structs.replace(stored, run="another"))))
         assert read(found) is None

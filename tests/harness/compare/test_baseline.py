@@ -113,20 +113,14 @@ def test_damaged(tmp_path: Path, change: Change, said: str) -> None:
     assert f"make it anew with `ctxbench gate RUN --update --baseline {file}`" in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("figures", "said"),
-    [
-        ({"tokens_sent": [1, 2]}, r"'tokens_sent'\]: .* 2 figures for 3"),
-        ({"other": [1, 2, 3]}, r"'other'\]: is not in"),
-    ],
-)
-def test_figures_of_no_metric_or_too_few(tmp_path: Path, figures: dict[str, Any], said: str) -> None:
+@pytest.mark.parametrize("figures", [{"tokens_sent": [1, 2]}, {"other": [1, 2, 3]}])
+def test_figures_of_no_metric_or_too_few(tmp_path: Path, figures: dict[str, Any]) -> None:
     """Whoever makes a digest may still have written what no baseline says: one clear error."""
     found = msgspec.json.decode(baseline_text(RUN))
     found["figures"]["a"] |= figures
     found["digest"] = _digest(msgspec.convert(found, _BaselineFile))
     (tmp_path / "baseline.json").write_bytes(msgspec.json.encode(found))
-    with pytest.raises(RunError, match=rf"figures\['a'\]\[{said}"):
+    with pytest.raises(RunError, match=f"a: {next(iter(figures))}: not in `metrics`, or not 3 figures: make it anew"):
         read_baseline(tmp_path / "baseline.json")
 
 
