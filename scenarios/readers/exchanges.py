@@ -79,7 +79,7 @@ def exchanges(path: Path, problems: Problems) -> Iterator[Exchange]:
 
 
 def _yaml(data: bytes, place: Place) -> Any:
-    """Return a YAML document. Raises RecordingError, with the line, for none, a foreign tag, or one too deep or large."""
+    """Return a YAML document. Raises RecordingError for none, a foreign tag, or one too deep or large."""
     documents, line = list[Any](), 1
     # The collections that are open: what begins each, how many values stood before it, and its values.
     opened: list[tuple[Any, int, list[Any]]] = [(None, 0, documents)]
