@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -82,10 +82,9 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def strategies(self) -> tuple[str, ...]:
         """Strategies that must have been run on the run's own conversations; missing ones are run beside it."""
-        of_rows = (
-            name for row in self.rows if row.on == "run" and not row.policy for name in (row.strategy, row.against)
-        )
-        return tuple(dict.fromkeys(spec(parse(name)) for name in (*self.runs, *of_rows) if name not in ("", "model")))
+        rows = (row for row in self.rows if row.on == "run" and not row.policy)
+        names = (*self.runs, *(name for row in rows for name in (row.strategy, row.against)))
+        return tuple(dict.fromkeys(spec(parse(name)) for name in names if name not in ("", "model")))
 
     def finding(self, inputs: ClaimInputs) -> Finding:
         """Measure the claim. If that is impossible the finding says why, and other claims are still measured."""
@@ -117,8 +116,7 @@ def chosen(names: Iterable[str]) -> list[Claim]:
     """Return the named claims in their order, all if none is named. Raises SpecError for an unknown one."""
     ids = {name.strip().upper() for name in names}
     for name in sorted(ids - set(CLAIMS)):
-        close = nearest(name, dict.fromkeys(CLAIMS))
-        raise SpecError(f"unknown claim {name!r}{close}; there are C01 to {max(CLAIMS)}")
+        raise SpecError(f"unknown claim {name!r}{nearest(name, dict.fromkeys(CLAIMS))}; there are C01 to {max(CLAIMS)}")
     return [claim for name, claim in CLAIMS.items() if name in ids or not ids]
 
 
@@ -159,7 +157,7 @@ def _measured(packed: bytes) -> tuple[list[Finding], list[str]]:
     return [CLAIMS[id].finding(inputs) for id in ids], inputs.failures
 
 
-FILE, VERSION = "claims.json", 1
+FILE, VERSION = "claims.json", 2
 
 
 class StoredFindings(msgspec.Struct, frozen=True):
@@ -185,13 +183,19 @@ def write(run: Run, findings: Sequence[Finding], settings: ClaimSettings) -> Pat
 
 
 def read(run: Run) -> StoredFindings | None:
-    """Return the findings on this very run, or None if there are none. Raises RunError for a damaged file."""
+    """Return the findings on this very run, if any of this version are there. Raises RunError for a damaged file."""
     path = run.folder / FILE
-    if not path.exists():
-        return None
-    with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
-        stored = msgspec.json.decode(read_file(path, LARGEST), type=StoredFindings)
+    try:
+        said = msgspec.json.decode(read_file(path, LARGEST), type=dict[str, Any])
+        if "blake2b" not in said and said.get("version") in range(VERSION):  # the first version had no digest
+            return None
+        stored = msgspec.convert(said, StoredFindings)
         if signed(stored).blake2b == stored.blake2b:
             return stored if stored.version == VERSION and stored.run == run.manifest.blake2b else None
-    what = "is not as it was written, or of another version"
-    raise RunError(f"{path}: {what}: `ctxbench lab claims` measures the claims again, or delete it")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass
+    raise RunError(f"{path}: is damaged, or of a later version: `ctxbench lab claims` makes it anew, or delete it")

@@ -12,7 +12,7 @@ A policy loosens this, metric by metric: what it does not name may not get worse
 A baseline has the figures of a run by conversation, as a small JSON file to be reviewed and kept in git:
 
     {
-      "format": 2,
+      "format": 3,
       "digest": "SHA-256 of all the rest",
       "encoding": "o200k_base",
       "conversations": {"coding/en-0-2": "SHA-256 of its content", …},
@@ -111,10 +111,9 @@ def gate(baseline: MeasuredRun, run: MeasuredRun, policy: GatePolicy) -> Gate:
     compared = replace(compared, unpaired=(*unpaired, *compared.unpaired))
     found = Gate(compared, policy, not_guarded, unknown, settings)
     if found.result == "passes" and not compared.comparisons:
-        raise RunError(
-            f"{baseline.source}: no figure in it is guarded, so every run would pass: {_anew(baseline.source)}, "
-            "or mend the policy"
-        )
+        what = "no figure in it is guarded, so every run would pass"
+        remedy = f"make it anew with {_update(baseline.source)}, or mend the policy"
+        raise RunError(f"{baseline.source}: {what}: {remedy}")
     return found
 
 
@@ -218,7 +217,7 @@ def _check(toml: Toml, keys: Keys, policy: MetricPolicy, measured: Collection[st
         raise toml.wrong(keys, "has no direction of its own", 'add better = "lower" or better = "higher"')
 
 
-FORMAT = 2
+FORMAT = 3
 
 
 class _BaselineFile(msgspec.Struct, forbid_unknown_fields=True):
@@ -280,24 +279,23 @@ def _column(sums: Floats, form: str) -> object:
 
 
 def _number(value: float) -> float | int | None:
-    if np.isnan(value):
-        return None
-    return int(value) if value.is_integer() else value
+    return None if np.isnan(value) else int(value) if value.is_integer() else value
 
 
 def read_baseline(file: Path) -> MeasuredRun:
     """Read a baseline. Raises RunError for a file that is no baseline, or not as it was written."""
-    anew = _anew(file)
+    anew = f"make it anew with {_update(file)}"
     try:
-        baseline = msgspec.json.decode(read_file(file, LARGEST), type=_BaselineFile)
+        said = msgspec.json.decode(read_file(file, LARGEST), type=dict[str, Any])
+        if isinstance(number := said.get("format"), int) and number != FORMAT:
+            raise RunError(f"{file}: was written by {'an earlier' if number < FORMAT else 'a later'} version: {anew}")
+        baseline = msgspec.convert(said, _BaselineFile)
     except FileNotFoundError:
-        raise RunError(f"{file}: there is no baseline: {anew}") from None
+        raise RunError(f"{file}: there is no baseline: make one with {_update(file)}") from None
     except OSError as error:
         raise RunError(f"{file}: cannot be read: {error.strerror or error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RunError(f"{file}: damaged, or no baseline ({error}): {anew}") from None
-    if baseline.format != FORMAT:
-        raise RunError(f"{file}: a baseline of format {baseline.format}, this version reads {FORMAT}: {anew}")
     if baseline.digest != _digest(baseline):
         raise RunError(f"{file}: it was changed after it was written, by hand or by a merge: {anew}")
     size, sums = len(baseline.conversations), dict[str, dict[str, Floats]]()
@@ -305,6 +303,8 @@ def read_baseline(file: Path) -> MeasuredRun:
         sums[strategy] = {}
         for name, column in figures.items():
             rows = [0.0] * size if column == 0 else column
+            if name not in baseline.metrics or len(rows) != size:
+                raise RunError(f"{file}: {strategy}: {name}: not in `metrics`, or not {size} figures: {anew}")
             pairs = [(row, 1.0) if isinstance(row, float) else row or (np.nan, np.nan) for row in rows]
             sums[strategy][name] = np.array(pairs).reshape(size, 2)
     return MeasuredRun(
@@ -312,8 +312,8 @@ def read_baseline(file: Path) -> MeasuredRun:
     )
 
 
-def _anew(file: Path | str) -> str:
-    return f"make it anew with `ctxbench gate RUN --update --baseline {shlex.quote(str(file))}`"
+def _update(file: Path | str) -> str:
+    return f"`ctxbench gate RUN --update --baseline {shlex.quote(str(file))}`"
 
 
 def _digest(baseline: _BaselineFile) -> str:

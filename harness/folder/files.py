@@ -95,7 +95,7 @@ def is_intact(path: Path) -> bool:
     try:
         data = read_file(path, LARGEST)
         if path.suffix == ".zst":
-            return bool(zstandard.ZstdDecompressor().decompress(data))
+            return bool(zstandard.ZstdDecompressor().decompress(data, allow_extra_data=False))
     except (OSError, zstandard.ZstdError):
         return False
     before, _, after = data.rpartition(_SEAL)

@@ -45,7 +45,7 @@ from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.files import LARGEST, read_file
 from ctxbench.scenarios.model import Conversation
 
-from .files import RANDOM, file_digests, is_intact, placed, write_table
+from .files import RANDOM, file_digests, is_intact, placed, write_file, write_table
 from .schema import FORMAT, SCHEMAS, Manifest, signed
 
 T = TypeVar("T")
@@ -160,8 +160,7 @@ def account(folder: Path) -> str:
     path = folder / ACCOUNT
     if not path.exists():
         draft = folder / f"{ACCOUNT}.{token_hex(RANDOM)}"
-        name = token_hex(16)
-        draft.write_text(name + sha256(name.encode()).hexdigest()[:8])
+        draft.write_text(token_hex(16))
         try:
             os.link(draft, path)  # unlike a move, this leaves the file of another process that was first
         except FileExistsError:
@@ -171,9 +170,12 @@ def account(folder: Path) -> str:
         finally:
             draft.unlink(missing_ok=True)
     text = path.read_text("latin-1")
-    if text[32:] != sha256(text[:32].encode()).hexdigest()[:8]:
+    whole = text[:32] + sha256(text[:32].encode()).hexdigest()[:8]
+    if re.fullmatch("[0-9a-f]{32}", text):  # new, or of an earlier version: without a digest
+        write_file(path, whole)
+    elif text != whole:
         raise RunError(f"{path}: is not as it was written: delete it, and count what was spent here so far yourself")
-    return text
+    return text[:32]
 
 
 def unwritable(folder: Path, error: OSError) -> RunError:

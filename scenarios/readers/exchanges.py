@@ -6,8 +6,8 @@
 Sources: vcrpy.readthedocs.io, w3c.github.io/web-performance/specs/HAR. Bodies may be text, base64 or gzip. A
 cassette has no times but the `date` of a response.
 
-A streamed response is put together to the one that is not streamed. Streams are server-sent events, and AWS's binary
-frames (docs.aws.amazon.com/transcribe: event stream encoding):
+A streamed response is put together to the one that is not streamed, one that was cut off as far as it goes. Streams are
+server-sent events, and AWS's binary frames (docs.aws.amazon.com/transcribe: event stream encoding):
 
     OpenAI chat        chunks of `choices[].delta`; the usage stands in the last one
     OpenAI Responses   events; the last one, `response.completed`, has the whole response
@@ -16,8 +16,6 @@ frames (docs.aws.amazon.com/transcribe: event stream encoding):
     Gemini             responses, one after the other, or one JSON array of them; the last usage counts
     Bedrock            Converse: `messageStart`, blocks with their deltas, `messageStop`, `metadata` with the usage;
                        InvokeModel: `chunk`s that hold the events of the model's own API
-
-What a stream that was cut off holds is the response so far.
 """
 
 from __future__ import annotations
@@ -46,6 +44,7 @@ _MOST_VALUES, _DEEPEST = 2_000_000, 200
 """Most values in a cassette in YAML, and levels of them: aliases can stand for more than any memory holds."""
 _LONGEST_NUMBER = 100
 _TAG = "tag:yaml.org,2002:"
+_MERGE = object()
 _TEXT, _SCALARS = f"{_TAG}str", ("int", "float", "bool", "null", "timestamp", "binary")
 
 
@@ -80,56 +79,63 @@ def exchanges(path: Path, problems: Problems) -> Iterator[Exchange]:
 
 
 def _yaml(data: bytes, place: Place) -> Any:
-    """Return a YAML document. Raises RecordingError for none, one nested too deep, one of too many values or merges."""
-    # The library's own composer calls itself for each level: some 10,000 brackets end the process.
-    try:
-        return _composed(yaml.CSafeLoader(data), place)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark is not None else 1
-        what = f"not YAML: {error.problem}"
-        raise RecordingError(Place(place.file, line), what, "the file was cut off or changed: copy it again") from None
-    # Scalars that YAML cannot make into what their tag says raise nearly anything.
-    except (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise RecordingError(place, f"not YAML: {error}", "the file was changed: copy it again") from None
-
-
-def _composed(loader: Any, place: Place) -> Any:
-    """Return the document of the events of a loader; an alias is the value that it refers to."""
-    documents = list[Any]()
+    """Return a YAML document. Raises RecordingError for none, a foreign tag, or one too deep or large."""
+    documents, line = list[Any](), 1
     # The collections that are open: what begins each, how many values stood before it, and its values.
     opened: list[tuple[Any, int, list[Any]]] = [(None, 0, documents)]
     anchors: dict[str, tuple[Any, int]] = {}  # with the number of values, its own ones and those of its aliases
     count = 0
-    while not isinstance(event := loader.get_event(), yaml.StreamEndEvent):
-        before, anchor = count, getattr(event, "anchor", None)
-        if isinstance(event, yaml.ScalarEvent):
-            value, count = _scalar(loader, event), count + 1
-        elif isinstance(event, yaml.CollectionStartEvent):
-            if len(opened) > _DEEPEST:
-                where = Place(place.file, event.start_mark.line + 1)
-                raise RecordingError(where, "nested too deep", "flatten it")
-            opened.append((event, count, []))
-            continue
-        elif isinstance(event, yaml.CollectionEndEvent):
-            start, before, value = opened.pop()
-            count, anchor = count + 1, start.anchor
-            if isinstance(start, yaml.MappingStartEvent):
-                value = dict(zip(value[::2], value[1::2], strict=True))
-        elif isinstance(event, yaml.AliasEvent):
-            if anchor not in anchors:
-                raise ValueError(f"the alias {anchor} stands before its value, or within it")
-            value, size = anchors[anchor]
-            count, anchor = count + size, None
-        else:
-            continue
-        if count > _MOST_VALUES:
-            raise RecordingError(place, f"over {_MOST_VALUES:,} values", "split it")
-        if anchor is not None:
-            anchors[anchor] = value, count - before
-        opened[-1][2].append(value)
-    if len(documents) > 1:
-        raise ValueError("more than one document stands here")
+    try:
+        # The library's own composer calls itself for each level: some 10,000 brackets end the process.
+        loader = yaml.CSafeLoader(data)
+        while not isinstance(event := loader.get_event(), yaml.StreamEndEvent):
+            before, anchor, line = count, getattr(event, "anchor", None), event.start_mark.line + 1
+            if isinstance(event, yaml.ScalarEvent):
+                value, count = _scalar(loader, event), count + 1
+            elif isinstance(event, yaml.CollectionStartEvent):
+                if event.tag not in (None, "!", _TAG + ("map" if isinstance(event, yaml.MappingStartEvent) else "seq")):
+                    raise ValueError(f"the tag {event.tag} is none that is read here")
+                if len(opened) > _DEEPEST:
+                    raise RecordingError(Place(place.file, line), "nested too deep", "flatten it")
+                opened.append((event, count, []))
+                continue
+            elif isinstance(event, yaml.CollectionEndEvent):
+                start, before, value = opened.pop()
+                count, anchor, line = count + 1, start.anchor, start.start_mark.line + 1
+                if isinstance(start, yaml.MappingStartEvent):
+                    value = _mapping(value)
+            elif isinstance(event, yaml.AliasEvent):
+                if anchor not in anchors:
+                    raise ValueError(f"the alias {anchor} stands before its value, or within it")
+                value, size = anchors[anchor]
+                count, anchor = count + size, None
+            elif isinstance(event, yaml.DocumentStartEvent) and documents:
+                raise ValueError("another document begins here")
+            else:
+                continue
+            if value is _MERGE and (not isinstance(opened[-1][0], yaml.MappingStartEvent) or len(opened[-1][2]) % 2):
+                raise ValueError("<< is no key here, so it merges nothing")
+            if count > _MOST_VALUES:
+                raise RecordingError(Place(place.file, line), f"over {_MOST_VALUES:,} values", "split it")
+            if anchor is not None:
+                anchors[anchor] = value, count - before
+            opened[-1][2].append(value)
+    # Scalars that YAML cannot make into what their tag says raise nearly anything.
+    except (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError) as error:
+        mark, what = getattr(error, "problem_mark", None), f"not YAML: {getattr(error, 'problem', None) or error}"
+        where = Place(place.file, mark.line + 1 if mark else line)
+        raise RecordingError(where, what, "the file was cut off or changed: copy it again") from None
     return documents[0] if documents else None
+
+
+def _mapping(values: list[Any]) -> dict[Any, Any]:
+    """Return a mapping of its keys and values in turn. Its own keys win over merged ones, of these the first."""
+    pairs = list(zip(values[::2], values[1::2], strict=True))
+    merged = [value[::-1] if isinstance(value, list) else [value] for key, value in pairs if key is _MERGE]
+    if not all(isinstance(part, dict) for parts in merged for part in parts):
+        raise ValueError("<< merges what is no mapping")
+    whole = {key: value for parts in merged for part in parts for key, value in part.items()}
+    return whole | {key: value for key, value in pairs if key is not _MERGE}
 
 
 def _scalar(loader: Any, event: yaml.ScalarEvent) -> Any:
@@ -141,6 +147,8 @@ def _scalar(loader: Any, event: yaml.ScalarEvent) -> Any:
     if tag == _TEXT:
         return event.value
     kind = tag.removeprefix(_TAG)
+    if kind == "merge":
+        return _MERGE
     if kind not in _SCALARS or (kind != "binary" and len(event.value) > _LONGEST_NUMBER):
         raise ValueError(f"{event.value[:_LONGEST_NUMBER]!r} is no {kind} that is read")
     construct = loader.yaml_constructors[tag]
@@ -150,23 +158,20 @@ def _scalar(loader: Any, event: yaml.ScalarEvent) -> Any:
 def _cassette(entry: Fields) -> Exchange | None:
     request, response = entry.needed("request", OBJECT), entry.needed("response", OBJECT)
     url, status = entry.needed("request.uri", str), entry.at(entry.first("response.status.code|response.status"))
-    endpoint = _called(url, request.get("method"), status)
-    if endpoint is None:
+    if (endpoint := _called(url, request.get("method"), status)) is None:
         return None
     asked = "request.body" if request.get("parsed_body") is None else "request.parsed_body"
     answered = "response.body" if response.get("parsed_body") is None else "response.parsed_body"
     replied = response.get("content") if entry.at(answered) is None else entry.at(answered)
     places = entry.place.below(asked), entry.place.below(answered)
     finished = _date(entry.typed("response.headers", OBJECT) or {})
-    return Exchange(
-        url, endpoint, _json(entry.at(asked), places[0]), _json(replied, places[1]), *places, None, finished
-    )
+    bodies = _json(entry.at(asked), places[0]), _json(replied, places[1])
+    return Exchange(url, endpoint, *bodies, *places, None, finished)
 
 
 def _har(entry: Fields) -> Exchange | None:
     url, status = entry.needed("request.url", str), entry.needed("response", OBJECT).get("status")
-    endpoint = _called(url, entry.at("request.method"), status)
-    if endpoint is None:
+    if (endpoint := _called(url, entry.at("request.method"), status)) is None:
         return None
     asked, answered = entry.place.below("request.postData.text"), entry.place.below("response.content.text")
     text = entry.typed("response.content.text", str) or ""
@@ -265,8 +270,7 @@ def frames(body: bytes, place: Place) -> list[tuple[str, bytes]]:
     return found
 
 
-_PRELUDE, _CHECKSUM = 12, 4
-_TEXT_HEADER = 7
+_PRELUDE, _CHECKSUM, _TEXT_HEADER = 12, 4, 7
 
 
 def _event_type(headers: bytes) -> str:
@@ -287,8 +291,7 @@ def _event_type(headers: bytes) -> str:
 
 def converse_response(stream: list[tuple[str, bytes]], place: Place) -> dict[str, Any]:
     """Return the response of a stream of Bedrock's Converse."""
-    whole: dict[str, Any] = {}
-    blocks: dict[int, dict[str, Any]] = {}
+    whole, blocks = dict[str, Any](), dict[int, dict[str, Any]]()
     for kind, payload in stream:
         event = Fields(decode(payload, OBJECT, place), place)
         index = event.typed("contentBlockIndex", int) or 0
@@ -346,9 +349,8 @@ def whole_response(exchange: Exchange, form: str) -> bytes:
         stream = [payload for _, payload in framed]
     if not stream:
         return body
-    return msgspec.json.encode(
-        converse_response(framed, place) if framed and form == "converse" else _WHOLE[form](stream, place)
-    )
+    as_frames = framed and form == "converse"
+    return msgspec.json.encode(converse_response(framed, place) if as_frames else _WHOLE[form](stream, place))
 
 
 def responses_response(stream: list[bytes], place: Place) -> Any:
@@ -361,9 +363,7 @@ def responses_response(stream: list[bytes], place: Place) -> Any:
 
 def anthropic_response(stream: list[bytes], place: Place) -> dict[str, Any]:
     """Return the message of a stream of Anthropic's."""
-    whole: dict[str, Any] = {}
-    blocks: dict[int, dict[str, Any]] = {}
-    inputs: dict[int, str] = {}
+    whole, blocks, inputs = dict[str, Any](), dict[int, dict[str, Any]](), dict[int, str]()
     for event in _events(stream, place):
         kind, index = event.at("type"), event.typed("index", int) or 0
         delta = event.typed("delta", OBJECT) or {}
@@ -389,9 +389,7 @@ def anthropic_response(stream: list[bytes], place: Place) -> dict[str, Any]:
 
 def gemini_response(stream: list[bytes], place: Place) -> dict[str, Any]:
     """Return the response that the responses of a stream make together."""
-    parts: list[Any] = []
-    whole: dict[str, Any] = {}
-    finish = None
+    parts, whole, finish = list[Any](), dict[str, Any](), None
     for response in _events(stream, place):
         said = response.at("candidates.0.content.parts")
         parts += said if isinstance(said, list) else []

@@ -142,6 +142,8 @@ def attack(folder: Path, of: Mapping[str, Command], positions: int, seed: int) -
     """
     run, chance, tally = folder / "run", random.Random(seed), Tally()
     whole, expected = snapshot(run), dict[str, str]()
+    whole |= {path: path.read_bytes() for path in folder.glob("baseline.json")}
+    names = {path: str(path.relative_to(folder)).removeprefix("run/") for path in whole}
     pairs = [(path, name) for path, data in whole.items() if data for name in of]
     chance.shuffle(pairs)
     left = list(pairs)
@@ -161,12 +163,12 @@ def attack(folder: Path, of: Mapping[str, Command], positions: int, seed: int) -
             if name != "run" and (name != "bill" or "bills" not in path.parts):
                 pairs.remove((path, name))
         except UserError as error:
-            said = "" if str(path.relative_to(run)) in str(error) else f"does not name the file: {error}"
+            said = "" if names[path] in str(error) else f"does not name the file: {error}"
             tally.held["named"] += not said
         except Exception as error:
             said = f"{type(error).__name__}: {error}"
         if said:
-            tally.fell.append(f"{path.relative_to(run)}, {where}: {name}: {said}"[:400])
+            tally.fell.append(f"{names[path]}, {where}: {name}: {said}"[:400])
         restore(run, whole)
     return tally
 
@@ -175,7 +177,7 @@ def stop(folder: Path) -> dict[str, Command]:
     """Make the run one that was stopped before its end, and return the command that goes on with it."""
     run = folder / "run"
     again = {"run": commands(folder)["run"]}
-    for path in [run / "claims.json", run / ".account", *run.glob("bills/*")]:
+    for path in [folder / "baseline.json", run / "claims.json", run / ".account", *run.glob("bills/*")]:
         path.unlink(missing_ok=True)  # which a run does not make
     begun = read_manifest(run)
     fields = ("format", "plan", "window", "versions", "strategy_names")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ctxbench.harness.engine.plan import execute
+from ctxbench.harness.folder.files import is_intact
 from ctxbench.harness.folder.run import load
 from ctxbench.scenarios.errors import RunError
 from tests.attacks.bits import STRATEGIES, add_all, attack, commands, make, stop
@@ -46,6 +47,15 @@ def test_bits_of_a_stopped_run(run: Path) -> None:
     """A run that goes on makes the parts again in which a bit was flipped; its manifest is refused."""
     tally = attack(run.parent, stop(run.parent), 12, 11)
     assert (tally.tried, tally.fell) == (12, [])
+
+
+def test_recordings_with_bytes_behind_them_are_damaged(run: Path) -> None:
+    """Of a run that is not finished only their own checksum tells, which is of the first frame alone."""
+    path = next((run / "recordings").iterdir())
+    assert is_intact(path)
+    for behind in (b"x", path.read_bytes()):
+        path.write_bytes(path.read_bytes() + behind)
+        assert not is_intact(path)
 
 
 def lose(path: Path, other: Path) -> None:

@@ -123,12 +123,18 @@ def test_findings_are_kept_with_their_run(run: Path) -> None:
         assert list(shown.frames["claims"].setting) == ["one", "two"]
         for text in ("{", path.read_text().replace("saves", "loses")):
             path.write_text(text)
-            with pytest.raises(RunError, match=r"claims.json: is not as it was written, .*: `ctxbench lab claims`"):
+            with pytest.raises(RunError, match=r"claims.json: is damaged, .*: `ctxbench lab claims`"):
                 read(found)
         path.write_bytes(msgspec.json.encode(signed(msgspec.structs.replace(stored, run="another"))))
         assert read(found) is None
-    finally:
+        path.write_text('{"version": 1, "rows": []}')
+        assert read(found) is None, "which are of an earlier version"
         path.unlink()
+        path.mkdir()
+        with pytest.raises(RunError, match=r"claims.json: cannot be read: Is a dir"):
+            read(found)
+    finally:
+        path.rmdir()
     assert claims_section(Results(found, ("gpt-5.6",))) is None
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ctxbench.harness.compare.figures import measured
-from ctxbench.harness.compare.gate import baseline_text, read_baseline, write_baseline
+from ctxbench.harness.compare.gate import _BaselineFile, _digest, baseline_text, read_baseline, write_baseline
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import load
 from ctxbench.metrics.figures import METRICS, OF_STEPS
@@ -87,7 +87,8 @@ Change = Callable[[dict[str, Any]], Any]
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda found: found.update(format=9), "a baseline of format 9, this version reads 2"),
+        (lambda found: found.update(format=9), "was written by a later version: "),
+        (lambda found: (found.update(format=2), found.pop("digest")), "was written by an earlier version: "),
         (lambda found: found.pop("figures"), "damaged, or no baseline .*figures"),
         # A digit that was flipped, and a figure too few.
         (lambda found: found["figures"]["a"].update(tokens_sent=[1, 2, 4]), "it was changed after it was written"),
@@ -110,6 +111,17 @@ def test_damaged(tmp_path: Path, change: Change, said: str) -> None:
         read_baseline(file)
     assert str(caught.value).startswith(f"{file}: ")
     assert f"make it anew with `ctxbench gate RUN --update --baseline {file}`" in str(caught.value)
+
+
+@pytest.mark.parametrize("figures", [{"tokens_sent": [1, 2]}, {"other": [1, 2, 3]}])
+def test_figures_of_no_metric_or_too_few(tmp_path: Path, figures: dict[str, Any]) -> None:
+    """Whoever makes a digest may still have written what no baseline says: one clear error."""
+    found = msgspec.json.decode(baseline_text(RUN))
+    found["figures"]["a"] |= figures
+    found["digest"] = _digest(msgspec.convert(found, _BaselineFile))
+    (tmp_path / "baseline.json").write_bytes(msgspec.json.encode(found))
+    with pytest.raises(RunError, match=f"a: {next(iter(figures))}: not in `metrics`, or not 3 figures: make it anew"):
+        read_baseline(tmp_path / "baseline.json")
 
 
 def test_a_run_without_the_whole_history_comes_back(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import load
-from ctxbench.harness.folder.store import alone, read_manifest, write_manifest
+from ctxbench.harness.folder.store import account, alone, read_manifest, write_manifest
 from ctxbench.scenarios.errors import RunError
 from tests.harness.runs import plan, recording
 
@@ -96,6 +96,17 @@ def test_overwrite_removes_nothing_but_a_run(tmp_path: Path) -> None:
     (tmp_path / "run" / "steps" / "notes.txt").write_text("mine")
     execute(plan(path), tmp_path / "run", overwrite=True)
     assert (tmp_path / "run" / "steps" / "notes.txt").read_text() == "mine"
+
+
+def test_an_earlier_account(tmp_path: Path) -> None:
+    """The money of a folder is counted under the name that it had, which gets a digest; a changed one is an error."""
+    path, name = tmp_path / ".account", account(tmp_path)
+    sealed = path.read_text()
+    path.write_text(name)
+    assert (account(tmp_path), path.read_text()) == (name, sealed)
+    path.write_text("x" + sealed[1:])
+    with pytest.raises(RunError, match="account: is not as it was written"):
+        account(tmp_path)
 
 
 @pytest.mark.parametrize("left", [".manifest.json.0123456789abcdef", ".DS_Store"])

@@ -128,7 +128,8 @@ def seeds(load: str, sizes: Sequence[int] = (2, 3, 5), samples: int = 4000) -> d
 
 if __name__ == "__main__":
     if "seeds" in sys.argv:
-        sys.exit("\n".join(f"{load}: {seeds(load)}" for load in TRACES))
+        print(*(f"{load}: {seeds(load)}" for load in TRACES), sep="\n")
+        sys.exit()
     for kind in ("rare", *ALIKE, *SKEWED):
         cells = (coverage(kind, size) for size in SIZES)
         print(f"| {kind} |", *(f"{held:.1%} ({some:.0%}) |" if some else "– |" for some, held in cells))

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from ctxbench.scenarios.errors import Place
 from ctxbench.scenarios.model import Conversation, check
 from ctxbench.scenarios.read import detect, find, read
+from ctxbench.scenarios.readers.exchanges import _yaml
 from ctxbench.scenarios.readers.http import HttpRecordings
 from ctxbench.scenarios.source import Problems
 from tests.examples import examples
@@ -62,7 +63,11 @@ BOMB = "- [&a0 [x], " + ", ".join(f"&a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for
         ("- request: !!int ''\n", "not YAML"),
         ("- &a [*a]\n", "not YAML: the alias a stands before its value, or within it"),
         (BOMB, "over 2,000,000 values"),
-        ("- &a {<<: {x: 1}}\n", "not YAML: '<<' is no merge that is read"),
+        ("- {<<: [{x: 1}, 2]}\n", "not YAML: << merges what is no mapping"),
+        ("- [<<]\n", "not YAML: << is no key here"),
+        ("- !!python/object:os.system {x: 1}\n", "the tag tag:yaml.org,2002:python/object:os.system is none that"),
+        ("- !!int [1]\n", "the tag tag:yaml.org,2002:int is none that is read here"),
+        ("- {[1]: 2}\n--- 3\n", "unhashable"),
         *((f"- {bracket * 20_000}", "nested too deep") for bracket in ("[", "{a: ", "- ", "? ")),
     ],
 )
@@ -74,7 +79,16 @@ def test_damaged_yaml(tmp_path: Path, tail: str, what: str) -> None:
     assert not list(read(find([path], problems), problems))
     [error] = problems.errors
     assert what in error.what
+    assert error.place.line >= 4
     assert "looks for" not in error.what, "it is of this format"
+
+
+def test_merges_and_tags() -> None:
+    """They are read as the library does: own keys win over merged ones, of these the first."""
+    text = (
+        b"a: &a {x: 1, y: 1}\nb: &b !!map {<<: *a, y: 2}\nc: {y: 3, <<: [*b, {z: 4, x: 5}], '<<': ! [6]}\nd: !!seq [*b]"
+    )
+    assert _yaml(text, Place("a", 1)) == yaml.safe_load(text)
 
 
 WHOLE = yaml.safe_dump({"interactions": [chat([{"role": "user", "content": "é: One"}], "1", "r1")]}, allow_unicode=True)
