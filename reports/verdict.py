@@ -29,7 +29,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ctxbench.harness.answers.figures import BOUNDS, WHOLE, AnswerFigures
+from ctxbench.harness.answers.figures import BOUNDS, WHOLE, AnswerFigures, with_gain
 from ctxbench.harness.answers.store import USUAL
 from ctxbench.harness.bill import OWN_MODELS
 from ctxbench.harness.bill.requests import own_models
@@ -289,8 +289,7 @@ class RunVerdict:
             sums = self._sums
             before, after = sums.compared(name, other), (sums.got[name], sums.wanted[name])
             pairs = Pairs("ratio", np.stack(before, axis=1), np.stack(after, axis=1), self._units)
-            change = difference(pairs)
-            return difference_unless_fixed(self.quality.metric, (name, other), change)
+            return difference_unless_fixed(self.quality.metric, (name, other), difference(pairs))
 
         return gain
 
@@ -351,11 +350,8 @@ class RunVerdict:
 
     @cached_property
     def _by_unit(self) -> _Sums:
-        def summed(part: pd.DataFrame) -> pd.DataFrame:
-            return part.groupby(self._units, sort=False).sum()
-
-        cost, got, wanted, base = self._sums
-        return _Sums(summed(cost), summed(got), summed(wanted), base if base is None else summed(base))
+        parts = (part for part in self._sums if part is not None)
+        return _Sums(*(part.groupby(self._units, sort=False).sum() for part in parts))
 
     @cached_property
     def _sums(self) -> _Sums:
@@ -544,7 +540,10 @@ def _shares(sums: pd.DataFrame) -> dict[str, Value]:
     by_strategy = by_strategy[by_strategy.wanted > 0]
     shares = by_strategy.got / by_strategy.wanted
     if "base" in by_strategy and WHOLE in shares.index:
-        shares += shares[WHOLE] - by_strategy.base / by_strategy.wanted
+        parts = by_strategy[["got", "wanted", "base"]].assign(
+            right=by_strategy.got[WHOLE], of=by_strategy.wanted[WHOLE]
+        )
+        shares[:] = np.clip(with_gain(parts.to_numpy(float)), 0.0, 1.0)
     return {str(name): float(share) for name, share in shares.items()}
 
 

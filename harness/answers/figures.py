@@ -23,6 +23,7 @@ from ctxbench.metrics.figures import units_of
 from ctxbench.metrics.grading.rules import is_less_exact
 from ctxbench.metrics.statistics.intervals import (
     Ends,
+    Floats,
     Interval,
     by_unit,
     ends_of,
@@ -30,6 +31,7 @@ from ctxbench.metrics.statistics.intervals import (
     over_units,
     resampled,
     share_interval,
+    widest,
 )
 from ctxbench.metrics.value import Missing, Value, grouped
 
@@ -59,8 +61,8 @@ class StrategyAnswers:
     paired: int  # probes with an answer that are graded here and under `none`
     in_pairs: bool  # whether these are enough to compare it
     left_out: tuple[tuple[str, int], ...]
-    """Why answerable questions are not among the pairs, and how often: of `none` all without a grade, of others those
-    that they alone have none for. All three together are the answerable questions."""
+    """Why answerable questions are not among the pairs, and how often: of `none`, and where it is not compared, all
+    without a grade; of others those that are graded under `none` alone."""
     correct: Value
     """Share that is right: what `none` has right and the gain in these pairs, so that strategies with other pairs
     compare; of too few pairs, and where `none` is not compared, the share of the pairs."""
@@ -109,8 +111,7 @@ class AnswerFigures:
     @cached_property
     def by_category(self) -> dict[str, dict[str, Interval | Missing]]:
         """Share correct by strategy and category, of all probes in pairs."""
-        # Not with the rest: the verdict needs none of it. All strategies of
-        # one category after the other, since they are resampled by the same draws.
+        # All strategies of a category after one another, since they are resampled by the same draws.
         shares: dict[str, dict[str, Interval | Missing]] = {of.strategy: {} for of in self.strategies}
         for (kind, name), rows in self.counted.groupby(["category", "strategy"], observed=True):
             correct, units = rows.correct.astype(float).tolist(), units_of(rows, self.unit_names)
@@ -136,14 +137,14 @@ def figures(
     rows["in_pairs"] = rows.correct.notna()
     whole, probes = rows[(rows.strategy == WHOLE) & rows.in_pairs], rows.drop_duplicates(_KEYS)
     answerable = int((probes.gold & probes.answerable).sum())
-    share_of_whole = float("nan")
-    if len(whole) and (compared := int(whole.answerable.sum())) >= HALF * answerable:
-        share_of_whole = float(whole.correct[whole.answerable].astype(float).sum()) / max(compared, 1)
+    compared, enough = whole[whole.answerable], HALF * answerable
+    if len(whole) and len(compared) >= enough:
+        enough = HALF * len(compared)
         right = pd.Series(whole.correct.astype(float).to_numpy(), pd.MultiIndex.from_frame(whole[_KEYS]))
         rows["base"] = right.reindex(pd.MultiIndex.from_frame(rows[_KEYS])).to_numpy()
         rows["in_pairs"] &= rows.base.notna()
     else:
-        compared = answerable
+        compared = compared[:0]
     pairs = rows[rows.in_pairs & rows.answerable].assign(right=lambda rows: rows.correct.astype(float))
     counts = pairs.groupby(["conversation", "strategy"], observed=True, sort=False).agg(
         got=("right", "sum"), wanted=("right", "size"), base=("base", "sum")
@@ -159,10 +160,7 @@ def figures(
         int((~probes.gold).sum()),
         sum(map(is_less_exact, verdicts.correct.astype(bool), verdicts.reason.astype(str))),
         len(verdicts),
-        tuple(
-            _strategy(str(name), own, HALF * compared, share_of_whole, units)
-            for name, own in rows.groupby("strategy", sort=False)
-        ),
+        tuple(_strategy(str(name), own, enough, compared, units) for name, own in rows.groupby("strategy", sort=False)),
         tuple(answer_tallies(answers, grades, answerer, grader)),
         counts.astype({"wanted": float}).reset_index(),
         rows[rows.in_pairs][["conversation", "strategy", "category", "correct"]],
@@ -170,8 +168,16 @@ def figures(
     )
 
 
+def with_gain(sums: Floats) -> Floats:
+    """Return what `none` has right of all its questions and a strategy's gain in its pairs: from −1 to 2.
+
+    `sums` are right answers, pairs, and right ones under `none` in these; then right ones under `none` of how many.
+    """
+    return mean_of(sums[..., :2]) + (mean_of(sums[..., 3:]) - mean_of(sums[..., [2, 1]]))  # of all pairs: the first
+
+
 def _strategy(
-    name: str, rows: pd.DataFrame, enough: float, share_of_whole: float, units: Mapping[str, str]
+    name: str, rows: pd.DataFrame, enough: float, compared: pd.DataFrame, units: Mapping[str, str]
 ) -> StrategyAnswers:
     answered, missing, counted = rows[rows.answer.notna()], rows[rows.answer.isna()], rows[rows.in_pairs]
     can, cannot = counted[counted.answerable], counted[~counted.answerable]
@@ -183,17 +189,23 @@ def _strategy(
     about: Ends | Missing = none
     base, of_whole, worth = correct, correct, correct
     if len(can):
-        sums = by_unit(np.stack([can.correct.astype(float), can.base, np.ones(len(can))], axis=1), units_of(can, units))
-        share = over_units(own := sums[:, [0, 2]], mean_of, 0.0, 1.0)
-        correct, about, (right, whole, _) = share.mean, ends_of(share), sums.sum(axis=0)
+        sums = np.zeros((len(can) + len(compared), 5))
+        sums[: len(can), :3] = np.stack([can.correct.astype(float), np.ones(len(can)), can.base], axis=1)
+        sums[len(can) :, 3:] = np.stack([compared.correct.astype(float), np.ones(len(compared))], axis=1)
+        table = by_unit(sums, units_of(pd.concat([can, compared]), units))
+        share = over_units(own := table[table[:, 1] > 0, :2], mean_of, 0.0, 1.0)
+        correct, about, (right, _, whole, right_of_all, _) = share.mean, ends_of(share), table.sum(axis=0)
         none = Missing("undefined", "the whole history was not run, has too few grades, or nothing is right under it")
         base = none if np.isnan(whole) else float(whole / len(can))
         of_whole = float(right / whole) if whole > 0 else none
-        if len(can) >= enough and abs(shift := share_of_whole - whole / len(can)) > 0:  # NaN without `none`
-            correct = there = min(max(share.mean + shift, 0.0), 1.0)
-            of_whole = there / share_of_whole if share_of_whole else none
-            if not isinstance(about, Missing):
-                about = Ends(max(about.low + shift, 0.0), min(about.high + shift, 1.0))
+        if enough <= len(can) < len(compared):
+            joint = over_units(table, with_gain, -1.0, 2.0, table[:, [1, 4]])
+            correct, shift, ends = float(np.clip(joint.mean, 0.0, 1.0)), joint.mean - share.mean, ends_of(joint)
+            of_whole = correct / (right_of_all / len(compared)) if right_of_all else none
+            if not isinstance(about, Missing) and not isinstance(ends, Missing):
+                # At least that of the share of the pairs, which holds where nothing of it spreads.
+                ends = Ends(*np.clip(widest(ends, Ends(about.low + shift, about.high + shift)), 0.0, 1.0).tolist())
+            about = about if isinstance(about, Missing) else ends
         drawn = resampled(own, mean_of, draws=1)  # for its error, which the jackknife makes
         if isinstance(drawn, Missing):
             worth = drawn

@@ -151,14 +151,10 @@ def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: 
         for strategy, at in grid.strategies.items()
     }
     digests = dict(zip(names, map(str, conversations.digest), strict=True))
-    metrics = {
-        name: description for name, description in about.items() if any(name in figures for figures in sums.values())
-    }
+    known = frozenset[str]().union(*sums.values())
+    metrics = {name: description for name, description in about.items() if name in known}
     about_run = (str(run.folder), run.manifest.plan.encoding, digests, metrics, sums, failed, run.units)
     return MeasuredRun(*about_run, run.manifest.libraries())
-
-
-_BY_STRATEGY = ("sums", "failed", "libraries")
 
 
 def measured_by_name(run: Run, models: Sequence[str] = (), clock: bool = False) -> MeasuredRun:
@@ -171,20 +167,13 @@ def measured_by_name(run: Run, models: Sequence[str] = (), clock: bool = False) 
         raise RunError(f"{run.folder}: {' '.join(stored.left_out)}")
     measures, of = measured(run, models, clock), run.manifest.name_of
     by_name: dict[str, Any] = {
-        key: {of(text): item for text, item in getattr(measures, key).items()} for key in _BY_STRATEGY
+        key: {of(text): item for text, item in getattr(measures, key).items()}
+        for key in ("sums", "failed", "libraries")
     }
-    asked = {tally.strategy for tally in run_tallies(run) if tally.role == "summariser"}
-    return replace(
-        measures,
-        **by_name,
-        settings={of(text): text for text in measures.sums if of(text) != text},
-        live=frozenset(
-            [
-                *map(of, asked),
-                *(answers.metric(name) for answers in stored.whole if not answers.is_usual for name in OF_ANSWERS),
-            ]
-        ),
-    )
+    live = {of(tally.strategy) for tally in run_tallies(run) if tally.role == "summariser"}
+    live |= {answers.metric(name) for answers in stored.whole if not answers.is_usual for name in OF_ANSWERS}
+    settings = {of(text): text for text in measures.sums if of(text) != text}
+    return replace(measures, **by_name, settings=settings, live=frozenset(live))
 
 
 def _about(name: str, metric: Metric, run: Run) -> About:

@@ -6,10 +6,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ctxbench.harness.answers.figures import AnswerFigures, StrategyAnswers, figures
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.answers import tables
+from ctxbench.reports.verdict import _shares
 
 
 def made(rows: list[dict[str, Any]]) -> AnswerFigures:
@@ -64,6 +67,55 @@ def test_the_interval_of_a_share_is_of_shares() -> None:
         about = of(found, name).correct_interval
         assert not isinstance(about, Missing)
         assert 0 <= about.low <= about.high <= 1
+
+
+def answered(strategy: str, right: list[str]) -> list[dict[str, Any]]:
+    """Probes of units of their own, right, wrong, or (`?`) without an answer."""
+    lacks = {"answer": None, "missing": "does not fit", "correct": None}
+    return [
+        {"strategy": strategy, "conversation": f"c{at}", "number": number, "correct": sign == "+"}
+        | (lacks if sign == "?" else {})
+        for at, signs in enumerate(right)
+        for number, sign in enumerate(signs)
+    ]
+
+
+def lawful(whole: list[str], window: list[str]) -> StrategyAnswers:
+    """The figures of `window`, whose share is within 0 … 1 and its interval, and the one that the verdict has."""
+    found = made([*answered("none", whole), *answered("window", window)])
+    here = of(found, "window")
+    assert isinstance(here.correct, float)
+    assert 0 <= here.correct <= 1
+    if not isinstance(about := here.correct_interval, Missing):
+        assert 0 <= about.low <= here.correct <= about.high <= 1
+    if here.in_pairs:
+        assert _shares(found.counts)["window"] == pytest.approx(here.correct, abs=1e-12)
+    return here
+
+
+@pytest.mark.parametrize(("whole", "window", "correct"), [("++--", "??++", 1.0), ("++--", "--??", 0.0)])
+def test_a_share_of_other_questions_is_a_share(whole: str, window: str, correct: float) -> None:
+    """`none` has half right, and the gain in the other half is 100 points, or −100."""
+    assert lawful([whole] * 10, [window] * 10).correct == correct
+
+
+def test_what_the_whole_history_has_right_is_an_estimate() -> None:
+    """It has none of the pairs right, so only the other questions spread: the interval reaches below the share too."""
+    whole = ["--++" if at % 2 else "----" for at in range(20)]
+    few = lawful(whole, ["--??"] * 20)
+    assert (few.correct, few.paired) == (0.25, 40)
+    assert not isinstance(few.correct_interval, Missing)
+    assert few.correct_interval.low < 0.25 - 0.08
+    assert few.correct_interval.high > 0.25 + 0.08
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.text("+-", min_size=4, max_size=4), st.text("+-?", min_size=4, max_size=4)), min_size=8))
+def test_every_share_is_within_its_interval(units: list[tuple[str, str]]) -> None:
+    """Whatever is answered, and right, under both."""
+    whole, window = map(list, zip(*units, strict=True))
+    if "+" in (signs := "".join(window)) or "-" in signs:
+        lawful(whole, window)
 
 
 def test_strategies_are_compared_in_pairs_with_the_whole_history() -> None:
