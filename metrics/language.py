@@ -185,8 +185,8 @@ def words(text: str) -> tuple[str, ...]:
     result: list[str] = []
     kana = _share_of_kana(text)
     for clause in _CLAUSE.findall(text.lower()) if kana else [text.lower()]:
-        # One kana makes no Chinese text Japanese, nor one name in Han a Japanese clause Chinese.
-        is_japanese = kana > 1 / 3 or (kana and _share_of_kana(clause) >= 1 / 5)
+        # One kana makes no Chinese text Japanese, and no clause without kana makes a text of kana Chinese.
+        is_japanese = kana > 1 / 2 or (kana and _share_of_kana(clause) >= 1 / 5)
         for match in (_JAPANESE_WORD if is_japanese else _WORD).finditer(clause):
             run = match[0]
             if match.lastgroup == "pairs":
