@@ -23,7 +23,7 @@ import numpy as np
 from ctxbench.scenarios.model import Conversation, Message
 
 from .grounding import said
-from .language import FENCE, HAN, either, sentences, unread, word_lists
+from .language import FENCE, HAN, SHORT, either, sentences, unread, word_lists, written_in
 from .measure import Runs
 from .values import Ints, places
 
@@ -84,8 +84,8 @@ def constraints(conversation: Conversation) -> Constraints:
     # Both are in the order in which the rules were first said. So places ascend, and the rules said before a call are
     # those with the lowest numbers: that is what `by_step` counts and `retained_constraints` compares with.
     places_stated, rules = list(stated_at.values()), list(stated_at)
-    spoken = (message.text for message in conversation.messages if message.role in ("user", "system"))
-    is_read = rules or not unread(spoken)
+    spoken = (message.text[:SHORT] for message in conversation.messages if message.role in ("user", "system"))
+    is_read = rules or not unread(map(written_in, spoken))
     return Constraints(
         rules,
         np.array([bisect_left(places_stated, at) if is_read else -1 for at in conversation.calls()], np.int64),

@@ -40,16 +40,15 @@ HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 
 _HAN = re.compile(f"[{HAN}]")
 _LATIN = re.compile(r"[A-Za-z][^\s\u2e80-\uffff]*")
-UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\uac00-\ud7af"
-"""Thai, Lao, Burmese, Khmer, kana and Hangul, which put no spaces between words or add particles to them."""
-_BY_PAIRS = re.compile(f"[{UNSPACED}]")
-_JAPANESE = re.compile(f"[{HAN}][\u3040-\u30ff]|[\u3040-\u30ff][{HAN}]")
-_RUNS = f"{HAN}{UNSPACED}"
-_WORD = re.compile(
-    rf"([{_RUNS}]+)|\d++(?>(?:[.,:]\d++){{0,8}})(?![^\W{_RUNS}])|[^\W{_RUNS}]+(?>(?:['’][^\W\d{_RUNS}]+)?)"
-)
-# The same for text without such runs, which takes half of the time.
-_PLAIN_WORD = re.compile(_WORD.pattern.replace(f"([{_RUNS}]+)|", "", 1))
+# Thai, Lao, Burmese, Khmer, kana and Hangul put no spaces between words, or add particles to them.
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30fa\u30fc-\u30ff\uac00-\ud7af"
+_KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa]")  # not the dot and the long dash, which Chinese has as well
+_RUNS = f"{HAN}{_UNSPACED}"
+_SPACED = rf"\d++(?>(?:[.,:]\d++){{0,8}})(?![^\W{_RUNS}])|[^\W{_RUNS}]+(?>(?:['’][^\W\d{_RUNS}]+)?)"
+_PLAIN_WORD = re.compile(_SPACED)  # for text without such runs: it takes half of the time
+_WORD = re.compile(rf"(?P<han>[{HAN}]+)|(?P<pairs>[{_UNSPACED}]+)|{_SPACED}")
+_JAPANESE_WORD = re.compile(rf"(?P<pairs>[{_RUNS}]+)|{_SPACED}")
+_CLAUSE = re.compile(r"[^，。！？；!?\n]+")
 _ANY_RUN = re.compile(f"[{_RUNS}]")
 # A set of characters first: the next place of one is found at once.
 _END = re.compile(
@@ -104,12 +103,13 @@ def written_in(text: str) -> str:
     return best if hits[best] else ""
 
 
-def unread(texts: Iterable[str]) -> str:
-    """Return the code of the language of most of some texts if our rules do not read it; empty if they may.
+def unread(languages: Iterable[str]) -> str:
+    """Return the language that most of some texts are `written_in` if our rules do not read it; empty if they may.
 
     Words of grammar can mislead, so that one text in Latin letters is not enough.
     """
-    counts = Counter(filter(None, (written_in(text[:SHORT]) for text in texts)))
+    counts = Counter(languages)
+    del counts[""]
     code, times = counts.most_common(1)[0] if counts else ("", 0)
     is_known = 2 * times > counts.total() and (times > 1 or code in _SCRIPTS)
     return code if is_known and code not in LANGUAGES else ""
@@ -177,20 +177,28 @@ def of_short_texts(size: int) -> Callable[[Callable[[str], Read]], Callable[[str
 def words(text: str) -> tuple[str, ...]:
     """Return the words in order, in lower case and without punctuation. Chinese is segmented.
 
-    `user_id` is one word, `ABC-123` two, `3.5` and `45,000` one each, `don't` one. Of Japanese (kana beside Han),
-    Korean and others that write words together, each pair of characters is one, so that 거북이 is found in 거북이를.
+    `user_id` is one word, `ABC-123` two, `3.5` and `45,000` one each, `don't` one. Of Japanese, Korean and others that
+    write words together, each pair of characters is one, so that 거북이 is found in 거북이를.
     """
     if text.isascii() or _ANY_RUN.search(text) is None:
         return tuple(_PLAIN_WORD.findall(text.lower()))
     result: list[str] = []
-    is_japanese = _JAPANESE.search(text) is not None
-    for match in _WORD.finditer(text.lower()):
-        run = match[0]
-        if match.lastindex and (is_japanese or _BY_PAIRS.search(run)):
-            result += [run[at : at + 2] for at in range(max(1, len(run) - 1))]
-        else:
-            result += cut(run) if match.lastindex else [run]
+    kana = _share_of_kana(text)
+    for clause in _CLAUSE.findall(text.lower()) if kana else [text.lower()]:
+        # One kana makes no Chinese text Japanese, and no clause without kana makes a text of kana Chinese.
+        is_japanese = kana > 1 / 2 or (kana and _share_of_kana(clause) >= 1 / 5)
+        for match in (_JAPANESE_WORD if is_japanese else _WORD).finditer(clause):
+            run = match[0]
+            if match.lastgroup == "pairs":
+                result += [run[at : at + 2] for at in range(max(1, len(run) - 1))]
+            else:
+                result += cut(run) if match.lastgroup else [run]
     return tuple(result)
+
+
+def _share_of_kana(text: str) -> float:
+    kana = len(_KANA.findall(text))
+    return kana and kana / (kana + len(_HAN.findall(text)))
 
 
 @of_short_texts(1 << 13)
@@ -226,8 +234,7 @@ def cut(text: str) -> list[str]:
     """Return the words of Chinese text."""
     import rjieba
 
-    words: list[str] = rjieba.cut(text)
-    return words
+    return list(rjieba.cut(text))
 
 
 def _ends(line: str, start: int, stop: re.Match[str]) -> bool:
@@ -291,7 +298,13 @@ def names(text: str, taken: Sequence[tuple[int, int]]) -> Iterator[tuple[int, st
         if name and len(name.split()) <= 6 and free(match.start(quoted), match.end(quoted)):
             yield match.start(quoted), name
     if not text.isascii():
-        yield from ((start, name) for start, name in _chinese(text) if free(start, start + len(name)))
+        for run in _HAN_RUN.finditer(text):
+            start = run.start()
+            for word in cut(run.group()):
+                name = word[:-1] if len(word) > 2 and word[-1] in _AFTER else word
+                if 2 <= len(name) <= 10 and _is_tagged(name) and free(start, start + len(name)):
+                    yield start, name
+                start += len(word)
 
 
 def _trimmed(text: str, match: re.Match[str]) -> tuple[int, str]:
@@ -310,25 +323,14 @@ def _trimmed(text: str, match: re.Match[str]) -> tuple[int, str]:
     return start, " ".join(parts)
 
 
-def _chinese(text: str) -> Iterator[tuple[int, str]]:
-    for run in _HAN_RUN.finditer(text):
-        at = run.start()
-        for word in cut(run.group()):
-            name = word[:-1] if len(word) > 2 and word[-1] in _AFTER else word
-            if 2 <= len(name) <= 10 and _is_tagged(name):
-                yield at, name
-            at += len(word)
-
-
 @lru_cache(65536)
 def _is_tagged(word: str) -> bool:
     """Return whether a word is tagged as a place or an organisation, or as a person and begins with a surname."""
     import rjieba
 
-    tags = rjieba.tag(word)
-    if len(tags) != 1 or word in _NOT_NAMES:
+    tag, *others = (tag for _, tag in rjieba.tag(word))
+    if others or word in _NOT_NAMES:
         return False
-    tag = tags[0][1]
     return tag in ("ns", "nt", "nrt") or (tag == "nr" and word[0] in _SURNAMES)
 
 

@@ -84,15 +84,15 @@ def _is_fair(draft: MadeQuestion) -> bool:
 
 
 def _stops(messages: Sequence[Message]) -> list[int]:
-    """Return where questions are asked: about each quarter of the messages, where no call is without its result."""
+    """Return where questions are asked: about each eighth of the messages, where no call is without its result."""
     ends, waiting = [], set[str]()
     for at, message in enumerate(messages, 1):
         waiting |= {call.id for call in message.calls}
         waiting.discard(message.answers or "")
         if not waiting and message.role in ("assistant", "tool"):
             ends.append(at)
-    quarters = [len(messages) * quarter / 8 for quarter in range(1, 8 + 1)] if ends else []
-    return sorted({min(ends, key=lambda end: abs(end - quarter)) for quarter in quarters})
+    eighths = [len(messages) * number / 8 for number in range(1, 8 + 1)] if ends else []
+    return sorted({min(ends, key=lambda end: abs(end - eighth)) for eighth in eighths})
 
 
 def _balanced(pool: list[tuple[int, MadeQuestion]]) -> Iterator[tuple[int, MadeQuestion]]:
@@ -157,14 +157,14 @@ def _answered(messages: Sequence[Message]) -> Iterator[ToolCall | None]:
 def _quoted(call: ToolCall) -> tuple[str, str] | None:
     """Return how a question quotes a call: a command, the file that is shown, or the tool with its arguments."""
     names = _data()["arguments"]
-    try:
-        arguments = msgspec.json.decode(call.arguments, type=dict[str, Any])
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        # A program that calls tools: that of a single command is the command.
-        scripts = re.findall(_data()["script"], call.arguments)
-        if len(scripts) != 1:
-            return None
-        arguments = {"command": msgspec.json.decode(scripts[0])}
+    # A program that calls tools: that of a single command is the command, where its string is one of JSON too.
+    scripts = re.findall(_data()["script"], call.arguments)
+    for text in (call.arguments, *(f'{{"command": {script}}}' for script in scripts if len(scripts) == 1)):
+        with suppress(msgspec.DecodeError, ValueError, RecursionError):
+            arguments = msgspec.json.decode(text, type=dict[str, Any])
+            break
+    else:
+        return None
     command, path = (
         next((arguments[name] for name in names[kind] if isinstance(arguments.get(name), str)), "").strip()
         for kind in ("command", "path")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,7 +11,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ctxbench.metrics.language import LANGUAGES, terms, unread
+from ctxbench.metrics.language import LANGUAGES, SHORT, terms, unread, written_in
 from ctxbench.metrics.rows import Rows
 from ctxbench.metrics.tfidf import Scores, TfIdf, best
 from ctxbench.scenarios.model import Fact, Message
@@ -41,13 +42,12 @@ class Facts:
     context is the user's messages and the assistant's final answers of the last `turns` turns: no tool results, no
     message that calls tools. Without any, confidence alone counts. The best facts are sent, best first, as many as fit:
     the message takes at most `max_tokens`, counted exactly. `limit` bounds their number as well.
+    `facts(similarity=0, confidence=1, limit=15)` gives the 15 surest facts, the behaviour that the design replaced.
 
     The strategy only adds, as the design does, so alone it costs tokens. Chain it before a stage that cuts: in
     `facts | window(...)` it reads the whole history, and the window keeps the memory, which is a system message. After
     the window it would know only the messages that the window kept. The memory changes when a turn brings other facts
     to the fore, and then nothing after it is a cached prefix; `place="end"` puts it before the newest turn instead.
-
-    `facts(similarity=0, confidence=1, limit=15)` gives the 15 surest facts, the behaviour that the design replaced.
 
     With `extractor="recorded"` the facts are those that the recording states (LoCoMo's observations), known once their
     message has come. Where it states none, or with `extractor="offline"`, rules extract them from user messages and
@@ -121,10 +121,7 @@ class Facts:
         return view
 
     def _best(self, store: FactStore, context: list[str]) -> list[tuple[int, float]]:
-        """Return the numbers of the facts of the highest scores with these, best first, equal ones the later first.
-
-        There are as many as may fit.
-        """
+        """Return as many facts as may fit: their numbers and scores, the best first, of equal ones the later first."""
         scores = self.similarity * store.similar(context) + self.confidence * store.confidences.all
         scores[list(store.superseded)] = -np.inf
         current = len(scores) - len(store.superseded)
@@ -151,7 +148,7 @@ class FactExtractor:
         self._services, self._rules, self._language = services, rules, language
         self._longest = max(1, min(rules.max_fact_tokens, rules.max_tokens // 4))
         self._facts: dict[str, tuple[Message, tuple[StatedFact, ...]]] = {}
-        self._said: list[str] = []  # by users
+        self._languages, self._has_failed = Counter[str](), False  # users' languages; whether they were not read
 
     def facts(self, messages: list[Message]) -> list[StatedFact]:
         """Return the facts of the messages, in order. A model is called once for all new messages."""
@@ -185,8 +182,9 @@ class FactExtractor:
                 return [cut(fact) for facts_of_message in stated for fact in facts_of_message or ()]
         most, count = rules.per_message, services.text_tokens
         facts = [fact for message in messages for fact in extract_by_rules(message, most, self._longest, count)]
-        self._said += [message.text for message in messages if message.role == "user"]
-        if not facts and (code := unread(self._said)):
+        self._languages.update(written_in(message.text[:SHORT]) for message in messages if message.role == "user")
+        if not facts and not self._has_failed and (code := unread(self._languages)):
+            self._has_failed = True
             why = f"language: facts are read in English and Chinese, and this is {code}"
             services.record(Failed("language", why, "no facts"))
         return facts

@@ -93,6 +93,15 @@ def test_commands_of_agents_without_json() -> None:
     assert asked(talk(("user", "Fix it."), *turns)) == {"What did `python -V` print?": "Python 3.11.5"}  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("command", [r"it\'s", r"echo \$HOME", r"\x1b[0m", "a\tb", r"\u{41}", r"\ud800"])
+def test_a_program_whose_string_is_not_json_is_not_quoted(command: str) -> None:
+    """JavaScript has escapes that JSON has not."""
+    program = session(({}, "Python 3.11.5"))
+    call = ToolCall("c0", "exec", f'const r = await tools.exec_command({{cmd:"{command}"}}); text(r);')
+    messages = (program.messages[0], replace(program.messages[1], calls=(call,)), *program.messages[2:])
+    assert asked(replace(program, messages=messages)) == {}
+
+
 def test_what_a_user_states_is_asked_for_in_his_words() -> None:
     """A value, a preference: the sentence with a gap. Questions of a Chinese recording are Chinese."""
     idle: list[tuple[str, str]] = [("assistant", "Fine."), ("user", "Go on.")] * 4

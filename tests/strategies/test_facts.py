@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from unittest.mock import Mock
 
 import msgspec
 import pytest
@@ -49,14 +50,17 @@ SKILLS = talk(
 )
 
 
-def test_a_language_that_rules_do_not_read_is_said() -> None:
-    """No fact is found in Korean, and the strategy says why; in English it says nothing."""
+def test_a_language_that_rules_do_not_read_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No fact is found in Korean, and the strategy says once why; in English nothing. A message is read once."""
     korean = talk(
         ("user", "저는 부산에 살고 커피를 좋아해요."), ("assistant", "네."), ("user", "네?"), ("assistant", "네.")
     )
     said = [failed.why for step in played(Facts(), korean) for failed in events(step, Failed)]
-    assert said == ["language: facts are read in English and Chinese, and this is ko"] * 2
+    assert said == ["language: facts are read in English and Chinese, and this is ko"]
+    asked = Mock(return_value="en")
+    monkeypatch.setattr("ctxbench.strategies.facts.written_in", asked)
     assert not [failed for step in played(Facts(), SKILLS) for failed in events(step, Failed)]
+    assert asked.call_count == 6
 
 
 def test_the_document_s_example() -> None:
