@@ -146,11 +146,12 @@ class Configuration:
         sources = {name: context.get_parameter_source(name).name for name in context.params}
         used = [(path, name) for name, source in sources.items() if source == "DEFAULT_MAP"]
         named = sources.get("tracking_uri", "COMMANDLINE") != "COMMANDLINE" or context.params.get("mlflow")
-        is_used = {"prices": True, "models": "replay" in sources, "tracking": bool(named)}
+        calls = context.params.get("replay") is False and ("run" in sources or trust.may_call(context.params))
+        is_used = {"prices": True, "models": calls, "tracking": bool(named)}
         used += [("", VARIABLES[key]) for key, does in is_used.items() if does and VARIABLES[key] not in os.environ]
         sentences = [sentence for setting in used for sentence in self.effects.get(setting, ())]
         if sentences and not self.is_approved:
-            trust.refuse(self.file, sentences)
+            trust.refuse(self.file, [*sentences, *self.all_effects])  # all of it would be approved
 
     def default_map(self) -> dict[str, Any]:
         """Return the values as the command line takes them: a mapping for each command, nested like the commands."""
@@ -166,9 +167,12 @@ class Configuration:
                 what = "is a table of parameters of models" if key == "models" else f"must be text, not {value!r}"
                 raise self._error((key,), what)
             if key == "models":
+                from ctxbench.harness.models.settings import ModelAccess
+
+                known = ModelAccess.__dataclass_fields__
                 for name, parameter in value.items():
-                    if not name.isidentifier():  # it would be read as several parameters
-                        raise self._error((key, name), "is no parameter of a model")
+                    if name not in known:  # it could be read as another, or as several
+                        raise self._error((key, name), f"is no parameter of a model{suggestion(name, known)}")
                     self._judge("", VARIABLES[key], (key, name), name, parameter, parameter)
                 value = ", ".join(f"{name}={parameter!r}" for name, parameter in value.items())
             else:
