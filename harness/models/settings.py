@@ -100,10 +100,7 @@ def _key(model: str) -> str:
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """The models of a run. `summariser` and `embedder` are its identity; the rest only says how to reach them.
-
-    The three models may be given with parameters, which then stand in `access`.
-    """
+    """The models of a run. Summariser and embedder are its identity. Parameters of the models go to `access`."""
 
     summariser: str = "offline"
     """"offline", "local", or a litellm model name."""
@@ -231,10 +228,8 @@ def _reachable(api_base: str) -> None:
         parts = urlsplit(api_base)
         # It would stand in error texts and in the command that goes on with a stopped run.
         if parts.username is not None or parts.password is not None:
-            raise SetupError(
-                f"the api base at {parts.hostname or 'this server'} has a user or password in it: leave it out, and "
-                "name the variable that has the key: api_key_env='NAME'"
-            )
+            what = f"the api base at {parts.hostname or 'this server'} has a user or password in it"
+            raise SetupError(f"{what}: leave it out, and name the variable that has the key: api_key_env='NAME'")
         good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:  # a port that is no number, a bracket that is not closed
         good = False

@@ -79,12 +79,10 @@ def _is_plain(text: str, is_format: bool) -> bool:
     except SpecError:
         return False
     values = [value for call in parsed for value in (call.name, *call.parameters.values())]
-    texts = [text for value in values for text in (value if isinstance(value, list | tuple) else [value])]
+    texts = [str(text) for value in values for text in (value if isinstance(value, list | tuple) else [value])]
     if is_format and any("name" in call.parameters for call in parsed):  # a data set of the hub
         return False
-    return not any(
-        isinstance(text, str) and (re.search(r"[/\\:]", text) or is_file(text) or find_model(text)) for text in texts
-    )
+    return not any(re.search(r"[/\\:]", text) or is_file(text) or find_model(text) for text in texts)
 
 
 def may_call(params: Mapping[str, Any]) -> bool:
