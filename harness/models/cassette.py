@@ -271,7 +271,7 @@ class Purse:
                     cassette.book(self._account, "", Spending(*lacking))
 
     def reserve(self, model: str, most: float | None) -> None:
-        """Set aside the most that a call can cost, None = not known. Raises ModelError where a limit forbids it."""
+        """Set aside the most that a call can cost, None = not known. Raises ModelError if a limit forbids it."""
         if most is None and self._limit is not None:
             raise ModelError(f"{model}: its price is not known, so the spend limit cannot be kept: run without one")
         with self._cassette.transaction():

@@ -63,7 +63,7 @@ def _has_table(text: str) -> bool:
 
 
 def find(folder: Path) -> tuple[Path, str] | None:
-    """Return the nearest file with settings, from a folder upwards, and its text. Raises UserError for a damaged one."""
+    """Return the nearest file with settings, from a folder upwards, and its text. Raises UserError for a broken one."""
     for place in (folder, *folder.parents):
         for file in (place / FILE, place / PYPROJECT):
             try:
@@ -162,10 +162,10 @@ class Configuration:
             if key == "models":
                 from ctxbench.harness.models.settings import ModelAccess
 
-                known = ModelAccess.__dataclass_fields__
+                fields = ModelAccess.__dataclass_fields__
                 for name, parameter in value.items():
-                    if name not in known:  # it could be read as another, or as several
-                        raise self._error((key, name), f"is no parameter of a model{suggestion(name, known)}")
+                    if name not in fields:  # it could be read as another, or as several
+                        raise self._error((key, name), f"is no parameter of a model{suggestion(name, fields)}")
                     self._judge("", VARIABLES[key], (key, name), name, parameter, parameter)
                 value = ", ".join(f"{name}={parameter!r}" for name, parameter in value.items())
             else:
