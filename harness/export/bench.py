@@ -229,6 +229,9 @@ def write_wandb(bench: Bench, folder: Path, address: str = "", project: str = ""
 
     Returns the folder of the files. Raises MissingExtra without wandb, NotLogged if it cannot log.
     """
+    # It may name a proxy, which would be sent the key, and wandb takes no other place for it.
+    if own := next((file for file in map(Path, ("wandb/settings", ".wandb/settings")) if os.path.lexists(file)), None):
+        raise NotLogged(f"{own}: wandb would read its settings from this folder: remove it, or set WANDB_ variables")
     try:
         import wandb
     except ModuleNotFoundError:

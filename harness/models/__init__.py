@@ -54,10 +54,7 @@ class Models:
         return self.chat(ModelRequest(name, prompt.text(), prompt.temperature, prompt.max_tokens), counter, whole=True)
 
     def chat(self, request: ModelRequest, counter: TokenCounter, whole: bool = False) -> Reply:
-        """Return the reply to a request, by the model that it names; with `whole` none that was cut or refuses.
-
-        `offline` is no chat model. Raises ModelError.
-        """
+        """Return the reply to a request, by its model; with `whole` none that was cut or refuses. Raises ModelError."""
         with _explained():
             model = self._recorded(request.model)
             return model.chat(replace(request, model=model.name), counter, whole)

@@ -231,10 +231,8 @@ class Cassette:
         if database.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
             raise SetupError(f"{self.path}: is a database, but no cassette: name another with --cassette")
         if (version := database.execute("PRAGMA user_version").fetchone()[0]) != SCHEMA:
-            raise SetupError(
-                f"{self.path}: is a cassette of version {version}, this ctxbench reads {SCHEMA}: "
-                "move it away and record anew, or name another with --cassette"
-            )
+            what = f"is a cassette of version {version}, this ctxbench reads {SCHEMA}"
+            raise SetupError(f"{self.path}: {what}: move it away and record anew, or name another with --cassette")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -273,10 +271,7 @@ class Purse:
                     cassette.book(self._account, "", Spending(*lacking))
 
     def reserve(self, model: str, most: float | None) -> None:
-        """Set aside the most that a call can cost (None = not known).
-
-        Raises ModelError if that would go over the limit, or if there is a limit and the price is not known.
-        """
+        """Set aside the most that a call can cost, None = not known. Raises ModelError if a limit forbids it."""
         if most is None and self._limit is not None:
             raise ModelError(f"{model}: its price is not known, so the spend limit cannot be kept: run without one")
         with self._cassette.transaction():

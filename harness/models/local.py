@@ -89,9 +89,8 @@ def local_name(gguf: str) -> tuple[str, str]:
     """
     path = Path(gguf) if gguf else weights()
     if not gguf and not path.is_file():
-        raise SetupError(
-            "no weights for the model `local`: give local(gguf='FILE'), or get some with `make local-model`"
-        )
+        remedy = "give local(gguf='FILE'), or get some with `make local-model`"
+        raise SetupError(f"no weights for the model `local`: {remedy}")
     try:
         name = f"local:{path.stem}@{_fingerprint(path)}"
     except OSError as error:

@@ -298,10 +298,7 @@ def _text(reply: str | None) -> str:
 
 
 def _reported(response: Any) -> TokenUsage | None:
-    """Return the usage that a response reports; None if there is none, or one that cannot be: ours is charged then.
-
-    litellm writes 0 where the provider reported nothing.
-    """
+    """Return the usage that a response reports. None for none, or the 0 that litellm writes then: ours is charged."""
     usage = getattr(response, "usage", None)
     if usage is None or not usage.prompt_tokens:
         return None

@@ -129,8 +129,7 @@ class Recorded:
         """
 
         def call(keep: Keep) -> bytes:
-            # The worst case is set aside first: if only what was spent were checked, each worker could go over by a
-            # call.
+            # The worst case is set aside first: otherwise each worker could go over the limit by a call.
             most = TokenUsage(_prompt_tokens(request, counter), request.max_tokens)
             assert self._purse is not None
             with Charge(self._purse, self.name, most) as charge:

@@ -85,7 +85,9 @@ def model_spec(text: str, usual: ModelAccess) -> tuple[str, ModelAccess]:
 
 def host_of(model: str, access: ModelAccess) -> str:
     """Return the address or the host that a model is called at: a variable such as OPENAI_BASE_URL may name one."""
-    variables = (f"{model.partition('/')[0].upper()}_{end}" for end in ("API_BASE", "BASE_URL"))
+    found = None if "/" in model else find_model(model)
+    provider = found[0] if found else model.partition("/")[0]
+    variables = (f"{provider.upper()}_{end}" for end in ("BASE_URL", "API_BASE"))
     return access.api_base or next(filter(None, map(os.environ.get, variables)), api_host(model))
 
 
@@ -98,10 +100,7 @@ def _key(model: str) -> str:
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """The models of a run. `summariser` and `embedder` are its identity; the rest only says how to reach them.
-
-    The three models may be given with parameters, which then stand in `access`.
-    """
+    """The models of a run. Summariser and embedder are its identity. Parameters of the models go to `access`."""
 
     summariser: str = "offline"
     """"offline", "local", or a litellm model name."""
@@ -152,8 +151,6 @@ class Settings(msgspec.Struct, frozen=True):
         """
         for access in (self.usual, *dict(self.access).values()):
             _reachable(access.api_base)
-            if access.api_key_env and not self.replay and not os.environ.get(access.api_key_env):
-                raise SetupError(f"api_key_env={access.api_key_env!r}: there is no such variable in the environment")
         if self.spend_limit is not None and not self.spend_limit >= 0:
             raise SetupError(f"a spend limit of {self.spend_limit:g} US dollars cannot be: give 0 or more")
         settings = msgspec.structs.replace(self, embedder=self._embedder())
@@ -173,7 +170,13 @@ class Settings(msgspec.Struct, frozen=True):
             else:
                 _known(model, f"{strategy}: ")
         models = {settings.summariser, settings.embedder, settings.answerer, *named}
-        if signed := next((model for model in models if _SIGNED.match(model) and self.access_of(model).api_base), None):
+        called = () if self.replay else [model for model in sorted(models) if "/" in model or find_model(model)]
+        for key in (self.access_of(model).api_key_env for model in called if not model.startswith("local:")):
+            if key and not os.environ.get(key):
+                raise SetupError(f"api_key_env={key!r}: there is no such variable in the environment")
+        has_azure = os.environ.keys() & {"AZURE_USERNAME", "AZURE_PASSWORD", "AZURE_CLIENT_ID"}
+        signs = re.compile(f"{_SIGNED}|azure[a-z_]*/" if has_azure else _SIGNED)
+        if signed := next((model for model in models if signs.match(model) and self.access_of(model).api_base), None):
             what = "its calls are signed with credentials of this machine, which no other host is given"
             raise SetupError(f"{signed}: {what}: leave its api_base out")
         for model in sorted(models) if settings.spend_limit is not None else ():
@@ -225,10 +228,8 @@ def _reachable(api_base: str) -> None:
         parts = urlsplit(api_base)
         # It would stand in error texts and in the command that goes on with a stopped run.
         if parts.username is not None or parts.password is not None:
-            raise SetupError(
-                f"the api base at {parts.hostname or 'this server'} has a user or password in it: leave it out, and "
-                "name the variable that has the key: api_key_env='NAME'"
-            )
+            what = f"the api base at {parts.hostname or 'this server'} has a user or password in it"
+            raise SetupError(f"{what}: leave it out, and name the variable that has the key: api_key_env='NAME'")
         good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:  # a port that is no number, a bracket that is not closed
         good = False
@@ -252,7 +253,7 @@ def _known(
         raise SetupError(f"{where}unknown {what} {model!r}{close or f': give {names}, or {any_other}'}")
 
 
-_SIGNED = re.compile("(bedrock|sagemaker|vertex_ai|gdc|gigachat|watsonx|sap|oci|chatgpt|github_copilot)[a-z_]*/")
+_SIGNED = "(bedrock|sagemaker|vertex_ai|gdc|gigachat|watsonx|sap|oci|chatgpt|github_copilot|databricks)[a-z_]*/"
 """Names of models for which litellm finds more than a key on this machine, whatever key it is given."""
 OWN = "run"
 """How `archive` names the run's summariser. Elsewhere it is an empty text."""

@@ -90,7 +90,10 @@ def test_parameters_of_all_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     ctxbench("config", "--trust", cwd=tmp_path)
     assert "openai/m: the connection failed" in ctxbench(*words, cwd=tmp_path, code=2).stderr
     (tmp_path / "ctxbench.toml").write_text("[models]\nretrys = 0\n")
-    assert "has no parameter 'retrys'" in ctxbench(*words, cwd=tmp_path, code=2).stderr
+    assert (
+        "models.retrys: is no parameter of a model; did you mean 'retries'?"
+        in ctxbench(*words, cwd=tmp_path, code=2).stderr
+    )
 
 
 def test_a_file_above_is_named(tmp_path: Path) -> None:
@@ -139,6 +142,7 @@ WRONG = {
     "run = 3": "ctxbench.toml:1: run: is a table of the options of `ctxbench run` (write [run])",
     "[run": "ctxbench.toml: not TOML: ",
     "[models]\n'timeout=3, api_base' = 'http://h'": "models.timeout=3, api_base: is no parameter of a model",
+    "[models]\n'ａpi_key_env' = 'SECRET'": "models.ａpi_key_env: is no parameter of a model",
 }
 
 

@@ -13,6 +13,8 @@ import typer
 
 from ctxbench.cli import app
 from ctxbench.cli.configuration import configuration
+from ctxbench.harness.models.settings import ModelAccess, Settings, host_of
+from ctxbench.scenarios.errors import SetupError
 from tests.harness.answers.builders import asked
 from tests.harness.command import CTXBENCH, PLAIN, ctxbench, forked
 from tests.harness.models.server import Server, serving
@@ -138,11 +140,22 @@ strategy = ['none', 'a=window(max_tokens=3) | cache_marks', '@libraries']
 recordings = ['smoke', 'load(turns=3)', 'some.jsonl', 'talks/*.jsonl', './a/../b']
 out = 'runs/mine'
 engine = 'ray'
+answerer = 'offline(rounds=0)'
+grader = 'rules()'
+recordings = ['astropy.pytest']
+format = "huggingface(column='chosen')"
+strategy = ['window(max_tokens=?[1000..64000:log])']
 mlflow = false
 cassette = 'replies.sqlite'"""
 NEEDS_APPROVAL = """answerer = 'local(gguf="model.gguf")'
 grader = 'llm(model="gpt-4o")'
 strategy = ['summary(summariser="gpt-" "4o-mini")']
+strategy = ["'evil.p' 'y:M'"]
+strategy = ['"evil\\x2epy:M"']
+strategy = ["@libraries | 'evil.p' 'y:M'"]
+answerer = 'local(ｇguf="model.gguf")'
+format = "huggingface(name='json', file='http:\\\\x2f/192.0.2.7/x.jsonl')"
+format = "huggingface(name='data')"
 recordings = ['a/../../b']
 recordings = ['link/b']
 recordings = ['hf://owner/data']
@@ -150,6 +163,7 @@ recordings = ['~/x']
 out = '.git/hooks'
 out = "a\\u0000b"
 engine = 'ray:head:6379'
+engine = 'rules'
 spend-limit = 5
 mlflow = true
 adapter-python = ['python3']
@@ -165,6 +179,35 @@ def test_what_needs_approval(line: str, tmp_path: Path, monkeypatch: pytest.Monk
     settings = configuration(typer.main.get_command(app))
     assert settings is not None
     assert bool(settings.all_effects) is (line in NEEDS_APPROVAL.splitlines()), settings.all_effects
+
+
+def test_settings_of_models_that_are_not_called(tmp_path: Path, server: Server) -> None:
+    """They ask nothing where no model is called, and a key that is not set is missed by a call alone."""
+    folder = clone(tmp_path, server)
+    file = folder / "ctxbench.toml"
+    file.write_text(f"recordings = 'some.jsonl'\n[models]\napi_base = '{server.url}'\napi_key_env = 'NOT_SET'\n")
+    words = ("run", "-s", "none", "-q", "-o", "r", "--overwrite")
+    run(folder, *words)
+    assert "models.api_key_env = 'NOT_SET' sends a key" in run(folder, *words, "-a", "openai/m", code=2)
+    run(folder, "config", "--trust")
+    run(folder, *words)
+    assert "no such variable" in run(folder, *words, "-a", "openai/m", code=2)
+    (folder / "wandb").mkdir()
+    (folder / "wandb" / "settings").write_text(f"[default]\nhttp_proxy = {server.url}\n")
+    assert "wandb/settings: wandb would read" in run(folder, "export", "wandb", "r", "--server", server.url, code=2)
+    file.write_text("strategies = ['none']\nadapter-python = ['./evil']\n[lab.answer]\nanswerer = 'openai/m'\n")
+    assert "lab.answer.answerer = 'openai/m' calls a model" in run(folder, *words, code=2)
+    assert not server.seen
+
+
+@pytest.mark.parametrize("model", ["databricks/m", "azure/m"])
+def test_credentials_of_this_machine(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another host is sent none, and the first line names the host that a variable sets."""
+    monkeypatch.setenv("AZURE_USERNAME", "me")
+    with pytest.raises(SetupError, match="signed with credentials of this machine"):
+        Settings(answerer=f"{model}(api_base='{HOST}')").checked()
+    monkeypatch.setenv("OPENAI_BASE_URL", HOST)
+    assert host_of("gpt-4o-mini", ModelAccess()) == HOST
 
 
 def test_what_init_writes_is_approved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,6 @@ from .streams import command as command_line
 
 FILE, PYPROJECT = "ctxbench.toml", "pyproject.toml"
 
-
 _BILLED = ("run", "report", "view", "compare", "gate", "bill", "tune", "audit")
 SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
     "recordings": ("inputs", ("run", "tune")),
@@ -64,10 +63,7 @@ def _has_table(text: str) -> bool:
 
 
 def find(folder: Path) -> tuple[Path, str] | None:
-    """Return the nearest file with settings, of a folder or those above it, with its text; None if there is none.
-
-    Raises UserError for one that cannot be read.
-    """
+    """Return the nearest file with settings, from a folder upwards, and its text. Raises UserError for a broken one."""
     for place in (folder, *folder.parents):
         for file in (place / FILE, place / PYPROJECT):
             try:
@@ -139,18 +135,16 @@ class Configuration:
         return trust.is_approved(self.file, self.all_effects)
 
     def require(self, path: str, context: Any) -> None:
-        """Raise UserError if a command would use a value that needs approval and has none.
-
-        What is given on the command line, or in the environment, is not the file's.
-        """
+        """Raise UserError if a command would use a value of the file that needs approval and has none."""
         sources = {name: context.get_parameter_source(name).name for name in context.params}
         used = [(path, name) for name, source in sources.items() if source == "DEFAULT_MAP"]
         named = sources.get("tracking_uri", "COMMANDLINE") != "COMMANDLINE" or context.params.get("mlflow")
-        is_used = {"prices": True, "models": "replay" in sources, "tracking": bool(named)}
+        calls = context.params.get("replay") is False and ("run" in sources or trust.may_call(context.params))
+        is_used = {"prices": True, "models": calls, "tracking": bool(named)}
         used += [("", VARIABLES[key]) for key, does in is_used.items() if does and VARIABLES[key] not in os.environ]
         sentences = [sentence for setting in used for sentence in self.effects.get(setting, ())]
         if sentences and not self.is_approved:
-            trust.refuse(self.file, sentences)
+            trust.refuse(self.file, [*sentences, *self.all_effects])  # all of it would be approved
 
     def default_map(self) -> dict[str, Any]:
         """Return the values as the command line takes them: a mapping for each command, nested like the commands."""
@@ -166,9 +160,12 @@ class Configuration:
                 what = "is a table of parameters of models" if key == "models" else f"must be text, not {value!r}"
                 raise self._error((key,), what)
             if key == "models":
+                from ctxbench.harness.models.settings import ModelAccess
+
+                fields = ModelAccess.__dataclass_fields__
                 for name, parameter in value.items():
-                    if not name.isidentifier():  # it would be read as several parameters
-                        raise self._error((key, name), "is no parameter of a model")
+                    if name not in fields:  # it could be read as another, or as several
+                        raise self._error((key, name), f"is no parameter of a model{suggestion(name, fields)}")
                     self._judge("", VARIABLES[key], (key, name), name, parameter, parameter)
                 value = ", ".join(f"{name}={parameter!r}" for name, parameter in value.items())
             else:
@@ -237,10 +234,7 @@ class Configuration:
             self._judge(path, parameter.name, key, parameter.name, raw, each)
 
     def _judge(self, path: str, name: str, key: tuple[str, ...], kind: str, raw: Any, value: Any) -> None:
-        """Note what a value does that needs approval. In words that are the same from each folder below the file's.
-
-        `kind` is the option that it is of, or the parameter of a model.
-        """
+        """Note what a value of an option, or parameter of a model, does that needs approval; alike from each folder."""
         place, does = self.file.parent, trust.effect(kind, value, self.file.parent)
         if not does and isinstance(raw, str):  # beside the file too, wherever the command would look
             does = trust.effect("", place / os.path.expanduser(raw), place)
@@ -387,7 +381,6 @@ def _command_rows(app: Any, words: list[str], settings: Configuration | None) ->
 
 def _plain(value: Any) -> Any:
     """Return a value as JSON can have it, without the secrets of an address."""
-
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return without_secrets(str(value)) if isinstance(value, Path | str) else value

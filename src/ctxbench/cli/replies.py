@@ -66,11 +66,8 @@ def say_models(context: Any, places: Mapping[tuple[str, str], str], path: str) -
             at = host_of(model, access)
             if at == access.api_base == usual.api_base:
                 at += f" ({API_BASE if os.environ.get(API_BASE) == at else places.get(('', MODELS), MODELS)})"
-            key = (
-                f", with the key {access.api_key_env}"
-                if access.api_key_env
-                else ", without a key" * bool(access.api_base)
-            )
+            own = access.api_key_env
+            key = f", with the key {own}" if own else ", without a key" * bool(access.api_base)
             dollars = BUNDLED.cost(model, TokenUsage(asked if option == "answerer" else tokens, 0))
             cost = "its price is not known" if dollars is None else f"about ${dollars:,.2f}{unit} read"
             lines.append(f"{model} ({option}, {place}) at {at}{key}, {cost}")

@@ -135,10 +135,7 @@ def _leave() -> None:
 
 
 def say(text: str) -> None:
-    """Print one line on standard error. Nothing in it can steer the terminal, and no secret is in it.
-
-    The middle of a value of hundreds of characters is left out.
-    """
+    """Print one line on standard error, without secrets, what steers a terminal, or the middle of a long value."""
     line = printable_line(without_secrets(text))
     typer.echo(_LONG_VALUE.sub(lambda value: f"{value[1]}…{len(value[2]):,} more…{value[3]}", line), err=True)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -38,15 +38,20 @@ _EFFECTS = {
 }
 """Effects that need approval, with the options, and the parameters of models, that have them."""
 _NAME = re.compile(r"\A\s*[A-Za-z_][\w-]*=")
+_RANGE = re.compile(r"=\s*\?(\[[\d.e+-]*(:log)?\])?")
 
 
 def effect(name: str, value: Any, folder: Path) -> str:
     """Return what a value of a file in that folder does that needs approval, in words; empty if nothing."""
+    text = str(value)
+    # Without a quote there are no weights: `gguf` is a text.
+    free = re.fullmatch(r"(\w+)(\([\w=., -]*\))?", text, re.ASCII)
+    if (name == "engine" and text == "ray") or (name in MODELS and free and free[1] in FREE):
+        return ""
     for words, names in _EFFECTS.items():
         if name in names:
-            return words if value and str(value) not in FREE | {"ray"} else ""
-    text = str(value)
-    if ".py" in text:
+            return words if value else ""
+    if re.search(r"\.py\b", text):
         return "runs code"
     if re.search(r"\w\w:/", text):
         return "is on another machine"
@@ -58,20 +63,33 @@ def effect(name: str, value: Any, folder: Path) -> str:
         return f"is outside this folder, {real}"
     if ".git" in map(str.lower, real.parts):
         return "is git's"
-    return "may call a model or read elsewhere" if name in ("strategy", "specs") and not _is_plain(text) else ""
+    is_spec = name in ("strategy", "specs", "form")
+    return "may call a model or read elsewhere" if is_spec and not _is_plain(text, name == "form") else ""
 
 
-def _is_plain(text: str) -> bool:
-    """Return whether no parameter of a strategy, or of a tier's measurement, names a model or a place."""
+def _is_plain(text: str, is_format: bool) -> bool:
+    """Return whether a strategy, a tier's measurement or a format is no file's, and names no model and no place."""
     from ctxbench.metrics.models import find_model
+    from ctxbench.strategies.plugins import is_file
 
+    if "'''" in text or '"""' in text:  # a search replaces its ranges within these too
+        return False
     try:
-        parsed = [] if text.startswith("@") else calls(_NAME.sub("", text), "strategy")
+        parsed = [] if re.fullmatch(r"@\w+", text) else calls(_RANGE.sub("=0", _NAME.sub("", text)), "strategy")
     except SpecError:
         return False
-    values = [value for call in parsed for value in call.parameters.values()]
-    texts = [text for value in values for text in (value if isinstance(value, list | tuple) else [value])]
-    return not any(isinstance(text, str) and (re.search(r"[/\\:]", text) or find_model(text)) for text in texts)
+    values = [value for call in parsed for value in (call.name, *call.parameters.values())]
+    texts = [str(text) for value in values for text in (value if isinstance(value, list | tuple) else [value])]
+    if is_format and any("name" in call.parameters for call in parsed):  # a data set of the hub
+        return False
+    return not any(re.search(r"[/\\:]", text) or is_file(text) or find_model(text) for text in texts)
+
+
+def may_call(params: Mapping[str, Any]) -> bool:
+    """Return whether a command with these parameters may call a model that is not of this machine."""
+    given = [(name, params.get(name) or ()) for name in (*MODELS, "strategy", "specs")]
+    pairs = [(name, text) for name, texts in given for text in ([texts] if isinstance(texts, str) else texts)]
+    return any(effect(name, text, Path()) for name, text in pairs)
 
 
 def run_effects(plan: ManifestPlan) -> list[str]:
