@@ -13,7 +13,7 @@ from ...language import HAN, cut, either, stemmer, word_lists
 from . import stance
 from .quantities import ONES, ROMAN, Quantity, When, agreement, chinese, equal
 from .scope import Scope
-from .words import FILLERS, HAN_STOP, PARTICLES, STOP, TITLES, TextWords, clean, given_names
+from .words import APART, FILLERS, HAN_STOP, PARTICLES, STOP, TITLES, TextWords, clean, given_names
 
 Form = Literal["date", "number", "code", "unknown", "yes", "no", "list", "name", "phrase"]
 
@@ -339,7 +339,12 @@ def _has_chinese_rival(gold: Gold, words: TextWords) -> bool:
 
 
 def _has_another_word(gold: Gold, words: TextWords) -> bool:
-    """Return whether what is found is a part of a compound: docker in docker-compose."""
+    """Return whether what is found is a part of a compound (docker in docker-compose), or has another place, title."""
+    for kinds in APART:
+        own, said = ((kinds.keys() & text.places.keys()) - gold.asked.places.keys() for text in (gold.text, words))
+        near = {stem for word in said for stem in words.stems[words.places[word] + 1 :][:3]}
+        if own and {kinds[word] for word in own}.isdisjoint(map(kinds.get, said)) and near & gold.text.places.keys():
+            return True
     if "-" not in words.lower or len(gold.text.raw) > 1:
         return False
     word = re.escape(gold.text.bare)
@@ -350,7 +355,8 @@ def _has_another_word(gold: Gold, words: TextWords) -> bool:
 def _holds(gold: Gold, answer: ParsedAnswer) -> bool:
     """Return whether the accepted answer stands in the answer word for word, but for case, spaces and marks.
 
-    Texts from pages lose spaces ("isMalina Weissmanand"): there, several words may run into others.
+    Texts from pages lose spaces ("isMalina Weissmanand"): there, several words may run into others. A name runs into
+    small letters before it only, and VI not into VIII.
     """
     text, stems, said = gold.text, gold.text.stems, answer.words.stems
     if not stems:
@@ -360,7 +366,10 @@ def _holds(gold: Gold, answer: ParsedAnswer) -> bool:
     if any(said[at : at + len(stems)] == stems for at in places if said[at] == stems[0]):
         return True
     may_run = len(stems) > 1 and len(said) > _BRIEF and text.squeezed.isascii() and text.squeezed.isalpha()
-    return may_run and text.squeezed in answer.words.squeezed
+    if not may_run or text.raw[-1] in ROMAN or text.squeezed not in answer.words.squeezed:
+        return False
+    begun = r"(?:\b|(?<=[a-z]{2})(?=[A-Z]))(?i:" + r"\W*".join(text.squeezed) + ")"
+    return gold.form != "name" or re.search(begun, answer.words.plain) is not None
 
 
 def _nearly(unit: Unit, gold: Gold, places: dict[str, int]) -> float:
@@ -422,7 +431,7 @@ def _code_pattern(code: str) -> re.Pattern[str]:
     else:
         body = re.sub(r"\\-(?=\d)|(?<=\d)\\-(?=[a-zA-Z])", r"[-\\s]?", re.escape(re.sub(r"^(?:v(?=\d)|#)", "", code)))
         body = f"(?:v(?=\\d)|#)?{body}"
-    ends = r"(?![\w#]|\+\+|[.@_-]\w|/[\w{<:$*])"
+    ends = r"(?![\w#]|\+\+|[.@_-]\w|/[\w{<:$*])" + (r"(?!\s+[a-z])" if code == "A" else "")
     before = r"(?<![\w@/.])" if code.startswith("/") else r"(?<![\w@+#<>=~^])(?<!\w[.-])"
     return re.compile(before + body + ends, re.ASCII | (re.IGNORECASE if sum(map(str.isalpha, code)) > 1 else 0))
 

@@ -62,6 +62,7 @@ _JOINT = re.compile(
     re.IGNORECASE,
 )
 _NOT = re.compile(r"(?i)\W*(?:not|never|no longer|instead|rather|unlike)\b")  # such a part names no other answer
+_ZH_WHO_DOES = re.compile(f"^谁([{HAN}]{{1,2}})[了过]")
 _SUBJECT = re.compile(r"\b(?:did|does|do|has|have|had|is|was|will) ([A-Z][a-z]+)")
 _WHO_DOES = re.compile(r"^\W*who (?!(?:is|was|are|were|did|do|does|has|had|will|can|else)\b)(\w+)")
 
@@ -213,6 +214,8 @@ class Scope:
             return doubt.why
         other = _OTHERS.search(_CLAUSE.split(self.text[max(0, start - _BEFORE) : start])[-1])
         if other and not any(relation in self._question for relation in _RELATED.findall(other.group())):
+            return "says it of somebody else, {}"
+        if (who := _ZH_WHO_DOES.search(self._question)) and re.search(rf"\w{who[1]}[了过]?$", self.text[:start]):
             return "says it of somebody else, {}"
         if self._has_han or self._told.past:
             return ""

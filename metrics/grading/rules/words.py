@@ -96,6 +96,9 @@ def _stem(raw: str) -> str:
     return stem
 
 
+APART = [{_stem(word): at for at, same in enumerate(kinds) for word in same.split()} for kinds in _LISTS["apart"]]
+
+
 class TextWords:
     """A text read for comparison. Each form is computed at its first use."""
 

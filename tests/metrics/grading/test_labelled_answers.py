@@ -25,7 +25,7 @@ class Labelled(msgspec.Struct, frozen=True):
     ("name", "accepted", "rejected", "ungraded"),
     [
         # The rules were made with these.
-        ("seen_answers.jsonl", 9, 5, 79),
+        ("seen_answers.jsonl", 5, 5, 80),
         # These 61 were written after the rules were done, and changed nothing: 2 of 37 wrong ones are accepted and none
         # of 24 right ones is rejected. Whoever mends the rules by them writes new ones.
         ("unseen_answers.jsonl", 2, 0, 6),
