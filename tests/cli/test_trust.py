@@ -222,7 +222,7 @@ def test_what_init_writes_is_approved(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_path_that_is_not_there(tmp_path: Path) -> None:
-    """What is there is measured and printed; a path that is not there ends the command with code 2."""
+    """A run measures the paths that exist, prints them, and ends with code 2 because of the one that does not."""
     recording(tmp_path, conversations=1)
     done = ctxbench("run", "some.jsonl", "some.jsonI", "-s", "none", cwd=tmp_path, code=2)
     assert "1 conversation" in done.stdout

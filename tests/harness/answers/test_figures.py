@@ -112,7 +112,7 @@ def test_what_the_whole_history_has_right_is_an_estimate() -> None:
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.text("+-", min_size=4, max_size=4), st.text("+-?", min_size=4, max_size=4)), min_size=8))
 def test_every_share_is_within_its_interval(units: list[tuple[str, str]]) -> None:
-    """Whatever is answered, and right, under both."""
+    """For any answers the share lies within its interval, both within 0 to 1, and the verdict has the same share."""
     whole, window = map(list, zip(*units, strict=True))
     if "+" in (signs := "".join(window)) or "-" in signs:
         lawful(whole, window)

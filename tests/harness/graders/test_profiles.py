@@ -64,7 +64,7 @@ def test_which_of_several(tmp_path: Path) -> None:
 
 
 def test_no_text_of_the_set(tmp_path: Path) -> None:
-    """What a grader quotes where it cannot tell is not in its profile, nor in those that are shipped."""
+    """Neither a profile that is made nor one that is shipped holds text that a grader quoted from the set."""
 
     def quotes(item: GradedItem) -> Grade | Missing:
         return (

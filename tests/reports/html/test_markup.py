@@ -138,7 +138,7 @@ def rewrite(run: Path) -> None:
 
 
 def test_no_text_is_markup(hostile: Path, tmp_path: Path, opening: Opening) -> None:
-    """Whatever is opened in the page, no text is an element, and nothing runs: by escaping, without the policy too."""
+    """No text becomes an element or runs, whatever is opened in the page: escaping alone holds, without the policy."""
     page = opening(write(results(load(hostile)), tmp_path), bypass_csp=True)
     address = page.url
     for tab in page.locator(".tabs a").all():
