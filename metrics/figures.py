@@ -348,6 +348,14 @@ BILLED: Mapping[str, Metric] = {
         table="bill",
         restates=("cost",),
     ),
+    "break_even_calls": _times(
+        "break-even",
+        "how many times as many calls as recorded use up the saving: cost of the whole history over that of the strategy; "
+        "1 or less where there is none",
+        Ratio(lambda s: s.base, lambda s: s.cost + s.cost_own, "no strategy `none` to compare with"),
+        table="bill",
+        restates=("cost",),
+    ),
     "cache_hit_rate": _share(
         "cache hit rate",
         "share of the prompt tokens that the provider reads from its cache",
@@ -397,6 +405,7 @@ _FIXED: Mapping[str, Mapping[str, float]] = {
     **{key: dict.fromkeys((*_WHOLE, "evidence_only"), 1.0) for key in ("context_recall", "context_recall_any")},
     **{key: dict.fromkeys((*_WHOLE, "evidence_only"), 0.0) for key in _NOT_SENT},
     "cost_saving": {"none": 0.0},
+    "break_even_calls": {"none": 1.0},
 }
 
 

@@ -23,11 +23,13 @@ from ctxbench.harness.folder.schema import short_names
 from ctxbench.harness.graders.profiles import Profiles
 from ctxbench.harness.models.local import NAME
 from ctxbench.harness.probes import FLOOR
+from ctxbench.metrics.evidence import published
 from ctxbench.metrics.statistics.comparison import Difference
 from ctxbench.metrics.statistics.intervals import FEWEST, FEWEST_OF_RATIOS, HEAVIEST, Ends
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.spec import calls as stages_of
+from ctxbench.strategies.chain import family as family_of
 
 from .calibration import interval
 from .render import (
@@ -129,6 +131,8 @@ def _answer(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
         yield "more careful", f"{careful}: {here(verdict, careful)}; {found}"
     if name is not None:
         yield "elsewhere", how_sure(verdict, name)
+        if live := live_runs(verdict, name):
+            yield "live runs", live
     if crossed := verdict.but_for(verdict.broken):
         broken = "; ".join(f"{other} ({_worst(verdict.broken[other])})" for other in crossed[:_BROKEN_NAMED])
         more = f"; {len(crossed) - _BROKEN_NAMED:,} more" * (len(crossed) > _BROKEN_NAMED)
@@ -286,6 +290,36 @@ def how_sure(verdict: RunVerdict, name: str) -> str:
     return about("verdict_expect", cost=in_words(change.shown), points=points, drawn=drawn, more=more)
 
 
+def break_even(verdict: RunVerdict, name: str) -> float:
+    """Return how many times as many calls use up what a strategy saved here; NaN where it saved nothing."""
+    cost, base = (verdict.points[of].cost if of in verdict.points else nan for of in (name, verdict.base))
+    return base / cost if 0 < cost < base else nan
+
+
+def live_runs(verdict: RunVerdict, name: str) -> str:
+    """Return how many more calls use up what a strategy saved here, and what published live runs of its family took.
+
+    Empty where it saved nothing. Replay shows no call that a live agent would make besides those of the recording.
+    """
+    times = break_even(verdict, name)
+    if isnan(times):
+        return ""
+    gone = about("live_break_even", times=f"{times:.2f}")
+    family = family_of(name)
+    if family == "caching":
+        return gone + about("live_caching")
+    overflows = verdict.results.summary.strategies.get(WHOLE, {}).get("overflows", 0)
+    is_cut_off = not isinstance(overflows, Missing) and overflows > 0
+    calls, success = (published(figure, family, cut_off=is_cut_off) for figure in ("calls", "success"))
+    if calls is None:
+        what = f"{family} where the whole history outgrows the window" if is_cut_off and family else family
+        return gone + about("live_unpublished", what=f"with {what}" if what else "of such a mixture")
+    ends = None if success is None else [f"{points:+.0f}".replace("-", "−") for points in success[:3]]
+    points = "" if ends is None else about("live_success", low=ends[0], median=ends[1], high=ends[2])
+    arms = f"{count(calls.arms, 'run')} of {count(calls.studies, 'study', 'studies')}"
+    return gone + about("live_published", family=family, calls=calls, arms=arms) + points
+
+
 def in_words(ends: Ends) -> str:
     """Return a range of relative changes as more or less: 46.0 to 68.0 % less, 5.0 % less to 31.0 % more, the same."""
     low, high = ends
@@ -371,6 +405,7 @@ def five_measures(verdict: RunVerdict) -> Table:
             **summary.strategies[name],
             "strategy": name,
             "cost_saved": bills[name].saved_against_none if name in bills else nan,
+            "break_even_calls": break_even(verdict, name),
             "hit_rate": bills[name].hit_rate if name in bills else nan,
             "tokens": quality.tokens.get(name, nan),
             "found": quality.found.get(name, nan),
@@ -400,6 +435,7 @@ def five_measures(verdict: RunVerdict) -> Table:
         *library_column(summary.manifest.libraries(), shown),
         Column("net saved", "net_saving", share),
         Column("cost saved", "cost_saved", share),
+        Column("break-even", "break_even_calls", lambda times: "–" if isnan(times) else f"{times:.2f} ×"),
         Column("cache hit", "hit_rate", share),
         metric_column("compression_ratio"),
         Column("LRU-K hit", "lru_k_hit_rate", lambda value: "–" if isinstance(value, Missing) else share(value)),

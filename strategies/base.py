@@ -7,10 +7,11 @@
         def start(self, services: StrategyContext) -> View:
             return lambda context: context.sending(context.messages[-10:])
 
-Its parameters are its identity (`scenarios.spec` prints and parses them). `ctxbench list strategies` shows two class
-variables: `source`, where the idea comes from, and `fails`, the words after "Fails when". A third, `copyable`, says
-that a copy of what `start` returns behaves like the original (`is_copyable`). State, if any, lives in what `start`
-returns. A strategy never reads the wall clock and never measures itself: the harness does.
+Its parameters are its identity (`scenarios.spec` prints and parses them). `ctxbench list strategies` shows three class
+variables: `source`, where the idea comes from, `fails`, the words after "Fails when", and `family`, whose published
+live runs stand beside it (`metrics.evidence`). A fourth, `copyable`, says that a copy of what `start` returns behaves
+like the original (`is_copyable`). State, if any, lives in what `start` returns.
+A strategy never reads the wall clock and never measures itself: the harness does.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ class Everything:
 
     copyable: ClassVar[bool] = True
     fails: ClassVar[str] = "the conversation outgrows the model's window, or its bill"
+    family: ClassVar[str] = "whole"
 
     def start(self, services: StrategyContext) -> View:  # noqa: ARG002
         return lambda context: context
@@ -33,6 +34,7 @@ class LastTurn:
 
     copyable: ClassVar[bool] = True
     fails: ClassVar[str] = "anything before the last user message matters"
+    family: ClassVar[str] = "window"
 
     def start(self, services: StrategyContext) -> View:
         def view(context: Context) -> Context:

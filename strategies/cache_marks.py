@@ -49,6 +49,7 @@ class CacheMarks:
     copyable: ClassVar[bool] = True
     only_marks: ClassVar[bool] = True
     fails: ClassVar[str] = "a stage before it rewrites the start of the context: every write is paid and never read"
+    family: ClassVar[str] = "caching"
 
     def __post_init__(self) -> None:
         if self.rolling > self.marks:

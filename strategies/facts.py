@@ -75,6 +75,7 @@ class Facts:
 
     copyable: ClassVar[bool] = True
     fails: ClassVar[str] = "the answer is in no extracted fact, or in a tool result; alone it only adds tokens"
+    family: ClassVar[str] = "facts"
 
     def start(self, services: StrategyContext) -> View:
         language = ConversationLanguage(self.language)

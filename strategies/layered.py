@@ -84,6 +84,7 @@ class Layered(RecallSettings):
     copyable: ClassVar[bool] = True
     shares_memory: ClassVar[bool] = True
     fails: ClassVar[str] = "the question does not name its subject: the memories that it needs are not recalled"
+    family: ClassVar[str] = "retrieval"
 
     def __post_init__(self) -> None:
         if not self.tiers or len(set(self.tiers)) < len(self.tiers):

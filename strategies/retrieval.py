@@ -65,6 +65,7 @@ class Retrieval(RecallSettings):
 
     copyable: ClassVar[bool] = True
     fails: ClassVar[str] = "the question shares nothing with its answer, as in 'and the other one?'"
+    family: ClassVar[str] = "retrieval"
 
     def start(self, services: StrategyContext) -> View:
         past = ConversationMemory(services, self)

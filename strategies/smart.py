@@ -88,6 +88,7 @@ class Smart:
 
     copyable: ClassVar[bool] = True
     fails: ClassVar[str] = "an important message has no keyword, code or list, and is at neither end"
+    family: ClassVar[str] = "summary"
 
     def __post_init__(self) -> None:
         if not all(keyword.strip() for keyword in self.keywords):

@@ -251,6 +251,7 @@ class Summary(_SummarySettings):
     keep: ShareWithoutEnds = 0.5
 
     fails: ClassVar[str] = "the summary left out a detail that matters: each round of summarising loses some more"
+    family: ClassVar[str] = "summary"
 
     def __post_init__(self) -> None:
         require_one_limit(self.max_tokens, self.model)
@@ -311,6 +312,7 @@ class SessionSummary(_SummarySettings):
     overhead: int = 4
 
     fails: ClassVar[str] = "the user asks for the exact words of something that was said more than four messages ago"
+    family: ClassVar[str] = "summary"
 
     def start(self, services: StrategyContext, memory: LongTermMemory | None = None) -> View:
         rolling = self._rolling(services, "session_summary", memory)

@@ -38,6 +38,7 @@ class Window:
 
     copyable: ClassVar[bool] = True
     fails: ClassVar[str] = "the answer is older than the window; each dropped message also moves the cached prefix"
+    family: ClassVar[str] = "window"
 
     def __post_init__(self) -> None:
         if self.max_tokens is None and self.messages is None and self.model is None:

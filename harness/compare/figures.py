@@ -201,7 +201,7 @@ def _bills(run: Run, models: Sequence[str], grid: SumGrid, prices: Prices) -> di
         billed_sums = grid.sums(BILLED, rows)
         for name, metric in BILLED.items():
             assert isinstance(metric.of, get_args(Summed))
-            version = f"{metric.version}, prices {tariff}" if name.startswith("cost") else str(metric.version)
+            version = f"{metric.version}, prices {tariff}" if not name.startswith("cache") else str(metric.version)
             about = About(metric.unit, metric.better, metric.of.form, version)
             tables[f"{name}({model})"] = billed_sums[name], about
     return tables

@@ -25,7 +25,7 @@ from . import process
 
 
 def adapter(
-    library: str, extra: str, fails: str, by: Callable[..., Step] | None = None
+    library: str, extra: str, family: str, fails: str, by: Callable[..., Step] | None = None
 ) -> Callable[[Callable[..., Any]], type[Any]]:
     """Return a decorator like `live` for a strategy of a library, which is a package that `extra` brings.
 
@@ -62,7 +62,7 @@ def adapter(
                 return opened(services, **parameters)
             return process.open_step(path, f"{open_step.__module__}:{open_step.__name__}", services, parameters)
 
-        variables = {"library": library, "extra": extra, "source": library, "fails": fails}
+        variables = {"library": library, "extra": extra, "source": library, "family": family, "fails": fails}
         return live(open_in_place, open_step=staticmethod(opened), __post_init__=check_installed, **variables)
 
     return strategy

@@ -92,7 +92,7 @@ def _compact(services: ChatServices, kind: str, **settings: Any) -> Step:
 _EARLIER = "the answer rests on a message before the last ones, as the task itself may"
 
 
-@adapter(_LIBRARY, _EXTRA, _EARLIER, _compact)
+@adapter(_LIBRARY, _EXTRA, "window", _EARLIER, _compact)
 def truncation(
     services: ChatServices,
     max_n: int = 8000,
@@ -104,25 +104,27 @@ def truncation(
     return {"kind": "TruncationStrategy", "tokenizer": services}
 
 
-@adapter(_LIBRARY, _EXTRA, _EARLIER, _compact)
+@adapter(_LIBRARY, _EXTRA, "window", _EARLIER, _compact)
 def sliding_window(services: ChatServices, keep_last_groups: int = 20, preserve_system: bool = True) -> dict[str, Any]:
     """Send the newest groups: messages, or calls with their results (`SlidingWindowStrategy`)."""
     return {"kind": "SlidingWindowStrategy"}
 
 
-@adapter(_LIBRARY, _EXTRA, "a tool result that was dropped is needed again", _compact)
+@adapter(_LIBRARY, _EXTRA, "clearing", "a tool result that was dropped is needed again", _compact)
 def selective_tool_call(services: ChatServices, keep_last_tool_call_groups: int = 1) -> dict[str, Any]:
     """Drop all but the newest tool calls with their results (`SelectiveToolCallCompactionStrategy`)."""
     return {"kind": "SelectiveToolCallCompactionStrategy"}
 
 
-@adapter(_LIBRARY, _EXTRA, "the end of a long tool result is needed, or the arguments of its call", _compact)
+@adapter(
+    _LIBRARY, _EXTRA, "compression", "the end of a long tool result is needed, or the arguments of its call", _compact
+)
 def tool_result_compaction(services: ChatServices, keep_last_tool_call_groups: int = 1) -> dict[str, Any]:
     """Replace older calls by their results, cut to 4,096 characters (`ToolResultCompactionStrategy`)."""
     return {"kind": "ToolResultCompactionStrategy"}
 
 
-@adapter(_LIBRARY, _EXTRA, "the summary leaves out what is asked for later", _compact)
+@adapter(_LIBRARY, _EXTRA, "summary", "the summary leaves out what is asked for later", _compact)
 def summarization(
     services: ChatServices, target_count: int = 4, threshold: int = 2, max_summary_input_tokens: int | None = 8000
 ) -> dict[str, Any]:
@@ -133,6 +135,7 @@ def summarization(
 @adapter(
     _LIBRARY,
     _EXTRA,
+    "hybrid",
     "the answer rests on a message before the last ones, or on the end of a long tool result",
     _compact,
 )

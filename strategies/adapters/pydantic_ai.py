@@ -145,7 +145,7 @@ def _before_each_request(services: ChatServices, kind: str, **limits: Any) -> St
     return step
 
 
-@adapter(_HARNESS, _EXTRA, "a cleared tool result is needed again", _before_each_request)
+@adapter(_HARNESS, _EXTRA, "clearing", "a cleared tool result is needed again", _before_each_request)
 def clear_tool_results(
     services: ChatServices, max_tokens: int = 100_000, keep_pairs: int = 3, min_clear_tokens: int | None = None
 ) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def clear_tool_results(
     return {"kind": "ClearToolResults"}
 
 
-@adapter(_HARNESS, _EXTRA, "the answer rests on a message before the last ones", _before_each_request)
+@adapter(_HARNESS, _EXTRA, "window", "the answer rests on a message before the last ones", _before_each_request)
 def sliding_window(
     services: ChatServices,
     max_messages: int | None = 80,
@@ -165,7 +165,7 @@ def sliding_window(
     return {"kind": "SlidingWindowCompaction"}
 
 
-@adapter(_HARNESS, _EXTRA, "the summary leaves out what is asked for later", _before_each_request)
+@adapter(_HARNESS, _EXTRA, "summary", "the summary leaves out what is asked for later", _before_each_request)
 def summarizing(
     services: ChatServices,
     max_messages: int | None = 60,

@@ -79,13 +79,15 @@ def _reduce(services: ChatServices, kind: str, **settings: Any) -> Step:
     return step
 
 
-@adapter(_LIBRARY, _EXTRA, "the answer rests on a message before the last ones, as the task itself may", _reduce)
+@adapter(
+    _LIBRARY, _EXTRA, "window", "the answer rests on a message before the last ones, as the task itself may", _reduce
+)
 def truncation(services: ChatServices, target_count: int = 20, threshold_count: int = 0) -> dict[str, Any]:
     """Send the newest messages, once there are `threshold_count` over the target (`ChatHistoryTruncationReducer`)."""
     return {"kind": "ChatHistoryTruncationReducer"}
 
 
-@adapter(_LIBRARY, _EXTRA, "the summary leaves out what is asked for later, tool results among it", _reduce)
+@adapter(_LIBRARY, _EXTRA, "summary", "the summary leaves out what is asked for later, tool results among it", _reduce)
 def summarization(
     services: ChatServices,
     target_count: int = 20,

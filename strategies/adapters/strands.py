@@ -137,7 +137,9 @@ def _manage(services: ChatServices, kind: str, context_window: int, **settings: 
     return step
 
 
-@adapter(_LIBRARY, _EXTRA, "the answer rests on a message before the last ones, as the task itself may", _manage)
+@adapter(
+    _LIBRARY, _EXTRA, "window", "the answer rests on a message before the last ones, as the task itself may", _manage
+)
 def sliding_window(
     services: ChatServices,
     window_size: int = 40,
@@ -154,7 +156,7 @@ def sliding_window(
     return {"kind": "SlidingWindowConversationManager"}
 
 
-@adapter(_LIBRARY, _EXTRA, "the summary leaves out what is asked for later", _manage)
+@adapter(_LIBRARY, _EXTRA, "summary", "the summary leaves out what is asked for later", _manage)
 def summarizing(
     services: ChatServices,
     summary_ratio: float = 0.3,

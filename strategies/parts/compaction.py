@@ -223,11 +223,12 @@ class Client:
     row: ClassVar[dict[str, Any]]
     source: ClassVar[str]
     fails: ClassVar[str]
+    family: ClassVar[str]
 
     def __init_subclass__(cls) -> None:
         if "name" in vars(cls):
             cls.row = data("clients")[cls.name]
-            cls.source, cls.fails = cls.row["source"], cls.row["fails"]
+            cls.source, cls.fails, cls.family = (cls.row[key] for key in ("source", "fails", "family"))
 
 
 class RewritingClient(Client):

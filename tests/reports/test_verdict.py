@@ -32,6 +32,7 @@ from ctxbench.reports.verdict_text import (
     gain_range,
     headline,
     is_traps,
+    live_runs,
     tags,
     trap_faults,
     trap_table,
@@ -404,8 +405,26 @@ def test_the_five_measures() -> None:
     """The strategy to ship stands first, then from cheap to dear; what breaks has a row too, last, with the reason."""
     table = five_measures(by_hand(COSTS, SHARES, {"broken": 3}))
     assert [row[0] for row in table.rows] == ["good", "cheap", "none", "dark", "✗ broken"]
-    assert table.rows[0][2:4] == ("25 %", "50 %")
+    assert table.rows[0][2:5] == ("25 %", "2.22 ×", "50 %")
     assert [row[-1] for row in table.rows] == ["", "", "", "", "newest message missing: 3"]
+
+
+def test_break_even_and_live_runs() -> None:
+    """A saving of a third is gone at 1.5 × the calls; beside it stands what was published, or that nothing was."""
+    costs = {"none": [3.0] * 8, "openhands.masking": [2.0] * 8, "tiered": [2.0] * 8, "facts": [4.0] * 8}
+    found = by_hand(costs, dict.fromkeys(costs, [1.0] * 8))
+    text = live_runs(found, "openhands.masking")
+    assert "1.50 × as many calls; published live runs with masking: 0.88 to 2.23 × as many, median 1.06" in text
+    assert "(16 runs of 1 study); tasks solved: −12 to +4 points, median −2" in text
+    assert live_runs(found, "tiered").endswith("; no published live run with tiers says how many it would make")
+    assert live_runs(found, "facts") == ""
+    table = five_measures(found)
+    shown = {row[0]: row[table.heads.index("break-even")] for row in table.rows}
+    assert shown == {"none": "–", "openhands.masking": "1.50 ×", "tiered": "1.50 ×", "facts": "–"}
+    found.results.summary.strategies["none"]["overflows"] = 3
+    assert "no published live run with masking where the whole history outgrows the" in live_runs(
+        found, "openhands.masking"
+    )
 
 
 def test_right_answers_are_compared_in_pairs() -> None:

@@ -17,29 +17,29 @@ import typer
 
 from ctxbench.scenarios.errors import SpecError
 
-KINDS = ("strategies", "scenarios", "formats", "metrics", "encodings", "prices", "caches")
+KINDS = ("strategies", "scenarios", "formats", "metrics", "encodings", "prices", "caches", "evidence")
 
 Entry = dict[str, Any]
 """A listed thing: `written` is its name with its parameters. A field that it has not is absent."""
 
 
 def list_(what: str = "strategies", name: str | None = None, *, as_json: bool = False) -> None:
-    """List strategies, scenarios, recorded formats, metrics, encodings, models' prices or prompt caches, or explain
-    one of them.
+    """List strategies, scenarios, recorded formats, metrics, encodings, models' prices, prompt caches or published
+    live runs, or explain one of them.
 
     Args:
-        what (WHAT): What to list: strategies, scenarios, formats, metrics, encodings, prices, caches.
+        what (WHAT): What to list: strategies, scenarios, formats, metrics, encodings, prices, caches, evidence.
         name (NAME): The one to explain, such as a strategy with its parameters. For prices, a part of the model's name;
-            for caches, a model. [default: all]
+            for caches, a model; for evidence, a family of strategies. [default: all]
     """
     from ctxbench.scenarios.spec import suggestion
 
     if what not in KINDS:
         raise SpecError(f"{what!r} cannot be listed{suggestion(what, dict.fromkeys(KINDS))}")
-    if what in ("prices", "caches"):
+    if what in ("prices", "caches", "evidence"):
         from . import price_list  # numpy and pandas, which --help must not import
 
-        (price_list.print_prices if what == "prices" else price_list.print_caches)(name, as_json)
+        getattr(price_list, f"print_{what}")(name, as_json)
         return
     rows = {name: _strategy(name)} if name is not None and what == "strategies" else _rows(what)
     if name is not None:
@@ -130,7 +130,7 @@ def _entry(name: str, kind: type[Any]) -> Entry:
     group = _OF_MODULE.get(rest.partition(".")[0], _OURS) if package == "ctxbench" else _PACKAGES
     about = " ".join((getdoc(kind) or "").split("\n\n")[0].split())
     entry = {"written": _signature(name, kind), "group": group, "about": about, "parameters": _defaults(kind)}
-    entry |= {key: getattr(kind, key) for key in ("source", "fails", "extra") if hasattr(kind, key)}
+    entry |= {key: getattr(kind, key) for key in ("source", "fails", "family", "extra") if hasattr(kind, key)}
     have = tomllib.loads(files("ctxbench.reports").joinpath("have.toml").read_text("utf-8"))
     entry |= {"have": have[name]} if name in have else {}
     return entry | ({"installed": any(distributions(name=kind.library))} if "extra" in entry else {})
@@ -186,6 +186,7 @@ def _explain(row: Entry) -> None:
 _FACTS = {
     "source": "From {}.",
     "fails": "Fails when {}.",
+    "family": "Published live runs of its kind: ctxbench list evidence {}.",
     "have": "In an application: {}.",
     "extra": "Needs pip install 'ctxbench[{}]'.",
     "kept": "Kept in {}",

@@ -1,4 +1,4 @@
-"""`ctxbench list prices` and `list caches`: what models cost, and the rules of providers' prompt caches."""
+"""`ctxbench list prices`, `caches` and `evidence`: what models cost, rules of prompt caches, published live runs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from typing import Any
 import msgspec
 
 from ctxbench.metrics.cache.rules import RULES, STORED, CacheRule, rule_for, rules_of
+from ctxbench.metrics.evidence import FAMILIES, Arm, studies
 from ctxbench.metrics.models import find_model, model_names, storage_source
 from ctxbench.metrics.prices import BUNDLED, Prices, Tiers
 from ctxbench.reports.render import Table, about
 from ctxbench.scenarios.errors import SpecError
-from ctxbench.scenarios.spec import nearest
+from ctxbench.scenarios.spec import nearest, suggestion
 
 from .output import put
 
@@ -25,6 +26,7 @@ _PRICE_HEADS = (
     *("model", "prompt over", "input", "output", "cache read", "write 5m", "write 1h"),
     *("batch input", "cache rule", "since", "exact of seen"),
 )
+_EVIDENCE = ("setting", "agent and model", "tasks", "n", "calls ×", "cost ×", "success", "grade")
 _MONEY = ("input", "output", "cache_read", "cache_write_5m", "cache_write_1h")
 
 
@@ -36,6 +38,41 @@ def print_prices(part: str | None, as_json: bool) -> None:
         raise SpecError(f"no model with a known price has {part!r} in its name{nearest(part or '', model_names())}")
     rows = {name: _price_row(name) for name in names}
     put(lambda: rows, lambda: [_price_table(part, rows)], as_json)
+
+
+def print_evidence(family: str | None, as_json: bool) -> None:
+    """Print the published live runs, of a family of strategies or all. Raises SpecError if there is no such family."""
+    if family is not None and family not in FAMILIES:
+        raise SpecError(f"unknown family {family!r}{suggestion(family, FAMILIES)}")
+    found = {of: [(study, [arm for arm in study.arms if arm.family == of]) for study in studies()] for of in FAMILIES}
+    found = {of: [(study, arms) for study, arms in rows if arms] for of, rows in found.items() if family in (None, of)}
+
+    def amount(value: float | None, ends: tuple[float, float] | None, form: str) -> str:
+        shown = "–" if value is None else format(value, form)
+        return (shown + (f" ({ends[0]:{form}} to {ends[1]:{form}})" if ends else "")).replace("-", "−")
+
+    def row(arm: Arm) -> tuple[str, ...]:
+        calls, success = amount(arm.calls, arm.calls_interval, ".2f"), amount(arm.success, arm.success_interval, "+.1f")
+        named = (arm.setting, f"{arm.agent}, {arm.model}", arm.benchmark, str(arm.n))
+        return (*named, calls, amount(arm.cost, None, ".2f"), success, arm.grade)
+
+    def tables() -> list[Table]:
+        shown = []
+        for of, rows in found.items():
+            none = () if rows else ("No live run with it beside the whole history is published.",)
+            shown.append(Table(f"{of}: {FAMILIES[of]}", (), (), none))
+            for study, arms in rows:
+                shown.append(
+                    Table(f"{study.name} ({study.year})", _EVIDENCE, tuple(map(row, arms)), (study.source,), 3)
+                )
+        return [*shown, Table("How to read it", (), (), (about("evidence"),))]
+
+    def json() -> list[dict[str, Any]]:
+        said = [(study, arm) for rows in found.values() for study, arms in rows for arm in arms]
+        names = ("name", "source", "year")
+        return [msgspec.structs.asdict(arm) | {name: getattr(study, name) for name in names} for study, arm in said]
+
+    put(json, tables, as_json)
 
 
 def _is_shown(name: str, part: str | None) -> bool:

@@ -81,6 +81,7 @@ class Focus:
 
     copyable: ClassVar[bool] = True
     fails: ClassVar[str] = "a tool's result alone is longer than the limit: every request with it is over budget"
+    family: ClassVar[str] = "window"
 
     def __post_init__(self) -> None:
         Quota(self.limit, self.soft, self.warning)

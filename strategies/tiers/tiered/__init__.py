@@ -287,6 +287,7 @@ class Tiered(TieredSettings):
     """
 
     fails: ClassVar[str] = "the question shares no words or values with the messages that it needs"
+    family: ClassVar[str] = "tiers"
     copyable: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
