@@ -350,8 +350,8 @@ BILLED: Mapping[str, Metric] = {
     ),
     "break_even_calls": _times(
         "break-even",
-        "how many times as many calls as recorded use up the saving: cost of the whole history over that of the strategy; "
-        "1 or less where there is none",
+        "how many times as many calls as recorded use up the saving: the cost of the whole history over the strategy's; 1 "
+        "or less where there is none",
         Ratio(lambda s: s.base, lambda s: s.cost + s.cost_own, "no strategy `none` to compare with"),
         table="bill",
         restates=("cost",),
