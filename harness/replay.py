@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from ctxbench.metrics.aftermath import Repeated, repeated
 from ctxbench.metrics.constraints import Constraints, constraints
 from ctxbench.metrics.grounding import Demands, demands, said
 from ctxbench.metrics.measure import Runs
@@ -21,6 +22,7 @@ from ctxbench.metrics.probes import PlacedProbe, placed_probes
 from ctxbench.metrics.structure import Structure
 from ctxbench.metrics.survival import FollowedFact, facts_in, shown
 from ctxbench.metrics.tokens import Ledger, TokenCounter
+from ctxbench.metrics.visibility import GivenValues, given_values
 from ctxbench.scenarios.errors import Stopped, UserError
 from ctxbench.scenarios.model import (
     Compaction,
@@ -196,6 +198,16 @@ class ConversationIndex:
     def demands(self) -> Demands:
         """Values that the recorded model used of what had been said, at each of its calls."""
         return demands(self.conversation)
+
+    @cached_property
+    def given(self) -> GivenValues:
+        """Values that users and tools had given, to look for in every context."""
+        return given_values(self.conversation.messages)
+
+    @cached_property
+    def repeated(self) -> list[Repeated]:
+        """The recorded tool calls that were made again, and whose result could not have changed."""
+        return [each for each in repeated(self.conversation) if not each.is_changed]
 
     @cached_property
     def calls(self) -> list[int]:

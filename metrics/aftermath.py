@@ -42,8 +42,8 @@ _RULES = re.compile(
 """A file of rules in a user's message: from the line that heads it to the end of its element."""
 
 
-class Again(NamedTuple):
-    """A tool call that was made again."""
+class Repeated(NamedTuple):
+    """A tool call with the tool and the arguments of an earlier one."""
 
     at: int
     """Place of the message that makes it."""
@@ -53,6 +53,17 @@ class Again(NamedTuple):
     """Place of the earlier result."""
     result: int
     """Place of its own result."""
+    is_changed: bool
+    """True if the result could have changed since."""
+
+
+class Again(NamedTuple):
+    """A tool call that was made again after the context was cut: as `Repeated`, and why."""
+
+    at: int
+    call: str
+    source: int
+    result: int
     why: Literal["changed", "dropped", "there"]
 
 
@@ -79,13 +90,10 @@ class Aftermath(NamedTuple):
 def aftermath(conversation: Conversation, contexts: Iterable[Messages]) -> Aftermath:
     """Follow a conversation after its context was cut; `contexts` are those of its calls, in order."""
     messages = conversation.messages
-    results: dict[str, list[int]] = {}
-    for at, message in enumerate(messages):
-        if message.answers is not None:
-            results.setdefault(message.answers, []).append(at)
+    made = dict[int, list[Repeated]]()
+    for each in repeated(conversation):
+        made.setdefault(each.at, []).append(each)
     ends = {compaction.after for compaction in conversation.compactions}
-    known: dict[tuple[str, bytes], int] = {}
-    writes: list[tuple[int, str]] = []
     again, stale, sent, cut, rewritten, told = list[Again](), set[int](), dict[int, Message](), 0, 0, 0
     for at, context in zip(conversation.calls(), contexts, strict=True):
         if ends.intersection(message.id for message in messages[told:at]):
@@ -97,6 +105,29 @@ def aftermath(conversation: Conversation, contexts: Iterable[Messages]) -> After
         if cut:
             sent.update((id(message), message) for message in context)
             stale |= {place for start, stop in spans for place in range(start, min(stop, rewritten))}
+        for each in made.get(at, ()) if cut else ():
+            is_there = any(start <= each.source < stop for start, stop in spans)
+            why: Literal["changed", "dropped", "there"]
+            why = "changed" if each.is_changed else "there" if is_there else "dropped"
+            again.append(Again(*each[:4], why))
+    rules = {rule: source for message in messages[:cut] for source, rule in _standing(message)}
+    said = [" ".join(message.text.split()) for message in sent.values()]
+    lost = {rule: source for rule, source in rules.items() if not any(rule in text for text in said)}
+    dropped = Counter(made.at for made in again if made.why == "dropped")
+    spared = tuple(at for at, number in dropped.items() if number == len(messages[at].calls))
+    return Aftermath(tuple(again), lost, sum(has_thinking(messages[place]) for place in stale), spared)
+
+
+def repeated(conversation: Conversation) -> Iterator[Repeated]:
+    """Yield the tool calls that were made again, in order. A call without a result is none, and repeats none."""
+    messages = conversation.messages
+    results: dict[str, list[int]] = {}
+    for at, message in enumerate(messages):
+        if message.answers is not None:
+            results.setdefault(message.answers, []).append(at)
+    known: dict[tuple[str, bytes], int] = {}
+    writes: list[tuple[int, str]] = []
+    for at in conversation.calls():
         new = {}
         for call in messages[at].calls:
             key = call.name, _sorted(call.arguments)
@@ -104,23 +135,13 @@ def aftermath(conversation: Conversation, contexts: Iterable[Messages]) -> After
             if result is None:
                 continue
             new[key] = result
-            if cut and source is not None:
-                why: Literal["changed", "dropped", "there"] = "dropped"
-                is_same = messages[source].text == messages[result].text
-                if not is_same or _may_touch(call, [text for place, text in writes if place > source]):
-                    why = "changed"
-                elif any(start <= source < stop for start, stop in spans):
-                    why = "there"
-                again.append(Again(at, call.id, source, result, why))
+            if source is not None:
+                is_changed = messages[source].text != messages[result].text
+                is_changed = is_changed or _may_touch(call, [text for place, text in writes if place > source])
+                yield Repeated(at, call.id, source, result, is_changed)
         known |= new  # of calls side by side none is made again because of another
         texts = (f"{call.name} {call.arguments}" for call in messages[at].calls)
         writes += [(at, text) for text in texts if _WRITES.search(_WORD_START.sub(" ", text).lower())]
-    rules = {rule: source for message in messages[:cut] for source, rule in _standing(message)}
-    said = [" ".join(message.text.split()) for message in sent.values()]
-    lost = {rule: source for rule, source in rules.items() if not any(rule in text for text in said)}
-    dropped = Counter(made.at for made in again if made.why == "dropped")
-    spared = tuple(at for at, number in dropped.items() if number == len(messages[at].calls))
-    return Aftermath(tuple(again), lost, sum(has_thinking(messages[place]) for place in stale), spared)
 
 
 def without_calls(conversation: Conversation, again: Iterable[Again]) -> Conversation:

@@ -181,6 +181,21 @@ METRICS: Mapping[str, Metric] = {
             lacking=LANGUAGE,
         ),
     ),
+    "kept_values": _share(
+        "kept values",
+        "share of the words, paths, identifiers and numbers that users and tools had given more than six messages "
+        "before a call still in its context: what is not, an agent may have to ask for again",
+        Ratio(
+            lambda s: s.values_kept, lambda s: s.values_given, "nothing was given more than six messages before a call"
+        ),
+    ),
+    "reasked_dropped": _share(
+        "asked again",
+        "share of the recorded tool calls that repeat one whose result is not in the context, or use a value that is "
+        "not: each may take a call more",
+        Ratio(lambda s: s.reasks, lambda s: s.asks, "no recorded call of a tool"),
+        better="lower",
+    ),
     "constraint_recall": _share(
         "constraint recall",
         "share of the standing rules and prohibitions that system and user had stated still in the context, word for "
@@ -350,8 +365,8 @@ BILLED: Mapping[str, Metric] = {
     ),
     "break_even_calls": _times(
         "break-even",
-        "how many times as many calls as recorded use up the saving: the cost of the whole history over the strategy's; 1 "
-        "or less where there is none",
+        "how many times as many calls as recorded use up the saving: the cost of the whole history over the "
+        "strategy's; 1 or less where there is none",
         Ratio(lambda s: s.base, lambda s: s.cost + s.cost_own, "no strategy `none` to compare with"),
         table="bill",
         restates=("cost",),
@@ -401,7 +416,11 @@ _FIXED: Mapping[str, Mapping[str, float]] = {
             *("without_newest", "dropped_system", "over_budget"),
         )
     },
-    **{key: dict.fromkeys(_WHOLE, 1.0) for key in ("grounding", "constraint_recall", "answer_in_context")},
+    **{
+        key: dict.fromkeys(_WHOLE, 1.0)
+        for key in ("grounding", "kept_values", "constraint_recall", "answer_in_context")
+    },
+    "reasked_dropped": dict.fromkeys(_WHOLE, 0.0),
     **{key: dict.fromkeys((*_WHOLE, "evidence_only"), 1.0) for key in ("context_recall", "context_recall_any")},
     **{key: dict.fromkeys((*_WHOLE, "evidence_only"), 0.0) for key in _NOT_SENT},
     "cost_saving": {"none": 0.0},

@@ -37,6 +37,7 @@ from .answers import Answers, all_json, answers_of
 from .bill import totals
 from .probes import ProbeSummary, probes_of
 from .render import about, exact
+from .reuse import reuse
 from .steps import StepFigures, step_figures
 from .tier_actions import TierActions, tier_actions, tier_actions_json
 
@@ -360,6 +361,11 @@ class Results:
     def breaks(self) -> pd.DataFrame:
         """Prefix breaks of the billed requests."""
         return breaks(self.billed.requests)
+
+    @cached_property
+    def reuse(self) -> pd.DataFrame:
+        """Ages of the tool results that recorded calls use (`reports.reuse`)."""
+        return reuse(self.run)
 
     @cached_property
     def miss_ratios(self) -> pd.DataFrame:

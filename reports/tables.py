@@ -49,6 +49,8 @@ _COLUMNS = (
     metric_column("net_saving", spare=4),
     metric_column("tokens_sent", spare=2),
     *map(metric_column, ("prefix_reuse", "compression_ratio", "lru_k_hit_rate", "grounding")),
+    metric_column("kept_values", spare=6),
+    metric_column("reasked_dropped", spare=7),
     metric_column("constraint_recall", spare=5),
     metric_column("overflows", spare=3),
     *map(metric_column, ("rejected_openai", "rejected_anthropic")),

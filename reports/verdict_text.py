@@ -133,6 +133,7 @@ def _answer(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
         yield "elsewhere", how_sure(verdict, name)
         if live := live_runs(verdict, name):
             yield "live runs", live
+            yield from _early_warnings(verdict, name)
     if crossed := verdict.but_for(verdict.broken):
         broken = "; ".join(f"{other} ({_worst(verdict.broken[other])})" for other in crossed[:_BROKEN_NAMED])
         more = f"; {len(crossed) - _BROKEN_NAMED:,} more" * (len(crossed) > _BROKEN_NAMED)
@@ -320,6 +321,15 @@ def live_runs(verdict: RunVerdict, name: str) -> str:
     return gone + about("live_published", family=family, calls=calls, arms=arms) + points
 
 
+def _early_warnings(verdict: RunVerdict, name: str) -> Iterator[tuple[str, str]]:
+    """Yield how much of what was said a strategy keeps in view, and how many recorded calls would miss something."""
+    figures = verdict.results.summary.strategies[name]
+    kept, reasked = (figures.get(key, Missing("undefined")) for key in ("kept_values", "reasked_dropped"))
+    if not isinstance(kept, Missing):
+        asked = "" if isinstance(reasked, Missing) else about("live_reasked", share=percent(reasked))
+        yield "in view", about("live_kept", share=percent(kept)) + asked
+
+
 def in_words(ends: Ends) -> str:
     """Return a range of relative changes as more or less: 46.0 to 68.0 % less, 5.0 % less to 31.0 % more, the same."""
     low, high = ends
@@ -437,6 +447,7 @@ def five_measures(verdict: RunVerdict) -> Table:
         Column("cost saved", "cost_saved", share),
         Column("break-even", "break_even_calls", lambda times: "–" if isnan(times) else f"{times:.2f} ×"),
         Column("cache hit", "hit_rate", share),
+        Column("in view", "kept_values", share, 3),
         metric_column("compression_ratio"),
         Column("LRU-K hit", "lru_k_hit_rate", lambda value: "–" if isinstance(value, Missing) else share(value)),
         *(of_answers if quality.found else []),

@@ -29,6 +29,7 @@ from ctxbench.metrics.grounding import by_row, refetched, retained
 from ctxbench.metrics.measure import Ints, MeasuredResult, measure
 from ctxbench.metrics.survival import Round, survival
 from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.metrics.visibility import is_sent, used_results, visible
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.model import Call, Conversation, Usage
 from ctxbench.strategies.base import Strategy, budget_of
@@ -302,6 +303,8 @@ def write_recordings(
                 f"usage_{name}": [getattr(reported, name) for reported in usage]
                 for name in ("input", "output", "cache_read", "cache_write", "cost")
             },
+            "tool": [tool for conversation in conversations for tool in _tools_of(conversation)],
+            "uses": [used for index in indexes for used in used_results(index.conversation, index.demands)],
             "compacted": [compacted for conversation in conversations for compacted in _compacted(conversation)],
         },
     )
@@ -319,6 +322,14 @@ def write_recordings(
             "meta": [msgspec.json.encode(c.meta).decode() for c in conversations],
         },
     )
+
+
+def _tools_of(conversation: Conversation) -> Iterator[str | None]:
+    """Yield for each message the name of the tool whose result it is; None for all others."""
+    named = dict[str | None, str | None]()
+    for message in conversation.messages:
+        yield named.get(message.answers) if message.answers is not None else None
+        named |= {call.id: call.name for call in message.calls}
 
 
 def _compacted(conversation: Conversation) -> Iterator[bool]:
@@ -381,6 +392,7 @@ def write_cells(
         {
             **_of_events(log),
             **_of_written(index, log),
+            **_of_values(index, log, is_kept),
             "constraints": index.constraints.by_step,
             "constraints_kept": retained_constraints(index.constraints, log.runs, log.written),
             "demands": np.bincount(index.demands.step, index.demands.values, len(log.runs.at)),
@@ -456,6 +468,24 @@ def _of_events(log: ContextLog) -> dict[str, NDArray[Any]]:
                 columns["archive_stored"][step] += event.stored - archive.stored
                 archive = event
     return {**columns, "own_cost": cost}
+
+
+def _of_values(index: ConversationIndex, log: ContextLog, is_kept: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+    """Return the columns of the table `steps` on values in view, and on calls that ask again for what is not.
+
+    `is_kept` says which demands are retained.
+    """
+    messages, runs, demands = index.conversation.messages, log.runs, index.demands
+    given, kept = visible(index.given, len(messages), runs, log.written)
+    asks = np.array([bool(messages[at].calls) for at in runs.at], bool)
+    lost = demands.row[~is_kept]
+    reasks = np.bincount(
+        demands.step[lost[np.array([of == "call" for of in demands.of], bool)[lost]]], minlength=len(asks)
+    )
+    step = np.searchsorted(runs.at, [each.at for each in index.repeated])
+    source = np.array([each.source for each in index.repeated], np.int64)
+    reasks += np.bincount(step[~is_sent(runs, step, source)], minlength=len(asks))
+    return {"values_given": given, "values_kept": kept, "asks": asks, "reasks": reasks > 0}
 
 
 def _of_written(index: ConversationIndex, log: ContextLog) -> dict[str, NDArray[Any]]:

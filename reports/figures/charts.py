@@ -306,6 +306,25 @@ def grounding_rows(steps: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"strategy": names, "turn": middles[at.to_numpy(int)], "kept": kept})
 
 
+def reuse(rows: pd.DataFrame) -> Figure:
+    """Draw the share of calls that use a tool result older than a number of results, one curve for each tool."""
+    tools = list(rows.tool.value_counts().index[: len(MARKERS)])
+    with style():
+        drawn = figure(6.4, 3.6)
+        axes = drawn.subplots()
+        for at, tool in enumerate(tools):
+            ages = np.sort(rows.age[rows.tool == tool])
+            axes.step(
+                ages, 100 * (1 - np.arange(1, len(ages) + 1) / len(ages)), where="post", color=COLOURS[at], label=tool
+            )
+        axes.set_xscale("log")
+        axes.set_xlabel("newest tool results that a window keeps")
+        axes.set_ylabel("calls that use an older one, %")
+        axes.set_ylim(0, 100)
+        drawn.legend(loc="outside lower center", ncols=4)
+    return drawn
+
+
 def survival_rows(facts: Mapping[str, Iterable[Survival]]) -> pd.DataFrame:
     """Return strategy, rounds, kept: the share of the facts that a summary still has after rounds of summarising."""
     rows = []

@@ -31,6 +31,7 @@ from ..figures import charts
 from ..figures.frontier import PLACES, between, frontier, shares
 from ..render import STRATEGY, Column, Table, about, count, dollars, integer, metric_column, percent, table_of
 from ..results import Results
+from ..reuse import reuse_table
 from ..steps import SUMMED
 from ..tier_actions import TIERS, tier_action_tables
 from ..verdict import RunVerdict, in_order, verdict
@@ -325,8 +326,12 @@ def grounding_section(results: Results) -> ReportSection | None:
     if not by_kind:
         return None
     rows = pd.DataFrame([{"strategy": name, "kind": kind, **of._asdict()} for name, kind, of in by_kind])
-    chart = chart_of("grounding", charts.grounding_rows(summary.steps.by_turn), charts.grounding)
-    return section_of("grounding", (chart, tables.grounding_table(summary)), {"grounding": rows})
+    chart: Table | Chart = chart_of("grounding", charts.grounding_rows(summary.steps.by_turn), charts.grounding)
+    parts, frames = [chart, tables.grounding_table(summary)], {"grounding": rows}
+    if not (ages := results.reuse).empty:
+        parts += [chart_of("reuse", ages, charts.reuse), reuse_table(ages)]
+        frames["reuse"] = ages
+    return section_of("grounding", parts, frames)
 
 
 def growth_section(results: Results) -> ReportSection | None:

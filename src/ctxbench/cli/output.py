@@ -19,6 +19,7 @@ from ctxbench.reports.bill import against
 from ctxbench.reports.render import WIDE, Table, exact, show
 from ctxbench.reports.render import markdown as as_markdown
 from ctxbench.reports.results import LOSE, Results, as_json
+from ctxbench.reports.reuse import reuse_table
 from ctxbench.reports.tables import incomplete, lacking, tables
 from ctxbench.reports.verdict import as_json as verdict_json
 from ctxbench.reports.verdict import verdict
@@ -56,6 +57,7 @@ def run_tables(results: Results, by_kind: bool = False) -> list[Table]:
     """Return the verdict and all tables of a run; with `none` in it, also what each strategy saves of the bill."""
     shown = [trap_table(results)] if is_traps(results) else first_screen(verdict(results))
     shown += tables(results.summary, by_kind)
+    shown += [reuse_table(results.reuse)] * (not results.reuse.empty)
     if "none" in results.strategies and len(results.totals):
         shown.append(against(results.totals, lacking(results.summary), *results.sampling_notes))
     return shown
