@@ -1,6 +1,7 @@
 """Tell what an agent did after its context was cut: which tool calls it made again, which rules and reasoning it lost.
 
-A tool call is made **again** if an earlier one has the same tool and the same arguments. It is
+A tool call is made **again** if an earlier one has the same tool and the same arguments, or if both name one path and
+its result has the whole earlier result in it: a file read in part, and then more of it. It is
 
     changed   if its result could have changed: it has, or a call in between may have written what the call names
     dropped   else, if the earlier result was not in the context any more
@@ -26,8 +27,9 @@ from ctxbench.scenarios.view import Messages
 
 from .constraints import rules_of
 from .thinking import has_thinking
-from .values import exact_values
+from .values import Value, exact_values
 
+_PART = 40  # characters of the shortest result that a later one covers; a shorter one may stand in it by chance
 _KEY = re.compile(r'"\w+"\s*:')
 _WORD_START = re.compile(r"(?<=[a-z])(?=[A-Z])|_")
 _WRITES = re.compile(
@@ -125,18 +127,23 @@ def repeated(conversation: Conversation) -> Iterator[Repeated]:
     for at, message in enumerate(messages):
         if message.answers is not None:
             results.setdefault(message.answers, []).append(at)
-    known: dict[tuple[str, bytes], int] = {}
+    known: dict[tuple[str, bytes | str], int] = {}
     writes: list[tuple[int, str]] = []
     for at in conversation.calls():
-        new = {}
+        new: dict[tuple[str, bytes | str], int] = {}
         for call in messages[at].calls:
             key = call.name, _sorted(call.arguments)
-            source, result = known.get(key), next((place for place in results.get(call.id, ()) if place > at), None)
+            result = next((place for place in results.get(call.id, ()) if place > at), None)
             if result is None:
                 continue
-            new[key] = result
+            same, text = known.get(key), messages[result].text
+            paths = [(call.name, value.text) for value in _named(call) if value.kind == "path"]
+            parts = [known[path] for path in paths if path in known]
+            covered = [part for part in parts if len(messages[part].text) >= _PART and messages[part].text in text]
+            source = same if same is not None else max(covered, default=None)
+            new |= dict.fromkeys((key, *paths), result)
             if source is not None:
-                is_changed = messages[source].text != messages[result].text
+                is_changed = source == same and messages[source].text != text
                 is_changed = is_changed or _may_touch(call, [text for place, text in writes if place > source])
                 yield Repeated(at, call.id, source, result, is_changed)
         known |= new  # of calls side by side none is made again because of another
@@ -179,10 +186,13 @@ def _sorted(arguments: str) -> bytes:
         return arguments.encode(errors="replace")
 
 
+def _named(call: ToolCall) -> tuple[Value, ...]:
+    return exact_values(_KEY.sub(" ", call.arguments))
+
+
 def _may_touch(call: ToolCall, writes: list[str]) -> bool:
     """Return whether one of some calls that may write names what this call names."""
-    found = exact_values(_KEY.sub(" ", call.arguments))
-    named = {value.text for value in found if value.kind in ("path", "identifier", "url")}
+    named = {value.text for value in _named(call) if value.kind in ("path", "identifier", "url")}
     # A file may be named from another folder.
     named |= {text.rsplit("/", 1)[1] for text in named if "." in text.rsplit("/", 1)[-1] and "/" in text}
     return bool(writes) and (not named or any(name in text for name in named for text in writes))

@@ -131,7 +131,7 @@ def _answer(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
         yield "more careful", f"{careful}: {here(verdict, careful)}; {found}"
     if name is not None:
         yield "elsewhere", how_sure(verdict, name)
-        if live := live_runs(verdict, name):
+        if verdict.base == WHOLE and (live := live_runs(verdict, name)):
             yield "live runs", live
             yield from _early_warnings(verdict, name)
     if crossed := verdict.but_for(verdict.broken):
@@ -292,8 +292,8 @@ def how_sure(verdict: RunVerdict, name: str) -> str:
 
 
 def break_even(verdict: RunVerdict, name: str) -> float:
-    """Return how many times as many calls use up what a strategy saved here; NaN where it saved nothing."""
-    cost, base = (verdict.points[of].cost if of in verdict.points else nan for of in (name, verdict.base))
+    """Return how many times as many calls use up the saving against the whole history; NaN where there is none."""
+    cost, base = (verdict.points[of].cost if of in verdict.points else nan for of in (name, WHOLE))
     return base / cost if 0 < cost < base else nan
 
 
