@@ -283,11 +283,11 @@ def how_sure(verdict: RunVerdict, name: str) -> str:
         few = change.shown.why == "few" and verdict.units < FEWEST_OF_RATIOS
         why = change.shown.detail + f" (it takes {FEWEST_OF_RATIOS})" * few
         cost = f"{in_words(change.across)} cost" if isinstance(change.across, Ends) else "any cost"
-        quality = f" and {_points(gain.across)} points" if isinstance(gain.across, Ends) else ""
+        quality = f" and {in_points(gain.across)} points" if isinstance(gain.across, Ends) else ""
         return about("verdict_range", why=why, cost=cost, quality=quality) + more
-    points = f" and {_points(gain.shown)} points of quality" if isinstance(gain.shown, Ends) else ""
+    points = f" and {in_points(gain.shown)} points of quality" if isinstance(gain.shown, Ends) else ""
     if isinstance(gain.shown, Missing) and gain.shown.why == "few" and isinstance(gain.across, Ends):
-        more = f"; {_points(gain.across)} points in single conversations here: {gain.shown.detail}"
+        more = f"; {in_points(gain.across)} points in single conversations here: {gain.shown.detail}"
     return about("verdict_expect", cost=in_words(change.shown), points=points, drawn=drawn, more=more)
 
 
@@ -497,8 +497,8 @@ def _marked(verdict: RunVerdict, name: str, short: str) -> str:
 def gain_range(gain: Difference) -> str:
     """Return the interval of a gain in points; where it has none, the range over units in brackets."""
     if isinstance(gain.shown, Missing) and isinstance(gain.across, Ends):
-        return _signed(0) if gain.shown.why == "fixed" else f"[{_points(gain.across)}]"
-    return _points(gain.shown)
+        return _signed(0) if gain.shown.why == "fixed" else f"[{in_points(gain.across)}]"
+    return in_points(gain.shown)
 
 
 def tags(verdict: RunVerdict) -> dict[str, str]:
@@ -519,7 +519,8 @@ def points_of(change: Difference) -> str:
     return f"({change.value.why})" if isinstance(change.value, Missing) else f"{_signed(change.value)} points"
 
 
-def _points(ends: Ends | Missing) -> str:
+def in_points(ends: Ends | Missing) -> str:
+    """Return a range of shares in points: +1.0, −26.5 to 0.0."""
     if isinstance(ends, Missing):
         return f"({ends.why})"
     low, high = map(_signed, ends)
