@@ -27,7 +27,7 @@ from ctxbench.scenarios.files import read_file
 from ctxbench.scenarios.model import Call, Conversation, Scalar, Usage
 
 By = Literal["task", "path", "id", "first"]
-"""What names a task: the recording's own task, the path in its folder, the id, or the first user message."""
+"""Name of a task: the recording's own, the path in its folder, the id, or the first user message."""
 
 _TASK = ("task", "instance_id", "task_id")
 _SOLVED = ("success", "resolved", "reward")
@@ -114,7 +114,7 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Live:
+class LiveRuns:
     """Live runs of the same tasks, before and after."""
 
     by: By
@@ -142,7 +142,7 @@ def compared(
     by: By | None = None,
     solved: Labels = (),
     wanted: float = 0.1,
-) -> Live:
+) -> LiveRuns:
     """Pair two sets of runs by task, and compare them. Without `by` the way is taken that pairs the most tasks.
 
     Raises RunError where no task is on both sides.
@@ -168,7 +168,7 @@ def compared(
             values = [[[of_side[task]] if task in of_side else [] for task in both] for of_side in solved]
         rows.append(_row(measure, values[0], values[1], wanted))
     runs = tuple(sum(len(side[task]) for task in both) for side in (one, other))
-    return Live(way, len(both), (runs[0], runs[1]), (alone[0], alone[1]), tuple(rows))
+    return LiveRuns(way, len(both), (runs[0], runs[1]), (alone[0], alone[1]), tuple(rows))
 
 
 def _by_task(conversations: Sequence[Conversation], by: By) -> dict[str, list[Conversation]]:
@@ -233,7 +233,7 @@ def _enough(measure: Measure, pairs: Sequence[tuple[float, float]], wanted: floa
     return max(math.ceil((_REACH * stdev(moved) / aim) ** 2), 2)
 
 
-def predicted(live: Live, costs: Mapping[str, float], strategy: str) -> tuple[float, float] | Missing:
+def predicted(live: LiveRuns, costs: Mapping[str, float], strategy: str) -> tuple[float, float] | Missing:
     """Return what a call costs with the strategy as a multiple of one before: as replay had said, and as it was live.
 
     `costs` are those of the replayed runs before, by strategy. Missing where a bill is not known.
@@ -255,7 +255,7 @@ def labels(path: Path) -> dict[str, float]:
         if isinstance(names := found.get("resolved_ids"), list):
             others = found.get("unresolved_ids", [])
             found = dict.fromkeys(others if isinstance(others, list) else [], False) | dict.fromkeys(names, True)
-        return msgspec.convert(found, dict[str, float], strict=False)
+        return {task: float(value) for task, value in msgspec.convert(found, dict[str, bool | float]).items()}
     except OSError as error:
         raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

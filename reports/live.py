@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ctxbench.harness.folder.run import Run, read_derived, write_derived
-from ctxbench.harness.live import Compared, Live
+from ctxbench.harness.live import Compared, LiveRuns
 from ctxbench.metrics.statistics.comparison import Difference
 from ctxbench.metrics.statistics.intervals import Ends
 from ctxbench.metrics.value import Missing
@@ -36,7 +36,7 @@ _COLUMNS = (
 )
 
 
-def frame(live: Live, strategy: str | None, said: tuple[float, float] | Missing | None) -> pd.DataFrame:
+def frame(live: LiveRuns, strategy: str | None, said: tuple[float, float] | Missing | None) -> pd.DataFrame:
     """Return a row per measure; with a strategy a last one of what a call costs, as replay said and as it was live."""
     title = headline(live)
     rows = [_flat(row) | {"title": title} for row in live.rows]
@@ -74,7 +74,7 @@ def _flat(row: Compared) -> dict[str, Any]:
     }
 
 
-def headline(live: Live) -> str:
+def headline(live: LiveRuns) -> str:
     """Return in one sentence what became of calls, bill and success."""
 
     said = [
