@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -186,10 +185,7 @@ def read(run: Run) -> StoredFindings | None:
     """Return the findings on this very run, if any of this version are there. Raises RunError for a damaged file."""
     path = run.folder / FILE
     try:
-        said = msgspec.json.decode(read_file(path, LARGEST), type=dict[str, Any])
-        if "blake2b" not in said and said.get("version") in range(VERSION):  # the first version had no digest
-            return None
-        stored = msgspec.convert(said, StoredFindings)
+        stored = msgspec.json.decode(read_file(path, LARGEST), type=StoredFindings)
         if signed(stored).blake2b == stored.blake2b:
             return stored if stored.version == VERSION and stored.run == run.manifest.blake2b else None
     except FileNotFoundError:
@@ -198,4 +194,4 @@ def read(run: Run) -> StoredFindings | None:
         raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         pass
-    raise RunError(f"{path}: is damaged, or of a later version: `ctxbench lab claims` makes it anew, or delete it")
+    raise RunError(f"{path}: is damaged, or of another version: `ctxbench lab claims` makes it anew, or delete it")

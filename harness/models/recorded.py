@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from ctxbench.metrics.prices import BUNDLED, TokenUsage
 from ctxbench.metrics.tokens import PRIMING, TokenCounter
@@ -19,12 +21,40 @@ from ctxbench.scenarios.chat import chat_message, chat_tool
 from ctxbench.scenarios.errors import SetupError
 from ctxbench.scenarios.model import Message, Tool, ToolCall
 from ctxbench.strategies.base import ModelError
+from ctxbench.strategies.events import Called
 
-from .base import Reply, Unusable
 from .cassette import Cassette, CassetteEntry, Charge, Purse, canonical, key_of
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+class Reply(NamedTuple):
+    """A model's reply, and its usage."""
+
+    text: str
+    model: str
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+    """US dollars; None = the price is not known."""
+    calls: tuple[ToolCall, ...] = ()
+    """The tools that it calls instead of an answer, or beside one."""
+
+
+class Embedded(NamedTuple):
+    """Unit vectors, shape (texts, dimensions), and the provider's bill for them, if there is one."""
+
+    vectors: NDArray[np.float32]
+    called: Called | None = None
+
+
+class Unusable(ModelError):
+    """A model replied, and is charged for, but its reply cannot be used: empty, cut, or a refusal."""
+
+    def __init__(self, why: str, reply: Reply) -> None:
+        super().__init__(why)
+        self.reply = reply
 
 
 class ModelRequest(msgspec.Struct, frozen=True):
@@ -183,7 +213,6 @@ class Recorded:
             return self._cassette.put(CassetteEntry(key, kind, self.name, msgspec.json.encode(reply), text))
 
         try:
-            self._cassette.to_be_written()
             return call(keep)
         except SetupError as error:  # what cannot be stored is not paid for a second time
             self._full = str(error)

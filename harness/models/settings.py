@@ -29,6 +29,9 @@ from ctxbench.strategies.base import Strategy
 from ctxbench.strategies.chain import Chain, spec
 from ctxbench.strategies.facts import Facts
 
+from .cassette import Cassette
+from .local import NAME, local_name, weights
+
 
 @dataclass(frozen=True, slots=True)
 class ModelAccess:
@@ -143,6 +146,10 @@ class Settings(msgspec.Struct, frozen=True):
         """Return the cassette's file."""
         return Path(self.cassette) if self.cassette else cache_folder() / "cassette.sqlite"
 
+    def opened(self) -> Cassette:
+        """Open the cassette; to replay alone it is read only, and one that was not named need not exist."""
+        return Cassette(self.path(), read_only=self.replay, optional=not self.cassette)
+
     def checked(self, named: Mapping[str, str] = _NONE) -> Settings:
         """Return the same settings with the full name of a local model. Raises a UserError for what could not work.
 
@@ -185,9 +192,7 @@ class Settings(msgspec.Struct, frozen=True):
                 raise SetupError(f"{what}: run without --spend-limit")
         # Before the run, not at its first call hours later: a cassette that is locked, damaged or of another version.
         if models != {"offline"}:
-            from .cassette import opened
-
-            with opened(settings.path(), settings.replay, named=bool(settings.cassette)) as cassette:
+            with settings.opened() as cassette:
                 cassette.check()
         return settings
 
@@ -196,8 +201,6 @@ class Settings(msgspec.Struct, frozen=True):
 
         Raises SetupError without weights, and MissingExtra without the library that runs them.
         """
-        from .local import NAME, local_name, weights
-
         gguf = self.access_of("local").gguf
         return (NAME, "") if self.replay and not gguf and not weights().is_file() else local_name(gguf)
 
