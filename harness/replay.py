@@ -50,8 +50,7 @@ class Step(NamedTuple):
     context: Context
     latency_ns: int
     """Wall-clock time that the strategy took, in nanoseconds, without models, embedders and counting the recording."""
-    model_wait_ns: int = 0
-    """Wall-clock time that it waited for models and embedders."""
+    model_wait_ns: int = 0  # wall-clock time that it waited for models and embedders
     events: tuple[Event, ...] = ()
 
 

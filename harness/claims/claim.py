@@ -25,24 +25,18 @@ class Claimed(msgspec.Struct, frozen=True):
 
     least: float | None = None
     most: float | None = None
-    upper: float | None = None
-    """The upper end of a promised range: exceeding it is no failure, but is reported."""
-    above: bool = False
-    """Whether the figure must be more than `least`, not equal to it."""
+    upper: float | None = None  # the upper end of a promised range: exceeding it is no failure, but is reported
+    above: bool = False  # whether the figure must be more than `least`, not equal to it
 
 
 class Measured(NamedTuple):
     """A figure of a claim as it was measured; what is claimed of it stands in `claims.toml`."""
 
-    figure: str
-    """Its key among the claim's figures."""
+    figure: str  # its key among the claim's figures
     setting: str
-    found: Interval | Missing
-    """An exact figure has its value as both ends."""
-    of: str = ""
-    """The sample that the interval is over: 24 conversations, 5 seeds."""
-    bound: Value | None = None
-    """The value that no method can exceed; None where no bound is known."""
+    found: Interval | Missing  # an exact figure has its value as both ends
+    of: str = ""  # the sample that the interval is over: 24 conversations, 5 seeds
+    bound: Value | None = None  # the value that no method can exceed; None where no bound is known
 
 
 class ClaimRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,14 +46,11 @@ class ClaimRow(msgspec.Struct, frozen=True, kw_only=True):
     figure: str
     unit: Unit = "share"
     found: Interval | Missing
-    claimed: Claimed | None = None
-    """None = nothing is claimed of it: it is shown beside the rows that decide."""
+    claimed: Claimed | None = None  # None = nothing is claimed of it: it is shown beside the rows that decide
     bound: Value | None = None
     of: str = ""
-    decides: bool = True
-    """Whether it is the claim's own setting."""
-    timed: bool = False
-    """Whether it was measured by the wall clock: another machine, or moment, gives other figures."""
+    decides: bool = True  # whether it is the claim's own setting
+    timed: bool = False  # whether it was measured by the wall clock: another machine, or moment, gives other figures
 
     @property
     def verdict(self) -> Verdict | None:

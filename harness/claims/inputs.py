@@ -42,19 +42,13 @@ MODELS = ("gpt-5.6", "claude-sonnet-5", "deepseek/deepseek-chat")
 class ClaimSettings(msgspec.Struct, frozen=True):
     """Settings of a measurement of claims, as a worker gets them."""
 
-    folder: str
-    """Where runs made for claims go."""
-    run: str = ""
-    """The folder of the run; empty = a run of `standard` made for the claims."""
-    strategies: tuple[str, ...] = ()
-    """Strategies that claims need: the ones that the run lacks are run beside it."""
-    recordings: tuple[str, ...] = ()
-    """Files and folders of recordings, for the claims that can use them."""
+    folder: str  # where runs made for claims go
+    run: str = ""  # the folder of the run; empty = a run of `standard` made for the claims
+    strategies: tuple[str, ...] = ()  # strategies that claims need: the ones that the run lacks are run beside it
+    recordings: tuple[str, ...] = ()  # files and folders of recordings, for the claims that can use them
     quick: bool = False
-    slow: bool = False
-    """Whether to measure what takes many minutes as well."""
-    models: Settings = Settings()
-    """The embedder of the search for evidence, and what it may cost."""
+    slow: bool = False  # whether to measure what takes many minutes as well
+    models: Settings = Settings()  # the embedder of the search for evidence, and what it may cost
     jobs: int = 1
     """Worker processes of the runs that are made for claims. Results do not depend on it."""
 

@@ -41,8 +41,7 @@ class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     most: Bound = None
     upper: float | None = None
     above: bool = False
-    decides: bool | tuple[str, ...] = True
-    """Whether it decides the claim, or the settings in which it does."""
+    decides: bool | tuple[str, ...] = True  # whether it decides the claim, or the settings in which it does
     timed: bool = False
 
     def row(self, measured: Measured) -> ClaimRow:
@@ -59,23 +58,19 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One claim of the register, and how it is measured."""
 
     claim: str
-    source: str
-    """Design document and section."""
+    source: str  # design document and section
     protocol: str
-    remark: str
-    """Explanation that is shown beside the figures; a name in braces is measured with them."""
+    remark: str  # explanation that is shown beside the figures; a name in braces is measured with them
     needed: str
     """Remedy: the change that would make the claim hold. It is shown where the claim fails or cannot be told."""
     figures: dict[str, Figure]
     rows: tuple[Row, ...] = ()
-    measure: str = ""
-    """Name of the function that measures what no row can say."""
+    measure: str = ""  # name of the function that measures what no row can say
     runs: tuple[str, ...] = ()
     """Strategies that its function needs on the run's conversations, beside those of its rows."""
     shares: str = ""
     """Name of what it shares with other claims and takes long to make: one worker measures all of these."""
-    slow: bool = False
-    """Whether `--effort quick` leaves it out."""
+    slow: bool = False  # whether `--effort quick` leaves it out
     id: str = ""
 
     @property
@@ -163,13 +158,11 @@ class StoredFindings(msgspec.Struct, frozen=True):
     """All findings on one run, and how they were made."""
 
     version: int
-    run: str
-    """The digest of the run: findings on another do not count."""
+    run: str  # the digest of the run: findings on another do not count
     findings: tuple[Finding, ...]
     quick: bool = False
     recordings: tuple[str, ...] = ()
-    blake2b: str = ""
-    """Digest of all that stands above."""
+    blake2b: str = ""  # digest of all that stands above
 
 
 def write(run: Run, findings: Sequence[Finding], settings: ClaimSettings) -> Path:

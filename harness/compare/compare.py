@@ -57,8 +57,7 @@ class ComparisonRule:
     """How much worse it may get over all conversations; None = the usual margin, or no limit where it is exact."""
     each: float | None = None
     """How much worse it may get in any single conversation, in its own unit; None = no limit."""
-    exact: bool = False
-    """Whether figures are compared as they are, without statistics."""
+    exact: bool = False  # whether figures are compared as they are, without statistics
 
 
 class MetricChange(NamedTuple):
@@ -76,20 +75,16 @@ class Comparison:
     """The comparison of one metric under one strategy."""
 
     strategy: str
-    against: str
-    """The strategy that it was compared with: usually the same one, in the other run."""
+    against: str  # the strategy that it was compared with: usually the same one, in the other run
     metric: str
     about: About
     rule: ComparisonRule
     verdict: Verdict
-    found: Difference | None = None
-    """None where nothing could be paired."""
-    p: Value = STILL
-    """P-value, adjusted for the comparisons beside it."""
+    found: Difference | None = None  # None where nothing could be paired
+    p: Value = STILL  # P-value, adjusted for the comparisons beside it
     moved: tuple[MetricChange, ...] = ()
     """The conversations that got worse, those that weigh most first, then those that got better."""
-    beyond: tuple[str, ...] = ()
-    """The conversations that got worse by more than the rule allows any single one."""
+    beyond: tuple[str, ...] = ()  # the conversations that got worse by more than the rule allows any single one
     better_in: int = 0
     """Number of conversations that got better: like `worse_in`, what happened here, whatever is to be expected."""
     worse_in: int = 0
@@ -101,10 +96,8 @@ class RunComparison:
 
     before: str
     after: str
-    conversations: int
-    """Number of paired conversations."""
-    units: int
-    """Number of independent units among them."""
+    conversations: int  # number of paired conversations
+    units: int  # number of independent units among them
     comparisons: tuple[Comparison, ...]
     unpaired: tuple[Unpaired, ...]
     family: int

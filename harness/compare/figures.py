@@ -50,11 +50,9 @@ class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class MeasuredRun:
     """The figures of a run, or of a baseline."""
 
-    source: str
-    """Folder or file that they come from."""
+    source: str  # folder or file that they come from
     encoding: str
-    digests: Mapping[str, str]
-    """Digest of each conversation."""
+    digests: Mapping[str, str]  # digest of each conversation
     metrics: Mapping[str, About]
     sums: Mapping[str, Mapping[str, Floats]]
     """By strategy and metric: a row per conversation, in the order of `digests`, with the two sums

@@ -402,8 +402,7 @@ class NumberedMessages(NamedTuple):
 
     recording: Sequence[Message]
     written: Sequence[Message]
-    probe: Sequence[Message] = ()
-    """The question, then the messages that the strategy wrote for it alone."""
+    probe: Sequence[Message] = ()  # the question, then the messages that the strategy wrote for it alone
 
     def span(self, start: int, stop: int) -> Span:
         """Return the messages of a span, which never reaches from one store into another."""

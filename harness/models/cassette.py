@@ -59,10 +59,8 @@ class CassetteEntry(NamedTuple):
     key: str
     kind: Literal["chat", "choice", "embedding"]
     model: str
-    reply: bytes
-    """The answer of a chat or a choice as JSON, or the float32 bytes of a vector."""
-    request: str = ""
-    """The canonical request; empty for an embedding."""
+    reply: bytes  # the answer of a chat or a choice as JSON, or the float32 bytes of a vector
+    request: str = ""  # the canonical request; empty for an embedding
 
 
 def canonical(request: Mapping[str, Any]) -> str:

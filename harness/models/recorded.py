@@ -36,10 +36,8 @@ class Reply(NamedTuple):
     model: str
     input_tokens: int
     output_tokens: int
-    cost: float | None
-    """US dollars; None = the price is not known."""
-    calls: tuple[ToolCall, ...] = ()
-    """The tools that it calls instead of an answer, or beside one."""
+    cost: float | None  # US dollars; None = the price is not known
+    calls: tuple[ToolCall, ...] = ()  # the tools that it calls instead of an answer, or beside one
 
 
 class Embedded(NamedTuple):
@@ -61,19 +59,15 @@ class ModelRequest(msgspec.Struct, frozen=True):
     """A request to a chat model. Two requests with the same fields are the same request."""
 
     model: str
-    asked: Asked
-    """A text is the one user message."""
+    asked: Asked  # a text is the one user message
     temperature: float
     max_tokens: int
     tools: tuple[Tool, ...] = ()
-    silent: bool = False
-    """It is sent the tools, as what was said before needs them, and may call none."""
+    silent: bool = False  # it is sent the tools, as what was said before needs them, and may call none
     schema: Mapping[str, Any] | None = None
     """A JSON schema that the answer has to keep to, where the provider can see to that."""
-    vote: int = 0
-    """Number of the answer, of several to the same request."""
-    prompt: str = ""
-    """Name of the prompt, NAME@DIGEST: tells a recorded answer to a prompt that has changed."""
+    vote: int = 0  # number of the answer, of several to the same request
+    prompt: str = ""  # name of the prompt, NAME@DIGEST: tells a recorded answer to a prompt that has changed
 
     def canonical(self) -> str:
         """Return the request as the cassette writes it."""
@@ -105,8 +99,7 @@ class ModelAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     """A chat model's answer as it is recorded."""
 
     text: str
-    usage: TokenUsage | None = None
-    """None = it reported none."""
+    usage: TokenUsage | None = None  # None = it reported none
     finish: str = ""
     """Why it ended: "stop", "length" …"""
     refusal: str = ""
@@ -121,8 +114,7 @@ class Choice(msgspec.Struct, frozen=True):
     """The part that many choices share. It is read once, and used again: the same bits every time."""
     text: str
     tokens: tuple[str, ...]
-    prompt: str = ""
-    """Name of the prompt, NAME@DIGEST: tells a recorded answer to a prompt that has changed."""
+    prompt: str = ""  # name of the prompt, NAME@DIGEST: tells a recorded answer to a prompt that has changed
 
     def canonical(self) -> str:
         """Return the request as the cassette writes it."""
@@ -133,10 +125,8 @@ class Choice(msgspec.Struct, frozen=True):
 class Likely(msgspec.Struct, frozen=True):
     """How likely a model takes the tokens of a choice to be."""
 
-    logprobs: dict[str, float]
-    """Log-probabilities of the tokens that are among the likeliest."""
-    floor: float
-    """The others are less likely than this."""
+    logprobs: dict[str, float]  # log-probabilities of the tokens that are among the likeliest
+    floor: float  # the others are less likely than this
     input_tokens: int = 0
 
     def of(self, token: str) -> float:

