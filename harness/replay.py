@@ -65,10 +65,7 @@ def replay(conversation: Conversation, strategy: Strategy, services: RecordedCon
 
 
 def start_view(strategy: Strategy, services: RecordedContext) -> View:
-    """Have the strategy open a conversation.
-
-    Raises StrategyTypeError if what it returns is no function, and whatever the strategy raises.
-    """
+    """Have the strategy open a conversation. Raises what it raises, and StrategyTypeError if it returns no function."""
     services.index.advance(len(services.index.conversation.messages))
     view = strategy.start(services)
     if not callable(view):

@@ -113,10 +113,7 @@ def exact(value: float) -> Interval:
 
 
 def exactly(found: Interval | Missing) -> Interval | Missing:
-    """Return the figure of a claim of "never" or "always" as exact, unless it has no interval.
-
-    Such a claim is of all that was measured: one exception refutes it, and no number of units would prove it.
-    """
+    """Return the figure of a claim of "never" or "always" as exact, if it has an interval: one exception refutes it."""
     return exact(found.mean) if isinstance(found, Interval) and not isinstance(found.low, Missing) else found
 
 
@@ -160,10 +157,7 @@ def ends(claimed: Claimed, unit: Unit) -> str:
 
 
 def interval(figure: Interval, unit: Unit) -> str:
-    """Return a value with its interval: 86.8 % (80.1 to 91.2 %). An exact value stands alone.
-
-    Where too few conversations carry it, their range stands in square brackets.
-    """
+    """Return a value with its interval, 86.8 % (80.1 to 91.2 %), or with its range [ ]; an exact value stands alone."""
     mean, interval_ends, brackets = shown(figure.mean, unit), ends_of(figure), "()"
     if isinstance(interval_ends, Missing) and isinstance(interval_ends.across, tuple):
         interval_ends, brackets = Ends(*interval_ends.across), "[]"

@@ -118,10 +118,7 @@ class ClaimInputs:
         return rows[rows.strategy.astype(str) == spec(parse(strategy))]
 
     def costs(self, strategy: str, model: str, base: str = "cost") -> dict[str, float]:
-        """Return by conversation the cost of a strategy under one of MODELS, with its own model calls.
-
-        With `uncached` as the base its requests are billed without a cache.
-        """
+        """Return the cost by conversation under one of MODELS, own model calls too; `uncached`: without a cache."""
         run = self.run_of(strategy)
         bills = self.once(f"bills of {run.folder}", lambda: conversation_bills(run, list(map(Scheme, MODELS)), BUNDLED))
         bills = bills[(bills.strategy.astype(str) == spec(parse(strategy))) & (bills.model == model)]

@@ -115,10 +115,7 @@ def chosen(names: Iterable[str]) -> list[Claim]:
 
 
 def measure(claims: Sequence[Claim], inputs: ClaimInputs, done: Callable[[int], None]) -> list[Finding]:
-    """Measure claims, on workers if there are jobs, and return the findings; `done` hears how many are finished.
-
-    No finding depends on the number of workers, except that times are measured beside other workers.
-    """
+    """Measure claims, on workers if there are jobs; only times depend on them. `done` hears how many are finished."""
     groups: dict[str, list[str]] = {}
     for claim in claims:
         groups.setdefault("the run" if claim.strategies else claim.shares, []).append(claim.id)

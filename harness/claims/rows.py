@@ -187,10 +187,7 @@ def _of_bill(row: Row, strategy: str, inputs: ClaimInputs) -> Sample:
 
 
 def _of_recalled(row: Row, strategy: str, inputs: ClaimInputs) -> Sample:
-    """Sum the recalls of each conversation's probes with evidence, and their number.
-
-    The recall is the share of an answer's evidence that one of the first facts which were injected was taken from.
-    """
+    """Sum, by conversation, the shares of evidence that the first facts injected for a probe were taken from."""
     sums = dict.fromkeys(inputs.names, (0.0, 0.0))
     rows = inputs.run_of(strategy).probes(strategy)
     for conversation, evidence, recalled in zip(map(str, rows.conversation), rows.evidence, rows.recalled, strict=True):

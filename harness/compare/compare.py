@@ -125,10 +125,7 @@ def usual_rules(metrics: Collection[str] = ()) -> Rules:
 def compare(
     before: MeasuredRun, after: MeasuredRun, strategies: Iterable[tuple[str, str]], rules: Rules
 ) -> RunComparison:
-    """Compare strategies of `after` with strategies of `before`: pairs of names, each known on its side.
-
-    Raises RunError if there is no conversation to pair.
-    """
+    """Compare strategies of `after` with strategies of `before`. Raises RunError if there is nothing to pair."""
     if before.encoding != after.encoding:
         what = f"{after.source} counts tokens in {after.encoding}, {before.source} in {before.encoding}"
         raise RunError(f"{what}: run again with --encoding {before.encoding}, or compare with another")
@@ -269,10 +266,7 @@ def _exact(comparison: Comparison, pairs: Pairs, names: Sequence[str], gone: Seq
 
 
 def _losses(pairs: Pairs, rule: ComparisonRule) -> tuple[Floats, Floats]:
-    """Return how much worse each conversation got, in the figure's unit, and up to which amount that is rounding.
-
-    Both are NaN where a side has no figure.
-    """
+    """Return how much worse each conversation got, and what of that may be rounding; NaN where a side has no figure."""
     before, after = pairs.figures()
     is_whole = (np.hstack([pairs.before, pairs.after]) % 1 == 0).all(axis=1)
     noise = np.where(is_whole, _WHOLE, _FLOATING) * np.fmax(np.abs(before), np.abs(after))

@@ -110,10 +110,7 @@ _PLACED = ["strategy", "conversation"]
 
 
 def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: Prices | None = None) -> MeasuredRun:
-    """Measure every figure of a run; those of the wall clock only with `clock`.
-
-    Raises RunError for a model without a price.
-    """
+    """Measure every figure of a run, of the clock only with `clock`. Raises RunError for a model without a price."""
     conversations = run.table("conversations")
     names = [str(name) for name in conversations.conversation]
     grid = SumGrid(names, list(run.manifest.plan.strategies))

@@ -145,10 +145,7 @@ class _OpenShard:
         self._indexes = [ConversationIndex(conversation, self.counter) for conversation in conversations]
 
     def write_own(self) -> int | None:
-        """Write the conversations, and ask the bounds their probes. Returns 0 steps, or None if all is there.
-
-        Raises RunError if other conversations are there.
-        """
+        """Write the conversations and ask the bounds; None if all is there. Raises RunError for others."""
         work, own = self._work, self._own
         if own.is_whole():
             if pq.read_table(own.path("conversations"), columns=["digest"])["digest"].to_pylist() != self._digests:

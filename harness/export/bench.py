@@ -90,10 +90,7 @@ class Bench:
 def bench(
     run: Run, models: Sequence[str] = (), *, text: bool = True, verdict: Mapping[str, str] | None = None
 ) -> Bench:
-    """Return what is logged of a run, billed under `models`; without `text`, no words that may quote a recording.
-
-    Raises RunError for a model without a price.
-    """
+    """Return what is logged of a run; without `text` no words of recordings. Raises RunError without a price."""
     run_figures = measured(run, models, clock=True)
     conversations = run.table("conversations")
     left_out = uneven(run_figures.failed, len(conversations))

@@ -298,10 +298,7 @@ def is_free(folder: Path) -> bool:
 
 
 def remove_parts(folder: Path, shards: int, strategies: int) -> None:
-    """Remove the parts of all shards and strategies from these numbers on, and what a killed run left half written.
-
-    Nothing else is touched, whatever it is.
-    """
+    """Remove parts from these numbers on, and what a killed run left half written, but nothing else."""
     for path in folder.glob(".manifest.json.*"):
         if _DRAFT.fullmatch(path.name):
             path.unlink()

@@ -223,10 +223,7 @@ class RagasCalls:
 
 @cache
 def _library() -> tuple[Any, dict[str, Callable[[RagasCalls], Any]]]:
-    """Import ragas, without what it would send or write. Raises ImportError.
-
-    Return its metrics, and by name our models in its form, which are made of the calls for an item.
-    """
+    """Import ragas, which may send and write nothing: its metrics, our models in its form. Raises ImportError."""
     import appdirs
 
     os.environ["RAGAS_DO_NOT_TRACK"] = "true"

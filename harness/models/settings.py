@@ -69,10 +69,7 @@ def usual_access() -> ModelAccess:
 
 
 def model_spec(text: str, usual: ModelAccess) -> tuple[str, ModelAccess]:
-    """Return the name of a model and its access, which is the usual one but for the parameters that are given.
-
-    Raises SpecError for a parameter that is unknown, mistyped or out of bounds.
-    """
+    """Return a model's name and its access, the usual one but for given parameters. Raises SpecError."""
     name, bracket, parameters = text.partition("(")
     if not bracket:
         return text, usual
@@ -186,10 +183,7 @@ class Settings(msgspec.Struct, frozen=True):
         return settings
 
     def local(self) -> tuple[str, str]:
-        """Return the full name of the model `local`, and the file of its weights: a replay needs none of these.
-
-        Raises SetupError without weights, and MissingExtra without the library that runs them.
-        """
+        """Return the full name of `local` and its weights (none to replay). Raises SetupError, MissingExtra."""
         gguf = self.access_of("local").gguf
         return (NAME, "") if self.replay and not gguf and not weights().is_file() else local_name(gguf)
 

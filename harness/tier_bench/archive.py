@@ -280,10 +280,7 @@ class Quantised:
 
 
 def written(items: Sequence[ArchivedMessage], coding: Coding) -> tuple[int, Speed]:
-    """Write an archive of these messages and read every one back. Return the bytes of its files, and its speed.
-
-    Raises AssertionError if a message does not come back as it was.
-    """
+    """Write an archive and read all of it back: bytes of its files, and speed. Raises AssertionError."""
     with TemporaryDirectory(prefix="ctxbench-archive-") as folder:
         file, read_back = str(Path(folder) / "archive.db"), list[ArchivedMessage]()
         archive = ArchiveTier(BlockTable(file), coding)

@@ -137,10 +137,7 @@ def ways(retrievers: Sequence[Retriever]) -> list[Way]:
 def searched(
     conversations: Sequence[Conversation], rules: RagRules, models: Models, k: int = 5, counting: Counting = uncounted
 ) -> tuple[list[SearchOutcome], list[Built]]:
-    """Return the outcomes of every way for each probe with evidence, and the tiers of the conversations that have any.
-
-    Raises SetupError if the embedder gives no usable reply.
-    """
+    """Return the outcomes of every way for each probe with evidence, and the tiers. Raises SetupError."""
     counter, units = TokenCounter(), independent_units({each.id: each.meta for each in conversations})
 
     def embed(texts: Sequence[str], query: bool) -> NDArray[np.float32]:

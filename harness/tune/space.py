@@ -134,10 +134,7 @@ class SearchedStrategy:
         return [plugins.name_of(_kind(call)) or call.name for call in self.calls]
 
     def at(self, values: Values) -> str:
-        """Return the text of the strategy with these values; unnamed parameters have their defaults.
-
-        Raises SpecError for values that the strategy does not take.
-        """
+        """Return the strategy with these values, the others at their defaults. Raises SpecError."""
         stages = [dict(call.parameters) for call in self.calls]
         for free in self.free:
             del stages[free.stage][free.parameter]
@@ -236,10 +233,7 @@ class SearchSpace:
 
 
 def space(strategy: SearchedStrategy, longest: Mapping[str, int]) -> SearchSpace:
-    """Return the search space of a strategy. `longest` is the longest conversation by each name of OF_LENGTH.
-
-    Raises SpecError for a range that cannot be read, or is not known.
-    """
+    """Return the search space; `longest` has the longest conversation by OF_LENGTH. Raises SpecError."""
     ranges, why, beyond = dict[str, Range](), dict[str, str](), dict[str, tuple[float, ...]]()
     for free in strategy.free:
         range_, why[free.name] = (_given(free), "given") if free.given else _derived(free, longest)

@@ -129,10 +129,7 @@ def split(conversations: Sequence[Conversation], seed: int = 0) -> Split:
 
 
 def _independent_groups(conversations: Sequence[Conversation]) -> dict[str, list[int]]:
-    """Return the indices of the conversations in groups that share neither unit nor content, each by a digest.
-
-    The digest is of what they say, so it depends neither on their names nor on their order.
-    """
+    """Return the conversations, by index, in groups that share unit or content, by a digest of what the group says."""
     from scipy.cluster.hierarchy import DisjointSet
 
     units = independent_units({conversation.id: conversation.meta for conversation in conversations})
@@ -410,10 +407,7 @@ class Search:
         return independent_units({conversation.id: conversation.meta for part in self.parts for conversation in part})
 
     def _trials(self, quality: str) -> list[Trial]:
-        """Try settings, side by side if there are workers.
-
-        A stopped search draws the same settings anew, and finds the figures of those that were finished.
-        """
+        """Try settings. A stopped search draws the same ones again, and finds the figures of those it finished."""
         trials = list[Trial]()
         while len(trials) < self.trials:
             sampled = batch(self.searched, self.space, trials, self.seed, self.trials)[: self.trials - len(trials)]
