@@ -381,8 +381,7 @@ class ByPolicy(Replacement):
 
     def come(self, id: str, tokens: int, now: float, used: bool) -> None:
         self._tokens[id] = tokens
-        access = (self.policy.access if used else self.policy.preload)(id, tokens, now)
-        self._out.update(dict.fromkeys(access.evicted))
+        self._out.update(dict.fromkeys(self.policy.access(id, tokens, now, used).evicted))
 
     def use(self, id: str, now: float) -> None:
         self._out.pop(id, None)
