@@ -370,8 +370,6 @@ class ByPolicy(Replacement):
     item in a ghost queue after the eviction that it causes, not before.
     """
 
-    __slots__ = ("_coldest", "_out", "_tokens", "policy")
-
     def __init__(self, policy: Policy, heat: Heat | None = None) -> None:
         """With the `heat` of the items, cold ones leave before room is needed, whatever the policy."""
         self.policy = policy

@@ -159,8 +159,6 @@ class Ranks:
     It has at most twice as many entries as items, and a few.
     """
 
-    __slots__ = ("_heap", "_ranks")
-
     def __init__(self) -> None:
         self._heap: list[tuple[Rank, str]] = []
         self._ranks: dict[str, Rank] = {}
