@@ -31,10 +31,8 @@ from ..bill.requests import own_models
 from ..bill.simulation import Scheme
 from ..folder.run import Columns, Floats, Run, recorded_models, step_columns, steps_of, uneven
 
-ANSWERS = "answers"
-"""The table of the figures that exist once per answer model and grader."""
-CLOCK = "us"
-"""The unit of wall-clock figures: another machine measures others."""
+ANSWERS = "answers"  # the table of the figures that exist once per answer model and grader
+CLOCK = "us"  # the unit of wall-clock figures: another machine measures others
 
 
 class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -31,17 +31,14 @@ from ..models import Models, Reply, Unusable
 from ..models.recorded import Choice, ModelRequest, at_once
 from .profiles import GraderUsage
 
-TOKENS = 300
-"""The most tokens of a reply."""
+TOKENS = 300  # the most tokens of a reply
 PROMPTS = word_lists(__package__, "prompts")
 """Instructions and rubrics of `data/prompts.toml`. Their digests are part of the names of grades."""
 FORM: str = PROMPTS["llm"]["form"]
-READ = "1"
-"""Version of how texts are read: grades of two versions do not compare."""
+READ = "1"  # version of how texts are read: grades of two versions do not compare
 
 Variant = Literal["strict", "lenient"]
-Length = Annotated[int, msgspec.Meta(ge=100)]
-"""Characters of one text that are shown."""
+Length = Annotated[int, msgspec.Meta(ge=100)]  # characters of one text that are shown
 
 
 def digest(*texts: str) -> str:
@@ -253,8 +250,7 @@ def cut(text: str, most: int) -> str:
 _PARTS_ASKED = 3
 _PARTS = re.compile(r"(?<=[?？])|[!！。‹›]")
 YES, NO = " Yes", " No"
-LARGEST = 100.0
-"""Larger than any difference of two log probabilities of likely tokens."""
+LARGEST = 100.0  # larger than any difference of two log probabilities of likely tokens
 _TEXTS = PROMPTS["logit"]
 
 

@@ -15,8 +15,7 @@ from ..engine.plan import Plan, RunInputs, Watcher, execute, written_to
 from ..folder.run import Run, load
 from ..models import Settings
 
-ROUNDS = 5
-"""Rounds of which the fastest counts: a shared machine only ever makes it slower."""
+ROUNDS = 5  # rounds of which the fastest counts: a shared machine only ever makes it slower
 
 
 def fastest(do: Callable[[], object], rounds: int = ROUNDS) -> float:
