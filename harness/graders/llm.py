@@ -54,11 +54,6 @@ def rubric(kind: Kind, variant: Variant) -> tuple[str, str]:
     return text, f"llm-{variant}-{kind}@{digest(text, FORM)}"
 
 
-def rubrics(variant: Variant) -> list[str]:
-    """Return the names of the prompts for all kinds."""
-    return [rubric(kind, variant)[1] for kind in PROMPTS["llm"]["rules"]]
-
-
 @dataclass(frozen=True, slots=True)
 class Llm:
     """The parameters of the grader `llm`, as written in a spec."""
@@ -79,7 +74,7 @@ class Llm:
 
     def digest(self) -> str:
         """Return a digest of the prompts of this variant, and of how texts are read."""
-        return digest(*rubrics(self.variant), READ)
+        return digest(*(rubric(kind, self.variant)[1] for kind in PROMPTS["llm"]["rules"]), READ)
 
 
 class LlmGrader:
