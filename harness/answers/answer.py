@@ -103,10 +103,7 @@ class RunProbes:
         return self._sample is None or (conversation, number) in self._sample
 
     def of(self, conversation: Conversation) -> Iterator[tuple[str, dict[int, Question | Missing]]]:
-        """Yield each strategy with its questions by the number of the probe: in the order of the run, bounds last.
-
-        Missing says why a probe has no context.
-        """
+        """Yield each strategy, bounds last, with its questions by number; Missing says why a probe has no context."""
         if self._recorded and all(probe.category.startswith(MADE) for probe in conversation.probes):
             return
         for strategy in dict.fromkeys((*self._plan.strategies, FLOOR, CEILING)):

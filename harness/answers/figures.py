@@ -122,10 +122,7 @@ class AnswerFigures:
 def figures(
     answers: pd.DataFrame, grades: pd.DataFrame, answerer: str, grader: str, units: Mapping[str, str]
 ) -> AnswerFigures:
-    """Return the figures of a run. `answers` and `grades` are the tables, with rows in the same order.
-
-    `units` has the independent units of conversations; one that it lacks is its own.
-    """
+    """Return the figures of the tables `answers` and `grades`, in the same order; `units` maps some conversations."""
     rows = answers.assign(
         correct=grades.correct.to_numpy(),
         not_graded=grades.missing.to_numpy(),

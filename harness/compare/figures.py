@@ -50,11 +50,9 @@ class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class MeasuredRun:
     """The figures of a run, or of a baseline."""
 
-    source: str
-    """Folder or file that they come from."""
+    source: str  # folder or file that they come from
     encoding: str
-    digests: Mapping[str, str]
-    """Digest of each conversation."""
+    digests: Mapping[str, str]  # digest of each conversation
     metrics: Mapping[str, About]
     sums: Mapping[str, Mapping[str, Floats]]
     """By strategy and metric: a row per conversation, in the order of `digests`, with the two sums
@@ -112,10 +110,7 @@ _PLACED = ["strategy", "conversation"]
 
 
 def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: Prices | None = None) -> MeasuredRun:
-    """Measure every figure of a run; those of the wall clock only with `clock`.
-
-    Raises RunError for a model without a price.
-    """
+    """Measure every figure of a run, of the clock only with `clock`. Raises RunError for a model without a price."""
     conversations = run.table("conversations")
     names = [str(name) for name in conversations.conversation]
     grid = SumGrid(names, list(run.manifest.plan.strategies))

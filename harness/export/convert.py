@@ -188,10 +188,8 @@ class Request(NamedTuple):
 
     messages: Sequence[Message]
     tools: Sequence[Tool]
-    marks: Sequence[int]
-    """Places in `messages` that have a cache breakpoint after them."""
-    model: str
-    """The recorded model; empty where the recording does not say."""
+    marks: Sequence[int]  # places in `messages` that have a cache breakpoint after them
+    model: str  # the recorded model; empty where the recording does not say
 
 
 def openai(request: Request) -> dict[str, Any]:

@@ -49,8 +49,7 @@ class TrackingStore:
     """The place where runs are logged."""
 
     uri: str
-    artifacts: str | None = None
-    """Where a new experiment stores its files; None = MLflow's default."""
+    artifacts: str | None = None  # where a new experiment stores its files; None = MLflow's default
 
     @property
     def name(self) -> str:
@@ -128,10 +127,8 @@ class LogResult:
     word: Literal["logged", "updated", "unchanged"]
     place: str
     experiment: str
-    text: bool
-    """Whether texts of the recordings are among it."""
-    how_to_see: str
-    """Address to open; for a file, the command that serves it."""
+    text: bool  # whether texts of the recordings are among it
+    how_to_see: str  # address to open; for a file, the command that serves it
 
 
 def write(

@@ -58,10 +58,7 @@ def located(folder: Path | str) -> tuple[Path, RemoteFolder | None]:
 
 
 def fetched(folder: Path | str) -> Path:
-    """Return the folder of this machine that a run is in; that of a run in a store is made what the store has.
-
-    Raises RunError if the store has no run there.
-    """
+    """Return the folder of a run here, made what the store has. Raises RunError if the store has no run there."""
     here, remote = located(folder)
     if remote is not None:
         remote.pull()
@@ -147,10 +144,7 @@ class RemoteFolder:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Keep other runs out of the store. Raises RunError if one is writing there.
-
-        A run that was killed is in the way for BEAT × PATIENCE seconds.
-        """
+        """Keep other runs out. Raises RunError if one writes there; one that was killed is waited for a while."""
         owner, over = token_hex(8).encode(), Event()
         self._take(owner)
         beats = Thread(target=self._renew, args=(owner, over), daemon=True)

@@ -35,8 +35,7 @@ class LabelledSet:
     """Answers of one labelled set."""
 
     name: str
-    digest: str
-    """Digest of the whole set, whichever part of it these answers are."""
+    digest: str  # digest of the whole set, whichever part of it these answers are
     answers: tuple[Labelled, ...]
     only: tuple[tuple[str, str], ...] = ()
     """The values that they share, where only a part was taken: `("language", "zh")`."""
@@ -140,13 +139,10 @@ class Calibrated(NamedTuple):
     """The calibration of some graders on one set."""
 
     labels: LabelledSet
-    right: float
-    """Share of answers labelled right: the accuracy of calling every answer right."""
-    raters: Raters | None
-    """Agreement of the raters; None if no answer has two."""
+    right: float  # share of answers labelled right: the accuracy of calling every answer right
+    raters: Raters | None  # agreement of the raters; None if no answer has two
     profiles: list[Profile]
-    seconds: list[float]
-    """Seconds per answer of each profile: the only figures that differ from run to run."""
+    seconds: list[float]  # seconds per answer of each profile: the only figures that differ from run to run
 
 
 def calibrated(

@@ -69,12 +69,10 @@ class Llm:
     model: str = ""
     """With its parameters: `openai/qwen3(timeout=30)`. Empty = local."""
     variant: Variant = "strict"
-    votes: int = 1
-    """Odd: the majority decides."""
+    votes: int = 1  # odd: the majority decides
     temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] = 0.0
     longest: Length = 8_000
-    prompt: str = ""
-    """The digest of its prompts, to accept only these."""
+    prompt: str = ""  # the digest of its prompts, to accept only these
 
     def __post_init__(self) -> None:
         if self.votes < 1 or self.votes % 2 == 0:
@@ -279,11 +277,9 @@ class Logit:
 
     model: str = ""
     """With its parameters: `local(gguf="FILE")`. Empty = local. Only `local` reports how likely a token is."""
-    threshold: float = 0.0
-    """An answer is correct above this."""
+    threshold: float = 0.0  # an answer is correct above this
     longest: Length = 1_500
-    prompt: str = ""
-    """The digest of its prompt, to accept only this one."""
+    prompt: str = ""  # the digest of its prompt, to accept only this one
 
     def digest(self) -> str:
         """Return a digest of the prompt, and of how texts are read."""

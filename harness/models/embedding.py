@@ -27,9 +27,9 @@ from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.strategies.base import ModelError, Prompt
 from ctxbench.strategies.events import Called
 
-from .base import Embedded, Reply
 from .cassette import Cassette, CassetteEntry, Charge, Purse, canonical, key_of
 from .provider import Provider
+from .recorded import Embedded, Reply
 
 Vectors = NDArray[np.float32]
 
@@ -169,8 +169,6 @@ class CassetteEmbedder:
         keys = [key_of(canonical(request | {"text": text})) for text in written]
         vectors = self._cassette.get_many(sorted(set(keys)))
         missing = [(key, text) for key, text in dict(zip(keys, texts, strict=True)).items() if key not in vectors]
-        if missing and self._maker is not None:
-            self._cassette.to_be_written()
         for at in range(0, len(missing), _BATCH):
             some = dict(missing[at : at + _BATCH])
             if self._maker is None:

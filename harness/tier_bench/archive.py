@@ -50,8 +50,7 @@ class Size(NamedTuple):
     name: str
     bytes: int | Missing
     alone: bool = True
-    computed: bool = False
-    """Whether the size is computed from a model: no coder wrote it."""
+    computed: bool = False  # whether the size is computed from a model: no coder wrote it
 
 
 class Corpus(NamedTuple):
@@ -69,8 +68,7 @@ class Lossy(NamedTuple):
     summary_tokens: int
     original: int
     stored: int
-    values_kept: Value
-    """Share of the numbers, dates, names, identifiers and paths of each block that its summary has."""
+    values_kept: Value  # share of the numbers, dates, names, identifiers and paths of each block that its summary has
 
 
 class Coded(NamedTuple):
@@ -80,8 +78,7 @@ class Coded(NamedTuple):
     questions: int
     width: int
     bytes_each: int
-    kept_bytes_each: int
-    """Bytes kept of a vector to re-rank by, where that is done."""
+    kept_bytes_each: int  # bytes kept of a vector to re-rank by, where that is done
     recall: dict[int, float]
     """Share of the true nearest 10 in the hits, by the number of candidates re-ranked (0 = none)."""
 
@@ -108,8 +105,7 @@ class ArchiveMeasurement(NamedTuple):
     conversations: int
     messages: int
     tokens: int
-    archive: int
-    """Bytes of all files of the archive."""
+    archive: int  # bytes of all files of the archive
     lossless: tuple[Corpus, ...]
     summary: Lossy | Missing
     vectors: Coded | Missing
@@ -284,10 +280,7 @@ class Quantised:
 
 
 def written(items: Sequence[ArchivedMessage], coding: Coding) -> tuple[int, Speed]:
-    """Write an archive of these messages and read every one back. Return the bytes of its files, and its speed.
-
-    Raises AssertionError if a message does not come back as it was.
-    """
+    """Write an archive and read all of it back: bytes of its files, and speed. Raises AssertionError."""
     with TemporaryDirectory(prefix="ctxbench-archive-") as folder:
         file, read_back = str(Path(folder) / "archive.db"), list[ArchivedMessage]()
         archive = ArchiveTier(BlockTable(file), coding)

@@ -37,8 +37,7 @@ def uncounted(_: int, __: str) -> Iterator[Callable[[], None]]:
 class BenchSetup:
     """The surroundings of a measurement."""
 
-    folder: Path
-    """For runs and archives."""
+    folder: Path  # for runs and archives
     models: Settings = Settings()  # noqa: RUF009
     problems: Problems = field(default_factory=Problems)
     counting: Counting = uncounted
