@@ -169,7 +169,7 @@ def answered(run: Run) -> AnswerSet:
     """Return all answers and grades of this run. Raises RunError if a part of them is damaged."""
     for path in (path for table in ANSWERS for path in sorted((run.folder / table).rglob("*.parquet"))):
         if not is_intact(path):
-            remedy = "give the `ctxbench run` or `ctxbench lab answer` that made it again, or delete it"
+            remedy = "give the command that made it once more (`run` or `lab answer`), or delete this file"
             raise RunError(f"{run.folder}: {path.relative_to(run.folder)} is not as it was written: {remedy}")
     digests, whole, left_out = _digests(run), list[Answered](), list[str]()
     for grades in sorted((run.folder / "grades").glob("*/*/")):

@@ -140,6 +140,8 @@ def _connected(address: str, cores: int | None) -> Iterator[Any]:
             raise RunError(f"--engine: no Ray cluster can be reached at {address} ({error})") from None
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     here: dict[str, Any] = {"num_cpus": cores, "include_dashboard": False} if address == HERE else {}
+    if not address.startswith("ray://"):  # else workers import what lies in the working directory, before all else
+        here["job_config"] = ray.job_config.JobConfig(_client_job=True)
     try:
         ray.init(address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False, **here)
     except (OSError, ValueError, RuntimeError) as error:  # ConnectionError is an OSError

@@ -256,7 +256,7 @@ class Run:
             raise RunError(f"{self.folder}: a part is damaged ({error}): {_AGAIN}") from None
 
 
-_AGAIN = "give the same `ctxbench run` command again, which makes it again"
+_AGAIN = "give the command that made this run once more: it makes what is damaged again"
 
 
 def _read_part(path: Path, columns: Sequence[str] | None) -> pa.Table:
