@@ -115,7 +115,6 @@ class ClineTruncation(RewritingClient):
 
     @property
     def trigger(self) -> int:
-        """Usage from which on messages are dropped."""
         others = min(40_000, self.window - self.window * 8 // 10)
         return self.window - {64_000: 27_000, 128_000: 30_000, 200_000: 40_000}.get(self.window, others)
 

@@ -447,7 +447,6 @@ class ArchiveSession:
         return [(cards[at], float(scores[at])) for at in best(scores, self._settings.limit)]
 
     def _load(self, history: Messages, cards: list[Card]) -> None:
-        """Bring archived results back for the calls of this turn."""
         places = {uuid: at for at, (uuid, _) in self._placeholders.items()} if cards else {}
         for card in cards:
             try:
@@ -467,7 +466,6 @@ class ArchiveSession:
                 self._foreign += (Message(f"archive:{card.uuid}", "system", text),)
 
     def _failed(self, what: Literal["summary", "embedding", "archive", "load"], why: object, instead: str) -> None:
-        """Record that something was missing, and what was done instead."""
         self._services.record(Failed(what, str(why), instead))
 
 

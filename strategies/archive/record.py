@@ -47,7 +47,6 @@ class Card:
 
     @property
     def text(self) -> str:
-        """Text that a question is compared with."""
         return "\n".join((self.tool, self.query, self.summary, *self.sources))
 
 

@@ -90,7 +90,6 @@ class ArchiveStore:
         self._opened: sqlite3.Connection | None = None
 
     def close(self) -> None:
-        """Close the database. One in memory is gone."""
         if self._opened is not None:
             self._opened.close()
             self._opened = None
@@ -200,7 +199,6 @@ class BlockTable(ArchiveStore):
             return dict(connection.execute("SELECT name, data FROM archive_block ORDER BY name"))
 
     def replace(self, files: Mapping[str, bytes], gone: Collection[str]) -> None:
-        """Write files and remove others, all at once."""
         with self._transaction() as connection:
             connection.executemany("INSERT OR REPLACE INTO archive_block VALUES (?, ?)", files.items())
             connection.executemany("DELETE FROM archive_block WHERE name = ?", [(name,) for name in gone])

@@ -191,7 +191,6 @@ class ClientHistory:
         self._join()
 
     def clear(self, places: Iterable[int], text: str) -> None:
-        """Replace the texts of tool results for good."""
         messages, new, passed = self.messages, NOTHING, 0
         cleared, saved = [], 0
         for at in places:
