@@ -228,7 +228,7 @@ class ConversationMerge(Truncation):
             pass
         count = _first(runs, over, key=lambda run: run.saved)
         start = dialogue.place(runs[count - 1].stop if count else 0)
-        rest = select_newest(self._services, history, start).tail
+        _, rest = select_newest(self._services, history, start)
         tokens = self._services.total(rest) - self._services.total(self._services.systems(rest))
         merged = runs[count - 1].tokens if count else 0
         dropped = _first(runs[:count], merged + tokens - room, key=lambda run: run.tokens)
