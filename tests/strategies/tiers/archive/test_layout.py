@@ -65,10 +65,3 @@ def test_every_message_comes_back_alone(messages: list[Message]) -> None:
                 laid = PartMessages(content, [item.id for item in items])
                 for at in reversed(range(len(items))):
                     assert laid[at] == messages[at]
-
-
-def test_an_id_that_the_items_ends_with_is_not_written() -> None:
-    """The archive's id says it already."""
-    same, other = (by_field([ArchivedMessage(id, 1, Message("m1", "user", "hi"))]) for id in ("talk/m1", "talk/m2"))
-    assert b"m1" not in same
-    assert b'"m1"' in other

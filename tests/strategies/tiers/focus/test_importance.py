@@ -13,7 +13,7 @@ from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.parts.units import Dialogue, without
 from ctxbench.strategies.tiers.focus import Focus
 from ctxbench.strategies.tiers.focus.truncation import BEST, Importance, ImportanceWeights, important_units
-from tests.builders import answering, calling, talk
+from tests.builders import talk
 from tests.examples import examples
 from tests.strategies.tiers.focus.standalone import Opened, unrecorded
 
@@ -55,26 +55,6 @@ def test_what_is_asked_about_stays() -> None:
     assert sent.messages[-1].id == "m30"
     tail = Opened(Focus(limit=140, system=0, functions=0, truncation="tail_cutoff")).send(said)
     assert "m0" not in {message.id for message in tail.messages}
-
-
-def test_what_is_taken_begins_with_a_user_message() -> None:
-    """A reply is not sent first: the message that it answers comes too, or it goes."""
-    said = [Message("m0", "user", "x " * 60), Message("m1", "assistant", "The gate of the Lisbon flight is B12.")]
-    said += [Message(f"m{at}", "user", f"Number {at}: the weather is nice.") for at in range(2, 30)]
-    said.append(Message("m30", "user", "Which gate does the Lisbon flight leave from?"))
-    narrow = Opened(Focus(limit=100, system=0, functions=0)).send(said).messages
-    assert narrow[0].role == "user"
-    wide = [message.id for message in Opened(Focus(limit=400, system=0, functions=0)).send(said).messages]
-    assert "m1" not in wide or wide[0] == "m0"
-
-
-def test_a_result_without_its_call_is_not_taken() -> None:
-    """A recording that begins in the middle: no provider takes its first result."""
-    said = [answering("r0", "gone", "the Lisbon gate"), Message("m1", "user", "y " * 100), calling("c1", "k1")]
-    said += [answering("r1", "k1"), Message("m2", "user", "Which Lisbon gate?")]
-    sent = [message.id for message in Opened(Focus(limit=60, system=0, functions=0)).send(said).messages]
-    assert "r0" not in sent
-    assert sent[-1] == "m2"
 
 
 def obvious(said: tuple[Message, ...], room: int) -> list[str]:
