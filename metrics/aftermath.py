@@ -47,16 +47,11 @@ _RULES = re.compile(
 class Repeated(NamedTuple):
     """A tool call with the tool and the arguments of an earlier one."""
 
-    at: int
-    """Place of the message that makes it."""
-    call: str
-    """Its id."""
-    source: int
-    """Place of the earlier result."""
-    result: int
-    """Place of its own result."""
-    is_changed: bool
-    """True if the result could have changed since."""
+    at: int  # place of the message that makes it
+    call: str  # its id
+    source: int  # place of the earlier result
+    result: int  # place of its own result
+    is_changed: bool  # whether the result could have changed since
 
 
 class Again(NamedTuple):
