@@ -14,7 +14,7 @@ import mmap
 import os
 import re
 import stat
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Generator, Hashable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -90,6 +90,8 @@ class Problems:
     of a type that no reader knows."""
     consumed: int = 0
     """Bytes read so far, for the progress bar."""
+    repeated: Counter[str] = field(default_factory=Counter)
+    """Calls that were read before, by the file or conversation in which they stand again and do not count."""
     _unknown: dict[str, list[Place]] = field(default_factory=dict)
 
     def add(self, error: RecordingError) -> None:
@@ -114,7 +116,14 @@ class Problems:
         self._unknown.setdefault(what[:_LONGEST_SHOWN], []).append(place)
 
     def note_unknown(self) -> None:
-        """Turn the counts of unknown parts into notes, one per type over all files."""
+        """Turn the counts of unknown parts into notes, one per type over all files, and those of repeated calls."""
+        if self.repeated:
+            most = self.repeated.most_common(3)
+            where = ", ".join(f"{name} {count:,}" for name, count in most) + " …" * (len(self.repeated) > len(most))
+            calls = "call stands" if (number := self.repeated.total()) == 1 else "calls stand"
+            what = f"{number:,} {calls} in the recordings once more ({where})"
+            self.notes.append(f"{what}: each counts once, where it was read first")
+            self.repeated.clear()
         for what, places in self._unknown.items():
             files = len({place.file for place in places})
             where = str(places[0]) if files == 1 else f"{files} files, first {places[0]}"

@@ -266,20 +266,17 @@ def _said(message: Message) -> tuple[Any, ...]:
 
 @dataclass(slots=True)
 class Responses:
-    """Ids of the responses of one log or session, to count each call once."""
+    """Ids of the responses of one log or session, to read each call once."""
 
     problems: Problems
-    _places: dict[str, Place] = field(default_factory=dict)
+    _names: set[str] = field(default_factory=set)
 
     def new(self, name: str | None, place: Place) -> bool:
-        """Return whether a response has not been read before. A repeated id is a problem; without an id it is new."""
-        if not name:
-            return True
-        first = self._places.setdefault(name, place)
-        if first is not place:
-            what = f"response {name!r} stands at {first} already"
-            self.problems.add(RecordingError(place, what, "its call counts once; remove the second one"))
-        return first is place
+        """Return whether a response has not been read before; a note counts the others. Without an id it is new."""
+        if is_repeated := bool(name) and name in self._names:
+            self.problems.repeated[place.file] += 1
+        self._names |= {name} if name else set()
+        return not is_repeated
 
 
 def usage(
