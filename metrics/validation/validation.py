@@ -1,8 +1,7 @@
 """Agreement of recorded calls with the cache models and the prices: everything that `ctxbench lab validate` shows.
 
 Recorded costs are compared with two formulas: with the provider's prices for cache reads and writes, and with every
-token of the prompt at the plain price, as loggers compute that know nothing of caches (LiteLLM in 2024). A cost that is
-a hundred times the other, or a thousand …, is in another unit: that is reported, and neither compared nor corrected.
+token of the prompt at the plain price, as loggers compute that know nothing of caches (LiteLLM in 2024).
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ class Validation:
     rows: list[ComparedCall]
     agreements: list[Figures]
     """One for each model and the day from which its rule is in force, in order of appearance (`agreement`)."""
-    costs: list[Figures]
-    """One for each model of which costs are recorded (`recorded_costs`)."""
+    costs: list[Figures]  # one for each model of which costs are recorded (`recorded_costs`)
     replayed: CacheReplay
     counters: Counters
     prices: Prices
@@ -161,9 +159,6 @@ def _billed(used: CacheUsage, output: int) -> Billed:
 
 
 CLOSE = 0.005  # relative error up to which a cost counts as reproduced
-UNITS = (1.0, 100.0, 1e3, 1e6, 1e9, 1e-3, 1e-6)
-"""Units of recorded costs per dollar: dollars, cents, thousandths …; or thousands of dollars, millions."""
-SCALE = 0.02  # relative error up to which the median cost fits a unit
 _UNPRICED = Missing("unsupported", "the price of this model is not known")
 
 
@@ -177,8 +172,8 @@ def _price(prices: Prices, recorded: RecordedRequest, model: str, usage: Usage) 
 
 def recorded_costs(calls: Iterable[RecordedRequest], prices: Prices) -> list[Figures]:
     """Return how recorded costs agree with the prices, one for each model with any."""
-    # For each call its recorded cost, in the recording's unit, and what its usage costs in US dollars: with the
-    # provider's cache prices, and with every token of the prompt at the plain price.
+    # For each call its recorded cost, and what its usage costs: with the provider's cache prices, and with every token
+    # of the prompt at the plain price.
     costs: dict[str, list[tuple[float, float, float]]] = {}
     unpriced, free = Counter[str](), Counter[str]()
     for recorded in calls:
@@ -205,18 +200,12 @@ def recorded_costs(calls: Iterable[RecordedRequest], prices: Prices) -> list[Fig
 def _cost_figures(model: str, costs: Sequence[tuple[float, float, float]], unpriced: int, free: int) -> Figures:
     """Return the relative differences of the computed costs, of all calls and of the one that is furthest off.
 
-    `unit` is the recording's units per dollar; `follows` says which formula gives the recorded sum to half a percent.
+    `follows` says which formula gives the recorded sum to half a percent.
     """
     recorded, cached, plain = ([cost[at] for cost in costs] for at in range(3))
-    # By the median: a few calls at another price must not hide that the rest is in cents.
-    shares = [[cost / ours for cost, ours in zip(recorded, of, strict=True) if ours] for of in (plain, cached)]
-    ratios = [median(share) for share in shares if share]
-    unit = next((unit for unit in UNITS if any(abs(ratio / unit - 1) <= SCALE for ratio in ratios)), 1.0)
     missing = None
     if not costs:
         missing = _UNPRICED if unpriced else Missing("undefined", "no cost above 0 is recorded")
-    elif unit != 1.0:
-        missing = Missing("unsupported", "the costs are in another unit")
 
     def errors(computed: list[float]) -> tuple[Value, Value, bool]:
         """Return the error of the sum, and of the call that is furthest off, and whether the sum is reproduced."""
@@ -234,7 +223,6 @@ def _cost_figures(model: str, costs: Sequence[tuple[float, float, float]], unpri
         "unpriced": unpriced,
         "free": free,
         "recorded": sum(recorded),
-        "unit": unit,
         "by_cache_prices_usd": sum(cached),
         "error": error,
         "worst": worst,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable
-from typing import NamedTuple
 
 from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.view import Messages, Span, joined, shared_prefix
@@ -156,7 +155,7 @@ class SplicedHistory:
 
     def __init__(self) -> None:
         self.history = NOTHING
-        self._substitutes: dict[int, tuple[Message, ...]] = {}
+        self._substitutes: dict[int, Span] = {}
         # The history up to the last substitute as spans, and how many of its messages they replace.
         self._head: list[Span] = []
         self._covered = 0
@@ -166,17 +165,17 @@ class SplicedHistory:
         same, before = shared_prefix(self.history, history), len(self.history)
         self.history = history
         if same < before:
-            self._substitutes = {at: messages for at, messages in self._substitutes.items() if at < same}
+            self._substitutes = {at: span for at, span in self._substitutes.items() if at < same}
             self._rebuild()
         return same
 
-    def put(self, at: int, *messages: Message) -> None:
-        """Substitute messages for message `at` from now on. Cheapest in the order of the history."""
-        if messages == (self.history[at],):  # it is sent as it is again
+    def put(self, at: int, message: Message) -> None:
+        """Substitute a message for message `at` from now on. Cheapest in the order of the history."""
+        if message is self.history[at]:  # it is sent as it is again
             if self._substitutes.pop(at, None) is not None:
                 self._rebuild()
             return
-        self._substitutes[at] = messages
+        self._substitutes[at] = Span((message,), 0, 1)
         # Results come due in order, so this is the usual case: the spans before it stay. Only a result that had to wait
         # while a later one was archived, and what was changed, rebuilds all.
         if at >= self._covered:
@@ -185,8 +184,8 @@ class SplicedHistory:
             self._rebuild()
 
     def at(self, at: int) -> Message:
-        """Return the last of what stands for message `at` of the history."""
-        return self._substitutes[at][-1] if at in self._substitutes else self.history[at]
+        """Return what stands for message `at` of the history."""
+        return self._substitutes[at].store[0] if at in self._substitutes else self.history[at]
 
     def messages(self) -> Messages:
         """Return the history with the substitutes."""
@@ -198,8 +197,7 @@ class SplicedHistory:
             self._extend(at)
 
     def _extend(self, at: int) -> None:
-        self._head += self.history[self._covered : at].spans
-        self._head += Messages.of(self._substitutes[at]).spans
+        self._head += (*self.history[self._covered : at].spans, self._substitutes[at])
         self._covered = at + 1
 
 
@@ -235,15 +233,6 @@ def room_beside_systems(services: StrategyContext, history: Messages, budget: in
     return budget - systems
 
 
-class NewestMessages(NamedTuple):
-    """The part of a history that is sent. A summary of the rest goes between head and tail."""
-
-    head: Messages
-    """System messages."""
-    tail: Messages
-    """The user message that opened the turn, if the newest messages continue one; then these, calls with results."""
-
-
 def select_newest(
     services: StrategyContext,
     history: Messages,
@@ -251,13 +240,13 @@ def select_newest(
     room: int | None = None,
     user_first: bool = True,
     summarised: Collection[str] = (),
-) -> NewestMessages:
-    """Return the messages from `start` on, fewer if `room` is too small, and every system message before them.
+) -> tuple[Messages, Messages]:
+    """Return every system message before `start`, and the messages from there on, fewer if `room` is too small.
 
-    `room` is in tokens, for all but system messages. The newest messages that fit are returned: none if the newest,
-    with its call, does not. With `user_first` they begin with a user's message where they can: that which opened their
-    turn, if it fits beside the newest message, or the first of a later turn, whichever leaves more of them. A message
-    that is `summarised` opens no turn.
+    A summary of the rest goes between the two. `room` is in tokens, for all but system messages. The newest messages
+    that fit are returned: none if the newest, with its call, does not. With `user_first` they begin with a user's
+    message where they can: that which opened their turn, if it fits beside the newest message, or the first of a later
+    turn, whichever leaves more of them. A message that is `summarised` opens no turn.
     """
     said = len(history)
     last = next((at for at in range(said - 1, start - 1, -1) if history[at].role != "system"), -1)
@@ -275,7 +264,7 @@ def select_newest(
     if room is not None:
         start = fitting(room)
         if not reaches(start):
-            return NewestMessages(services.systems(history), NOTHING)
+            return services.systems(history), NOTHING
     opening = services.opening(history, start) if user_first else None
     if opening is not None and history[opening].id in summarised:
         opening = None
@@ -290,9 +279,9 @@ def select_newest(
             opening = None
     rest = services.whole(history[start:])
     if opening is None:
-        return NewestMessages(services.systems(history[:start]), rest)
+        return services.systems(history[:start]), rest
     between = services.systems(history[opening:start])
-    return NewestMessages(services.systems(history[:opening]), history[opening : opening + 1] + between + rest)
+    return services.systems(history[:opening]), history[opening : opening + 1] + between + rest
 
 
 def _last_said(messages: Messages) -> Message | None:

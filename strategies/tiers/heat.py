@@ -47,22 +47,18 @@ class HeatWeights(NamedTuple):
 class Heat:
     """Last use and decayed number of uses of each item."""
 
-    __slots__ = ("uses", "weights")
-
     def __init__(self) -> None:
         self.weights = HeatWeights()
         self.uses: dict[str, tuple[float, float]] = {}
         """Time of the last use of each item, and its decayed uses at that time."""
 
     def use(self, id: str, now: float) -> None:
-        """Count a use of an item."""
         # Used at 0 and again a half-life later: 1 · ½ + 1 = 1.5 uses. One number an item is enough, as all uses decay
         # alike.
         last, uses = self.uses.get(id, (now, 0.0))
         self.uses[id] = now, uses * _decay(now - last) + 1
 
     def last(self, id: str) -> float:
-        """Return the time of an item's last use."""
         return self.uses[id][0] if id in self.uses else float("-inf")
 
     def forget(self, id: str) -> None:
@@ -82,8 +78,6 @@ def _decay(age: float) -> float:
 
 class Replacement:
     """A policy that chooses a tier's victims. It is informed of arrivals, uses and departures, and may ignore them."""
-
-    __slots__ = ()
 
     def come(self, id: str, tokens: int, now: float, used: bool) -> None:
         """Take note of an arrival. `used` is False if the item came because its use was predicted."""
@@ -111,8 +105,6 @@ class Replacement:
 
 class Coldest(Replacement):
     """The coldest item is the victim; of equals the oldest. All its data is in the heat."""
-
-    __slots__ = ("_heat", "_ids")
 
     def __init__(self, heat: Heat, ids: Collection[str]) -> None:
         """`ids` are the items of the tier in order of arrival, as they are at any moment."""

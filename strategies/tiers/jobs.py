@@ -63,7 +63,6 @@ class Job(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def priority(self) -> int:
-        """Priority, 0 to 100."""
         return URGENCY[self.trigger][0]
 
     def rank(self, now: float) -> tuple[bool, float, float]:
@@ -74,8 +73,6 @@ class Job(msgspec.Struct, frozen=True, gc=False):
 
 class Queue:
     """Jobs, at most one per item: the more urgent one, of equals the older one."""
-
-    __slots__ = ("jobs",)
 
     def __init__(self) -> None:
         self.jobs: dict[str, Job] = {}

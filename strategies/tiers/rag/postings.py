@@ -50,8 +50,6 @@ K1, B = 0.9, 0.4
 class Postings(TermIndex):
     """Documents as bags of terms, from which some are deleted."""
 
-    __slots__ = ()
-
     def delete(self, document: int) -> None:
         """Delete a document: no term has it any more. Its own list of terms stays."""
         for term in self.terms_of(np.array([document]))[0].tolist():
@@ -89,7 +87,6 @@ class Postings(TermIndex):
         return np.frombuffer(self._tally, np.int64)[places], which
 
     def sizes(self, documents: Numbers) -> Numbers:
-        """Return the number of different terms of documents."""
         return self._ranges(documents)[1]
 
     def _ranges(self, documents: Numbers) -> tuple[Numbers, Numbers]:
@@ -104,8 +101,6 @@ class TextIndex(ABC):
 
     The scores of the last query are cached.
     """
-
-    __slots__ = ("_last", "_living", "_postings")
 
     def __init__(self) -> None:
         self._postings = Postings()
@@ -138,7 +133,6 @@ class TextIndex(ABC):
         return dense[numbers]
 
     def forget(self) -> None:
-        """Forget the scores of the last query."""
         self._last = None
 
     def _scored(self, query: str) -> Ranked:
@@ -162,8 +156,6 @@ class Bm25(TextIndex):
     `most` bounds the time of a search: only the rarest terms of a query count, as many as occur in `most` texts
     together, and at least one. The terms left out weigh least. None = all terms count, as in Lucene.
     """
-
-    __slots__ = ("_lengths", "_most", "_total")
 
     def __init__(self, most: int | None = None) -> None:
         super().__init__()

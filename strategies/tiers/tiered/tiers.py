@@ -171,7 +171,6 @@ class Blocks:
             self.dead[id] = size
 
     def flush(self, now: float) -> None:
-        """Write the messages that wait, and remove deleted ones."""
         if self.dead:
             self.archive.delete(self.dead, now)
             self.archive.clean(now, delay=0, least=DEAD)
@@ -286,7 +285,6 @@ class Tiers:
         return self.index.at(max(numbers)).id if 0 < len(numbers) <= FORM else None
 
     def quoted(self, text: str) -> list[str]:
-        """Return the messages below that a text quotes."""
         return [self.index.at(number).id for number in self.quotes.quoted(text, lambda at: self.index.at(at).text)]
 
     def read(self, id: str, trigger: Trigger, now: float, asked: bool = True) -> str:
@@ -370,8 +368,6 @@ class ByPolicy(Replacement):
     item in a ghost queue after the eviction that it causes, not before.
     """
 
-    __slots__ = ("_coldest", "_out", "_tokens", "policy")
-
     def __init__(self, policy: Policy, heat: Heat | None = None) -> None:
         """With the `heat` of the items, cold ones leave before room is needed, whatever the policy."""
         self.policy = policy
@@ -381,8 +377,7 @@ class ByPolicy(Replacement):
 
     def come(self, id: str, tokens: int, now: float, used: bool) -> None:
         self._tokens[id] = tokens
-        access = (self.policy.access if used else self.policy.preload)(id, tokens, now)
-        self._out.update(dict.fromkeys(access.evicted))
+        self._out.update(dict.fromkeys(self.policy.access(id, tokens, now, used).evicted))
 
     def use(self, id: str, now: float) -> None:
         self._out.pop(id, None)
