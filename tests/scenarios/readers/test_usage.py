@@ -72,8 +72,8 @@ def read(reported: Any, cost: float | None = None) -> tuple[Usage | None, list[R
         ({"prompt_tokens": 9, "cost": 0.25}, Usage(9, cost=0.25)),
         ({"prompt_tokens": 9, "cost": {"total_cost": 0.25}}, Usage(9, cost=0.25)),
         (
-            {"prompt_tokens": 9, "cost": 0.01, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.2}},
-            Usage(9, cost=0.21),
+            {"prompt_tokens": 9, "cost": 0.25, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.5}},
+            Usage(9, cost=0.75),
         ),
     ],
 )
