@@ -36,8 +36,7 @@ class MessageDiff(NamedTuple):
     status: Status
     origin: Origin
     message: Message
-    place: int | None = None
-    """Place in the context; None = not sent."""
+    place: int | None = None  # place in the context; None = not sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +46,17 @@ class StepDiff:
     conversation: str
     strategy: str
     step: int
-    steps: int
-    """Number of steps of the whole conversation."""
-    said: int
-    """Recorded messages before the call."""
+    steps: int  # number of steps of the whole conversation
+    said: int  # recorded messages before the call
     messages: tuple[MessageDiff, ...]
     """The context in its order, with each message that is not sent at its place in the history."""
     tokens: dict[Message, int]
-    request: Request
-    """The request that was sent."""
+    request: Request  # the request that was sent
     tools_added: tuple[str, ...]
     tokens_full: int
     tokens_sent: int
     tokens_kept: int
-    events: tuple[Event, ...]
-    """The strategy's events of this step."""
+    events: tuple[Event, ...]  # the strategy's events of this step
     probe: StoredProbe | None = None
     """The probe whose context this is, asked after the step. Other fields than `step` and `steps` are then of it."""
 

@@ -134,10 +134,7 @@ def the_budget_is_kept(replayed: Replayed) -> None:
 
 
 def the_same_history_gives_the_same_context(replayed: Replayed) -> None:
-    """Assert that the strategy is deterministic and does not change the recording.
-
-    Started again it does the same; called twice at one point it returns the same.
-    """
+    """Assert that started again, or called twice at one point, it returns the same, and the recording is unchanged."""
     conversation = replayed.conversation
     before = conversation.to_json()
     again = steps(replayed.strategy, conversation, asked_twice=True)

@@ -50,8 +50,7 @@ class Step(NamedTuple):
     context: Context
     latency_ns: int
     """Wall-clock time that the strategy took, in nanoseconds, without models, embedders and counting the recording."""
-    model_wait_ns: int = 0
-    """Wall-clock time that it waited for models and embedders."""
+    model_wait_ns: int = 0  # wall-clock time that it waited for models and embedders
     events: tuple[Event, ...] = ()
 
 
@@ -66,10 +65,7 @@ def replay(conversation: Conversation, strategy: Strategy, services: RecordedCon
 
 
 def start_view(strategy: Strategy, services: RecordedContext) -> View:
-    """Have the strategy open a conversation.
-
-    Raises StrategyTypeError if what it returns is no function, and whatever the strategy raises.
-    """
+    """Have the strategy open a conversation. Raises what it raises, and StrategyTypeError if it returns no function."""
     services.index.advance(len(services.index.conversation.messages))
     view = strategy.start(services)
     if not callable(view):

@@ -45,14 +45,10 @@ _RULES = re.compile(
 class Again(NamedTuple):
     """A tool call that was made again."""
 
-    at: int
-    """Place of the message that makes it."""
-    call: str
-    """Its id."""
-    source: int
-    """Place of the earlier result."""
-    result: int
-    """Place of its own result."""
+    at: int  # place of the message that makes it
+    call: str  # its id
+    source: int  # place of the earlier result
+    result: int  # place of its own result
     why: Literal["changed", "dropped", "there"]
 
 

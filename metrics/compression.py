@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from .value import Missing, Value
 
-BOUND_ORDER = 5
-"""About the best order for a block of text: a lower one knows less, a higher one has seen too little."""
+BOUND_ORDER = 5  # about the best order for a block of text: a lower one knows less, a higher one has seen too little
 
 Counts = NDArray[np.int64]
 

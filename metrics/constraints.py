@@ -67,10 +67,8 @@ class Constraints:
     """The constraints of one conversation, in the order in which they are first stated."""
 
     rules: list[str]
-    by_step: Ints
-    """How many had been stated before each model call; -1 in a language that is not read."""
-    size: int
-    """Number of messages of the recording."""
+    by_step: Ints  # how many had been stated before each model call; -1 in a language that is not read
+    size: int  # number of messages of the recording
     occurrences: tuple[Ints, Ints]
     """Constraint and message, by their numbers, wherever a recorded message has a constraint word for word."""
 

@@ -298,7 +298,7 @@ METRICS: Mapping[str, Metric] = {
     # `eq(True)`, here and above: None stands where nothing was graded, or no answer had been said. As a truth value it
     # would be a wrong answer; so it is in neither sum, since the lower one counts what is not None.
     "answer_quality": _share(
-        "answers correct",
+        "right answers",
         "share of the answerable probes that the grader marks correct",
         Ratio(
             lambda s: s.correct.eq(True) & s.answerable,

@@ -67,24 +67,16 @@ class _Leaf(NamedTuple):
 class Demands:
     """The demands of one conversation. A row counts those of one step, source (`of`) and kind."""
 
-    step: Ints
-    """Number of the model call of each row, from 0; ascending."""
+    step: Ints  # number of the model call of each row, from 0; ascending
     of: list[Of]
     kind: list[str]
-    values: Ints
-    """Number of demands in each row; never 0."""
-    size: int
-    """Number of messages of the recording."""
-    spellings: list[Spellings]
-    """The different values, each with its spellings."""
-    row: Ints
-    """Row of each demand."""
-    value: Ints
-    """Value of each demand."""
-    source: Ints
-    """Place of the message that last gave the value of each demand before the call: a user's or a tool's."""
-    found: Ints
-    """Occurrences of the values in the recording, as value · 2³² + message, ascending."""
+    values: Ints  # number of demands in each row; never 0
+    size: int  # number of messages of the recording
+    spellings: list[Spellings]  # the different values, each with its spellings
+    row: Ints  # row of each demand
+    value: Ints  # value of each demand
+    source: Ints  # place of the message that last gave the value of each demand before the call: a user's or a tool's
+    found: Ints  # occurrences of the values in the recording, as value · 2³² + message, ascending
 
 
 def demands(conversation: Conversation) -> Demands:

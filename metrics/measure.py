@@ -35,16 +35,14 @@ class RaggedArray(NamedTuple):
 class Runs:
     """The contexts of one result, step by step: the runs of messages sent, and the prefix reused each time."""
 
-    at: list[int] = field(default_factory=list)
-    """Number of recorded messages before each step."""
+    at: list[int] = field(default_factory=list)  # number of recorded messages before each step
     size: list[int] = field(default_factory=list)
     """Number of runs of each step. The runs themselves are in `start` and `stop`, all steps in one list."""
     start: list[int] = field(default_factory=list)
     stop: list[int] = field(default_factory=list)
     kept: list[int] = field(default_factory=list)
     """Leading messages shared with the step before; 0 if the tools differ, since they stand before all messages."""
-    same_tools: list[int] = field(default_factory=list)
-    """1 if the tools are those of the step before."""
+    same_tools: list[int] = field(default_factory=list)  # 1 if the tools are those of the step before
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,20 +168,17 @@ class _Totals:
     Each result has one place more than messages, for the total at its end.
     """
 
-    base: Ints
-    """Place where each result's numbering starts."""
+    base: Ints  # place where each result's numbering starts
     tokens: Ints
     orphans: Ints
     unanswered: Ints
-    opened: Ints
-    """Open calls before each message."""
+    opened: Ints  # open calls before each message
     blank: Ints
     systems: Ints
     users: Ints
     is_user: NDArray[np.bool_]
     recorded: NDArray[np.bool_]
-    spoken: Ints
-    """Place of the next message, here or later, that is not a system message; NONE if there is none."""
+    spoken: Ints  # place of the next message, here or later, that is not a system message; NONE if there is none
 
     @classmethod
     def of(cls, results: Sequence[MeasuredResult]) -> _Totals:

@@ -114,12 +114,9 @@ class Listing(NamedTuple):
 
     tiers: tuple[PriceTier, ...]
     """Today's prices, those of peak hours if there are any, in rising order of size; the first begins at 0."""
-    window: int | None = None
-    """Most tokens that a prompt may have."""
-    claude: bool = False
-    """Whether Anthropic's rule gives the price of writing for an hour where none is listed."""
-    off_peak: tuple[Peak, tuple[PriceTier, ...]] | None = None
-    """Today's prices at all other hours than these."""
+    window: int | None = None  # most tokens that a prompt may have
+    claude: bool = False  # whether Anthropic's rule gives the price of writing for an hour where none is listed
+    off_peak: tuple[Peak, tuple[PriceTier, ...]] | None = None  # today's prices at all other hours than these
     history: tuple[tuple[float, tuple[PriceTier, ...]], ...] = ()
     """Prices since each time at which they changed, in rising order; without those of peak hours."""
     storage: tuple[tuple[float, float], ...] = ()

@@ -46,8 +46,7 @@ from .tokens import Ledger
 from .value import Missing, Value
 from .values import occurs, places, without_values
 
-State = Literal["verbatim", "partial", "summary", "loadable", "absent"]
-"""States of evidence, from best to worst."""
+State = Literal["verbatim", "partial", "summary", "loadable", "absent"]  # states of evidence, from best to worst
 
 LEAST = 3  # words that a sentence must have to be looked for
 

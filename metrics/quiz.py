@@ -27,11 +27,9 @@ from .language import language_of, sentences, word_lists, words
 from .probes import spellings
 from .values import exact_values, places
 
-MADE = "made: "
-"""Start of the category of a question that was made, before its kind."""
+MADE = "made: "  # start of the category of a question that was made, before its kind
 MOST, OF_KIND, OF_ONE = 12, 6, 3  # questions of a conversation, of one kind, and about one message, at most
-AGES = (6, 20, 60)
-"""Messages since the answer, at least: of all questions, of older and of old ones."""
+AGES = (6, 20, 60)  # messages since the answer, at least: of all questions, of older and of old ones
 GAP = "____"
 CALL, TYPED, SENTENCE = 160, 1_500, 220  # characters of a quoted call, a typed message and a quoted sentence, at most
 LEAST, LAST = 6, 3  # words of a sentence with its gap, at least; lines that may follow the error that ended a command
@@ -56,8 +54,14 @@ def age_of(messages: int) -> int:
 def quiz(conversation: Conversation) -> tuple[Probe, ...]:
     """Return the questions that a conversation is asked, in the order of their places, balanced by kind and age."""
     messages = conversation.messages
+    # A question neither says its answer nor asks for a secret.
+    fair = (
+        draft
+        for draft in _drafts(conversation)
+        if draft.answer.casefold() not in draft.question.casefold() and not has_secret(draft.question + draft.answer)
+    )
     # By digest, so that chance decides among equals: always the same chance.
-    drafts = sorted(filter(_is_fair, _drafts(conversation)), key=lambda draft: blake2b(repr(draft).encode()).digest())
+    drafts = sorted(fair, key=lambda draft: blake2b(repr(draft).encode()).digest())
     if not drafts:
         return ()
     wanted = [spellings([text]) for draft in drafts for text in (draft.answer, draft.mark)]
@@ -76,11 +80,6 @@ def quiz(conversation: Conversation) -> tuple[Probe, ...]:
         name, evidence, after = f"made{len(probes) + 1}", messages[draft.at].id, messages[stop - 1].id
         probes.append(Probe(name, draft.question, (draft.answer,), (evidence,), MADE + draft.kind, after))
     return tuple(probes)
-
-
-def _is_fair(draft: MadeQuestion) -> bool:
-    """Return whether a question neither says its answer nor asks for a secret."""
-    return draft.answer.casefold() not in draft.question.casefold() and not has_secret(draft.question + draft.answer)
 
 
 def _stops(messages: Sequence[Message]) -> list[int]:

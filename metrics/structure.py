@@ -33,8 +33,7 @@ FAULTS = {
 }
 """Faults of one context. The first five are counted, the others are 0 or 1."""
 
-OPENAI = frozenset({"orphan_results", "unanswered_calls", "empty"})
-"""Faults for which OpenAI rejects a request."""
+OPENAI = frozenset({"orphan_results", "unanswered_calls", "empty"})  # faults for which OpenAI rejects a request
 
 ANTHROPIC = frozenset({"orphan_results", "unanswered_calls", "blank_messages", "not_user_first", "empty"})
 """Faults for which Anthropic rejects a request."""

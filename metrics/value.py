@@ -128,8 +128,7 @@ _NUMBERS = re.compile(r"(\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|(?<![\w
 class Reason(NamedTuple):
     """A group of texts that differ in numbers only, and its size."""
 
-    text: str
-    """With `…` in place of the numbers that differ."""
+    text: str  # with `…` in place of the numbers that differ
     times: int
 
 

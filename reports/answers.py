@@ -16,7 +16,6 @@ from ctxbench.harness.answers.tally import tallies_json
 from ctxbench.harness.folder.run import Run
 from ctxbench.harness.graders.profiles import Profiles
 from ctxbench.metrics.figures import METRICS
-from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing, Ratio, Value
 
 from .calibration import figure, quoted
@@ -37,8 +36,7 @@ from .render import (
 )
 
 _TOO_FEW = "†"  # follows a strategy of which too little is graded to compare it
-KAPPA = 0.6
-"""Cohen's kappa with people from which on a grader's shares are taken for right answers."""
+KAPPA = 0.6  # Cohen's kappa with people from which on a grader's shares are taken for right answers
 _MOST_PROFILES = 2  # calibrations of a grader that stand beside its grades
 
 _COLUMNS = (
@@ -56,8 +54,8 @@ _COLUMNS = (
 )
 
 
-def tables(graded: AnswerFigures, notes: Sequence[str], by_kind: bool = True) -> list[Table]:
-    """Return the main table, the bounds, why answers are missing, and with `by_kind` the share correct by category."""
+def tables(graded: AnswerFigures, notes: Sequence[str]) -> list[Table]:
+    """Return the main table, the bounds, the share correct by category, why answers are missing, and who answered."""
     strategies = [of for of in graded.strategies if of.strategy not in BOUNDS]
     bounds = [of for of in graded.strategies if of.strategy in BOUNDS]
     title = (
@@ -67,22 +65,21 @@ def tables(graded: AnswerFigures, notes: Sequence[str], by_kind: bool = True) ->
     )
     shown = [
         table_of(title, _COLUMNS, strategies, _notes(graded)),
-        table_of("What are the bounds of the answers?", _COLUMNS, bounds, () if by_kind else notes),
+        table_of("What are the bounds of the answers?", _COLUMNS, bounds),
     ]
     kinds = list(dict.fromkeys(kind for of in graded.by_category.values() for kind in of))
-    if by_kind and len(kinds) > 1:
-        columns = [Column("strategy", lambda row: row[0])]
-        columns += [Column(kind or "(none)", partial(_of_kind, kind), with_reach) for kind in kinds]
-        title = "Which kinds of questions are answered?"
-        shown.append(table_of(title, columns, graded.by_category.items()))
+    if len(kinds) > 1:
+        none = Missing("undefined", "no such probe is graded")
+
+        def of_kind(kind: str) -> Column:
+            return Column(kind or "(none)", lambda row: row[1].get(kind, none), with_reach)
+
+        columns = (Column("strategy", lambda row: row[0]), *map(of_kind, kinds))
+        shown.append(table_of("Which kinds of questions are answered?", columns, graded.by_category.items()))
     if why := [(of.strategy, integer(times), text) for of in graded.strategies for text, times in of.why]:
         heads = ("strategy", "times", "why")
         shown.append(Table("Why answers or grades are missing", heads, tuple(why), prose=True))
-    return [*shown, Table("Who answered, and who graded?", (), (), tuple(notes))] if by_kind else shown
-
-
-def _of_kind(kind: str, row: tuple[str, Mapping[str, Interval | Missing]]) -> Interval | Missing:
-    return row[1].get(kind, Missing("undefined", "no such probe is graded"))
+    return [*shown, Table("Who answered, and who graded?", (), (), tuple(notes))]
 
 
 def _notes(graded: AnswerFigures) -> Iterator[str]:
@@ -126,11 +123,11 @@ def uncalibrated(grader: str, profiles: Profiles) -> str:
     return ", ".join([*low, *unknown]) and f"kappa with people: {', '.join([*low, *unknown])}, and it takes {KAPPA}"
 
 
-def run_tables(answers: Answers, by_kind: bool = False) -> Iterator[Table]:
+def run_tables(answers: Answers) -> Iterator[Table]:
     """Yield the tables of a run: in full for the most capable answer model, and the share correct under each."""
     if answers.figures:
         first = answers.best
-        yield from tables(first, answers.notes[first.answerer, first.grader], by_kind)
+        yield from tables(first, answers.notes[first.answerer, first.grader])
     if len(answers.figures) > 1:
         columns, notes = _side_by_side({f"{of.answerer} / {of.grader}": of for of in answers.figures})
         names = dict.fromkeys(of.strategy for graded in answers.figures for of in graded.strategies)
@@ -170,10 +167,8 @@ class Answers:
 
     figures: tuple[AnswerFigures, ...]
     """Figures over the conversations that every strategy finished, the most capable answer model first."""
-    notes: dict[tuple[str, str], tuple[str, ...]]
-    """Reliability of each pair of answer model and grader, in sentences."""
-    left: tuple[str, ...]
-    """Answers that are left out, and why."""
+    notes: dict[tuple[str, str], tuple[str, ...]]  # reliability of each pair of answer model and grader, in sentences
+    left: tuple[str, ...]  # answers that are left out, and why
 
     @property
     def best(self) -> AnswerFigures:

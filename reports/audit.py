@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -18,10 +18,8 @@ from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.folder.run import KEYS, Run
 from ctxbench.metrics.aftermath import Aftermath
 from ctxbench.metrics.figures import units_of
-from ctxbench.metrics.language import sentences
 from ctxbench.metrics.statistics.comparison import Difference
 from ctxbench.metrics.statistics.intervals import FEWEST, Ends, by_unit, enough
-from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing, grouped
 from ctxbench.scenarios.model import RECORDED
 
@@ -75,43 +73,22 @@ class Spared(Results):
         return pd.concat([spared, own], ignore_index=True)
 
 
-class SummaryRound(NamedTuple):
-    """The summaries that were the first, second … of their sessions."""
-
-    summaries: int
-    tokens: float
-    """Mean."""
-    nested: float | None
-    """Share of the sentences of the summary before that it repeats; None in the first round."""
-
-
 class OwnCompaction(NamedTuple):
     """The recorded agents' own compactions and edits, over the conversations that every strategy finished."""
 
-    sessions: int
-    """Sessions in which they did something."""
-    units: int
-    """Independent units among these."""
-    times: int
-    """Compactions, and calls in which the provider cleared more than before."""
-    calls: int
-    """Model calls from the first of them on."""
+    sessions: int  # sessions in which they did something
+    units: int  # independent units among these
+    times: int  # compactions, and calls in which the provider cleared more than before
+    calls: int  # model calls from the first of them on
     summaries: int
-    estimated: int
-    """Summaries whose call has no recorded usage."""
-    rounds: tuple[SummaryRound, ...]
-    again: Mapping[str, int]
-    """Tool calls after it that had been made before, by why (`metrics.aftermath.Again`)."""
-    spared: int
-    """Model calls that would not have been made without it."""
-    spared_cost: float
-    """Cost of these calls in US dollars."""
+    estimated: int  # summaries whose call has no recorded usage
+    again: Mapping[str, int]  # tool calls after it that had been made before, by why (`metrics.aftermath.Again`)
+    spared: int  # model calls that would not have been made without it
+    spared_cost: float  # cost of these calls in US dollars
     lost: Mapping[str, str]
     """Rules of system messages and of files such as CLAUDE.md that reached no call after it, with the source."""
-    forgetful: int
-    """Sessions that lost any."""
-    stale: int
-    """Answers whose reasoning a provider may reject or ignore, as it was sent behind a summary."""
+    forgetful: int  # sessions that lost any
+    stale: int  # answers whose reasoning a provider may reject or ignore, as it was sent behind a summary
 
 
 @dataclass(frozen=True)
@@ -119,8 +96,7 @@ class Audit:
     """A run with `recorded` in it, read as an audit of the recorded agents."""
 
     results: Results
-    after: Mapping[str, Aftermath]
-    """Consequences for each session that was compacted."""
+    after: Mapping[str, Aftermath]  # consequences for each session that was compacted
 
     @cached_property
     def against_whole(self) -> RunVerdict:
@@ -137,10 +113,6 @@ class Audit:
         first = actions.groupby("conversation").step.min()
         after = {name: self.after[name] for name in first.index}
         calls = [msgspec.json.decode(event) for event in events.event[events.kind == "called"]]
-        texts: dict[str, list[str]] = {name: [] for name in first.index}
-        summaries = actions[actions.kind == "summarised"]
-        for name, event in zip(summaries.conversation, summaries.event, strict=True):
-            texts[name].append(msgspec.json.decode(event)["summary"])
         billed, spared = results.billed, {(name, at) for name, of in after.items() for at in of.spared}
         costs = billed.calls(Scheme(self.against_whole.model), ("cost",)).assign(at=billed.requests.at)
         costs = costs[costs.strategy == RECORDED]
@@ -152,7 +124,6 @@ class Audit:
             calls=int((self.calls.reindex(first.index) - first).clip(lower=0).sum()),
             summaries=len(calls),
             estimated=sum(call["basis"] == "estimated" for call in calls),
-            rounds=tuple(_rounds(list(texts.values()), TokenCounter(results.run.manifest.plan.encoding))),
             again=dict.fromkeys(_WHY, 0) | Counter(made.why for of in after.values() for made in of.again),
             spared=len(spared),
             spared_cost=sum((cost for name, at, cost in cost_of if (name, at) in spared), 0.0),
@@ -214,16 +185,6 @@ _WHY = {
 }
 
 
-def _rounds(texts: Sequence[Sequence[str]], counter: TokenCounter) -> Iterator[SummaryRound]:
-    """Yield the growth of summaries by round; `texts` are those of each session, in order."""
-    for number in range(max(map(len, texts), default=0)):
-        summaries = [of[number] for of in texts if len(of) > number]
-        pairs = [of[number - 1 : number + 1] for of in texts if len(of) > number > 0]
-        repeated = [sentence in later for earlier, later in pairs for sentence in sentences(earlier)]
-        nested = sum(repeated) / len(repeated) if repeated else None
-        yield SummaryRound(len(summaries), sum(map(counter.text, summaries)) / len(summaries), nested)
-
-
 def audit_table(audit: Audit) -> Table:
     """Return the verdict: what the agents did, what would have been better, how sure that is."""
     of_agent = _of_agent(audit) if audit.is_comparable else ()
@@ -269,13 +230,6 @@ def _of_agent(audit: Audit) -> Iterator[tuple[str, str]]:
         named = ", ".join(f'"{rule}"' for rule in list(own.lost)[:_NAMED])
         more = f" and {len(own.lost) - _NAMED:,} more" * (len(own.lost) > _NAMED)
         yield "rules", about("audit_rules", own=own, named=named + more)
-    if len(own.rounds) > 1:
-        rounds = []
-        for number, of in enumerate(own.rounds, 1):
-            nested = "" if of.nested is None else f", {percent(of.nested)} of the one before in it"
-            summaries = count(of.summaries, "summary", "summaries")
-            rounds.append(f"round {number}: {of.tokens:,.0f} tokens in {summaries}{nested}")
-        yield "summaries", "; ".join(rounds)
     if own.stale:
         yield "reasoning", about("audit_stale", answers=count(own.stale, "answer"))
     yield "tokens", about("audit_tokens", change=_in_words(places.token_change(RECORDED)))
@@ -289,8 +243,7 @@ def _of_agent(audit: Audit) -> Iterator[tuple[str, str]]:
     yield "kept", f"{kept} of the values that the agent used next were still there: {points}"
 
 
-_NAMED = 3
-"""Rules that are quoted."""
+_NAMED = 3  # rules that are quoted
 
 
 def _of_others(audit: Audit) -> Iterator[tuple[str, str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from operator import methodcaller
 from typing import Any, NamedTuple
 
@@ -253,25 +252,15 @@ def _effort(calibrated: Calibrated) -> Table:
     return Table(f"{calibrated.labels.name}: time and cost", heads, tuple(rows), (about("calibration_effort"),))
 
 
-def profile_tables(by_grader: Mapping[str, Sequence[QuotedProfile]]) -> Iterator[Table]:
-    """Yield the profiles of graders: agreement by set and by language, strict and lenient variants."""
+def profile_table(by_grader: Mapping[str, Sequence[QuotedProfile]]) -> Table:
+    """Return how far each grader agrees with each labelled set, by its profiles."""
     quotes = [quote for quotes in by_grader.values() for quote in quotes]
-    profiles = [quote.profile for quote in quotes]
-    rows = [
-        _row(
-            profile,
-            profile.quoted,
-            set=profile.set
-            + _part(profile)
-            + " (a sample)" * (profile.sample is not None)
-            + " (held out)" * (profile.held_out is not None),
-            labelled_by=profile.labelled_by,
-        )
-        for profile in profiles
-    ]
-    names = (_GRADER, Column("labelled set", "set"))
-    figures = _figures(accuracy=0, kappa=0, recall=0, specificity=0)
-    columns = (*names, Column("labelled by", "labelled_by"), _ANSWERS, *figures)
+    rows = []
+    for of in (quote.profile for quote in quotes):
+        part = _part(of) + " (a sample)" * (of.sample is not None) + " (held out)" * (of.held_out is not None)
+        rows.append(_row(of, of.quoted, set=of.set + part, labelled_by=of.labelled_by))
+    names = (_GRADER, Column("labelled set", "set"), Column("labelled by", "labelled_by"))
+    columns = (*names, _ANSWERS, *_figures(accuracy=0, kappa=0, recall=0, specificity=0))
     notes = [about("profiles")]
     notes += [
         f"{quote.profile.grader} on {quote.profile.set} is out of date: {quote.stale}."
@@ -279,16 +268,7 @@ def profile_tables(by_grader: Mapping[str, Sequence[QuotedProfile]]) -> Iterator
         if quote.stale
     ]
     notes += [_UNKNOWN.format(name) for name, known in by_grader.items() if not known]
-    yield table_of("How far do graders agree with labelled answers?", columns, rows, notes, names=3)
-    if parts := [
-        _row(profile, of, language=language or "(none)")
-        for profile in profiles
-        for language, of in profile.by.get("language", {}).items()
-    ]:
-        of_language = (*names, Column("language", "language"), _ANSWERS, *_figures(accuracy=0, kappa=0))
-        yield table_of("Does agreement differ by language?", of_language, parts, names=3)
-    if variants := tuple(_variants(profiles)):
-        yield Table("How much do strict and lenient grading differ?", _VARIANTS, variants)
+    return table_of("How far do graders agree with labelled answers?", columns, rows, notes, names=3)
 
 
 class Corrected(NamedTuple):
@@ -322,10 +302,6 @@ def _corrected(strategy: StrategyAnswers, profile: Profile) -> Estimate:
     return Estimate(estimate.value * part, Ends(estimate.interval.low * part, estimate.interval.high * part))
 
 
-def _corrected_by(name: str, row: Corrected) -> Estimate:
-    return row.by[name]
-
-
 def corrected_table(corrected: Sequence[Corrected]) -> Table:
     """Return a row for each strategy, a column for each labelled set."""
 
@@ -335,9 +311,12 @@ def corrected_table(corrected: Sequence[Corrected]) -> Table:
         ends = estimate.interval
         return f"{percent(estimate.value)} ({'–' if isinstance(ends, Missing) else shares(*ends)})"
 
+    def by(name: str) -> Column:
+        return Column(f"by {name}", lambda row: row.by[name], cell)
+
     sets = list(dict.fromkeys(name for row in corrected for name in row.by))
     columns = [Column("strategy", "strategy"), Column("as graded", "seen", percent)]
-    columns += [Column(f"by {name}", partial(_corrected_by, name), cell) for name in sets]
+    columns += map(by, sets)
     notes = [
         about("corrected")
         if sets

@@ -43,7 +43,7 @@ _CLAIM_COLUMNS = (
     *(Column(name, name) for name in ("id", "claim", "verdict")),
     _deciding("measured", lambda row: _NOTHING if row.timed else _found(row)),
     _deciding("claimed", _claimed),
-    _deciding("bound", _bound),
+    _deciding("bound", _bound)._replace(spare=1),
     _deciding("measured time", lambda row: _found(row) if row.timed else _NOTHING),
 )
 _WHY_COLUMNS = (
@@ -53,9 +53,11 @@ _WHY_COLUMNS = (
 _ROW_COLUMNS = (
     *(Column(name, name) for name in ("setting", "figure")),
     Column("verdict", "verdict", lambda verdict: verdict or _NOTHING),
-    *(Column(name, show) for name, show in {"measured": _found, "claimed": _claimed, "bound": _bound}.items()),
+    Column("measured", _found),
+    Column("claimed", _claimed),
+    Column("bound", _bound, spare=2),
     Column("decides", lambda row: _NOTHING if row.claimed is None else "yes" if row.decides else "no"),
-    Column("over", "of", lambda of: of or _NOTHING),
+    Column("over", "of", lambda of: of or _NOTHING, spare=1),
 )
 
 
@@ -67,7 +69,7 @@ def tables(findings: Sequence[Finding], every: bool = False) -> list[Table]:
     ]
     title = f"Do the claims hold? {', '.join(counts)}"
     shown = [
-        table_of(title, _CLAIM_COLUMNS, findings, [_HOW], names=3, spare=("bound",)),
+        table_of(title, _CLAIM_COLUMNS, findings, [_HOW], names=3),
         table_of("Why?", _WHY_COLUMNS, findings, prose=True),
     ]
     for finding in findings if every else ():
@@ -76,7 +78,7 @@ def tables(findings: Sequence[Finding], every: bool = False) -> list[Table]:
         notes = [f"Protocol: {finding.protocol}.", *(f"Missing: {detail}." for detail in why)]
         about = f"{finding.id}: {finding.claim}"
         if finding.rows:
-            shown.append(table_of(about, _ROW_COLUMNS, finding.rows, notes, names=3, spare=("over", "bound")))
+            shown.append(table_of(about, _ROW_COLUMNS, finding.rows, notes, names=3))
     return shown
 
 

@@ -51,12 +51,9 @@ class ProbeSummary:
 
     asked: int
     conversations: int
-    units: int
-    """Number of independent units among them."""
-    compared: int
-    """Number of conversations that are compared: all figures cover their probes."""
-    without_evidence: int
-    """Number of compared probes without evidence; most of them cannot be answered."""
+    units: int  # number of independent units among them
+    compared: int  # number of conversations that are compared: all figures cover their probes
+    without_evidence: int  # number of compared probes without evidence; most of them cannot be answered
     strategies: dict[str, ProbeFigures]
     bounds: dict[str, ProbeFigures]
     """Figures of the floor and the ceiling, even if the floor is among the strategies as well."""
@@ -66,8 +63,7 @@ class ProbeSummary:
     """Figures by kind of probe, then by strategy, bounds last; empty with one kind only."""
     retrieval: dict[str, dict[str, dict[str, Value]]]
     """Ranking measures of the strategies that recall messages: by strategy, then by kind, `all` first."""
-    failed: list[dict[str, str]]
-    """Probes without a context: conversation, strategy, probe, detail."""
+    failed: list[dict[str, str]]  # probes without a context: conversation, strategy, probe, detail
 
 
 def probes_of(run: Run, uneven: frozenset[str], lost: Sequence[str]) -> ProbeSummary | None:
@@ -155,8 +151,8 @@ _RECALL = metric_column("context_recall")
 _MOST_FAILED = 10
 
 
-def tables(summary: ProbeSummary, by_kind: bool = False) -> Iterator[Table]:
-    """Yield the tables of the strategies, bounds, rankings and failures; `by_kind` splits them by kind of probe too."""
+def tables(summary: ProbeSummary) -> Iterator[Table]:
+    """Yield the tables of the strategies, bounds, kinds of probes, rankings and failures."""
 
     def rows(figures: Mapping[str, ProbeFigures]) -> list[dict[str, object]]:
         intervals = summary.context_recall_interval
@@ -167,7 +163,7 @@ def tables(summary: ProbeSummary, by_kind: bool = False) -> Iterator[Table]:
     yield table_of(title, (STRATEGY, *columns), rows(summary.strategies), _notes(summary))
     bounds, of_bounds = (Column("bound", "strategy"), *columns), rows(summary.bounds)
     yield table_of("What are the bounds of context recall?", bounds, of_bounds, [about("probes_bounds")])
-    if by_kind and summary.kinds:
+    if summary.kinds:
         of_kinds = [{"kind": kind, **row} for kind, figures in summary.kinds.items() for row in rows(figures)]
         names = (Column("kind", "kind"), STRATEGY, Column("probes", "probes", integer))
         yield table_of("Which kinds of probes lose their evidence?", (*names, _RECALL, *_FIGURES), of_kinds, names=2)
@@ -176,11 +172,9 @@ def tables(summary: ProbeSummary, by_kind: bool = False) -> Iterator[Table]:
             {"strategy": name, "kind": kind, **values}
             for name, of in summary.retrieval.items()
             for kind, values in of.items()
-            if by_kind or kind == "all"
         ]
-        ranked_by = (STRATEGY, *[Column("kind", "kind")] * by_kind, *(Column(name, name, percent) for name in MEASURES))
-        notes, title = [about("probes_ranking")], "How well is the evidence ranked?"
-        yield table_of(title, ranked_by, rankings, notes, names=1 + by_kind)
+        ranked_by = (STRATEGY, Column("kind", "kind"), *(Column(name, name, percent) for name in MEASURES))
+        yield table_of("How well is the evidence ranked?", ranked_by, rankings, [about("probes_ranking")], names=2)
     if summary.failed:
         failed = [(row["strategy"], row["detail"], f"{row['conversation']} {row['probe']}") for row in summary.failed]
         yield failures_table("Probes without a context", "probes", failed, _MOST_FAILED)

@@ -36,16 +36,15 @@ def profile_table(profiles: Mapping[str, Mapping[str, Value]]) -> Table:
     return Table("What are the recordings like?", heads, rows, (about("profile"),))
 
 
-_SPARE = ("keys never looked at", "not shown, characters", "shown, characters", "compactions", "cache reads")
-"""Heads of columns that a narrow terminal leaves out."""
 _HEADS = {"usage": "with usage", "cache_reads": "cache reads"}
+_SPARE = {"compactions": 4, "cache_reads": 5}
 _COVERAGE = (
     Column("format", "format"),
-    *(Column(_HEADS.get(key, key), key, integer) for key in ("files", *COUNTS)),
-    Column("not shown, characters", "not_shown", integer),
-    Column("shown, characters", "shown", integer),
+    *(Column(_HEADS.get(key, key), key, integer, _SPARE.get(key, 0)) for key in ("files", *COUNTS)),
+    Column("not shown, characters", "not_shown", integer, spare=2),
+    Column("shown, characters", "shown", integer, spare=3),
     Column("text read", lambda sums: "–" if sums["share"] is None else f"{100 * sums['share']:.2f} %"),
-    Column("keys never looked at", "keys", integer),
+    Column("keys never looked at", "keys", integer, spare=1),
 )
 
 
@@ -68,7 +67,7 @@ def coverage_by_format(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]
 def coverage_tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
     """Return how much of the files' text was read, by format, and the keys of what was not, most first."""
     note = "– where nothing in the files counts as text: no JSON, or no string of three words and 20 characters."
-    read = table_of("What was read of the files?", _COVERAGE, coverage_by_format(rows), [note], _SPARE)
+    read = table_of("What was read of the files?", _COVERAGE, coverage_by_format(rows), [note])
     keys = Counter[str]()
     for row in rows:
         keys.update(row["not_read"])

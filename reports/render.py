@@ -27,8 +27,7 @@ from ctxbench.scenarios.errors import csv_text, printable
 if TYPE_CHECKING:
     import pandas as pd
 
-WIDE = 100_000
-"""A width that fits any row."""
+WIDE = 100_000  # a width that fits any row
 
 _SHORT, _LINE = 20, 100  # characters of a line of prose, at least and at most, whatever the terminal
 _GAP = 2  # spaces between columns
@@ -36,11 +35,9 @@ _NAME = 32  # a name is broken within its words only where one is longer than th
 _MOST_REASONS = 4  # reasons for missing figures that stand under a table
 OF_FEW = ("compression_ratio", "lru_k_hit_rate", "constraint_recall")
 """Metrics that most strategies, or runs, have nothing to measure of (`figure_of_few`)."""
-MARKS = ("*", "†")
-"""Marks that may follow a figure or a name, and are explained under the table."""
+MARKS = ("*", "†")  # marks that may follow a figure or a name, and are explained under the table
 LACKING = f"{MARKS[0]} Part of this saving comes from calls that lack the newest message"
-CROSS = "✗"
-"""Stands before the name of what is struck out."""
+CROSS = "✗"  # stands before the name of what is struck out
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +50,11 @@ class Table:
     notes: tuple[str, ...] = ()
     names: int = 1
     """Number of columns, from the left, that are names. The others are figures."""
-    spare: tuple[str, ...] = ()
-    """Heads of the columns that a narrow terminal leaves out, the first to go first."""
-    prose: bool = False
-    """True if all columns are text, which may be broken into lines."""
-    page: bool = False
-    """True if no line is to be longer than 100 characters, however wide the terminal is."""
-    widest: int = 0
-    """Characters of the longest line, however wide the terminal is; 0 = no such limit."""
-    model: str = ""
-    """The billed model that the figures are of; the page shows one at a time."""
+    spare: tuple[str, ...] = ()  # heads of the columns that a narrow terminal leaves out, the first to go first
+    prose: bool = False  # true if all columns are text, which may be broken into lines
+    page: bool = False  # true if no line is to be longer than 100 characters, however wide the terminal is
+    widest: int = 0  # characters of the longest line, however wide the terminal is; 0 = no such limit
+    model: str = ""  # the billed model that the figures are of; the page shows one at a time
 
     @property
     def left(self) -> int:
@@ -76,12 +68,9 @@ class Column(NamedTuple):
     head: str
     of: str | Callable[[Any], Any]
     """Key or attribute of the value in its row, dotted where rows are nested; or a function of the row."""
-    show: Callable[[Any], str] = str
-    """Function from the value to a cell."""
-    spare: int = 0
-    """Place among the columns that a narrow terminal leaves out, 1 the first to go; 0 = it always stays."""
-    mark: Callable[[Any], str] = lambda _: ""
-    """Function from the row to a mark behind the cell."""
+    show: Callable[[Any], str] = str  # function from the value to a cell
+    spare: int = 0  # place among the columns that a narrow terminal leaves out, 1 the first to go; 0 = it always stays
+    mark: Callable[[Any], str] = lambda _: ""  # function from the row to a mark behind the cell
 
     def value(self, row: Any) -> Any:
         """Return the value of a row."""
@@ -97,12 +86,9 @@ def table_of(
     columns: Iterable[Column],
     rows: Iterable[Any],
     notes: Iterable[str] = (),
-    spare: Sequence[str] = (),
     **options: Any,
 ) -> Table:
     """Return a table of rows by its columns; `options` are other fields of the table.
-
-    `spare` are the heads of columns that a narrow terminal leaves out, where the columns themselves do not say.
 
     The last note says why cells are only a reason in brackets. Empty notes are left out.
     """
@@ -120,7 +106,7 @@ def table_of(
     reach = "± is half the 95 % interval." * any(re.search(r"± \d", cell) for row in body for cell in row)
     every_note = tuple(filter(None, (*notes, reach, reasons(missing))))
     heads = tuple(column.head for column in columns)
-    return Table(title, heads, tuple(body), every_note, spare=tuple(spare or ranked), **options)
+    return Table(title, heads, tuple(body), every_note, spare=tuple(ranked), **options)
 
 
 def exact(value: Any) -> Any:

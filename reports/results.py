@@ -60,47 +60,33 @@ class RunSummary:
 
     manifest: Manifest
     conversations: int
-    units: int
-    """Number of independent units among them: intervals are over these."""
-    subagents: int
-    """Number of conversations that another one of the run started."""
+    units: int  # number of independent units among them: intervals are over these
+    subagents: int  # number of conversations that another one of the run started
     messages: int
     calls: int
-    tokens: int
-    """Of all recorded messages, each once."""
+    tokens: int  # of all recorded messages, each once
     compared: int
     """Conversations that every strategy finished, except strategies that finished none. Figures below cover these."""
-    uneven: frozenset[str]
-    """The other conversations: some strategies finished them, and some did not."""
-    recorded: dict[str, int]
-    """Recorded model calls by model, the most first; empty where no recording names a model."""
+    uneven: frozenset[str]  # the other conversations: some strategies finished them, and some did not
+    recorded: dict[str, int]  # recorded model calls by model, the most first; empty where no recording names a model
     strategies: dict[str, dict[str, Value]]
-    failed_conversations: dict[str, int]
-    """Number of conversations in which each strategy failed."""
-    grounding: dict[str, dict[str, Kept]]
-    """By strategy and kind of value."""
-    actions: dict[str, dict[str, int]]
-    """By strategy: how many events of each kind it reported."""
+    failed_conversations: dict[str, int]  # number of conversations in which each strategy failed
+    grounding: dict[str, dict[str, Kept]]  # by strategy and kind of value
+    actions: dict[str, dict[str, int]]  # by strategy: how many events of each kind it reported
     reasons: list[dict[str, str | int]]
     """Why something failed or a budget was exceeded: strategy, what, why, instead, times. The most frequent first."""
     unrepeatable: dict[str, str]
     """Strategies that sent something else when they were replayed again, each with the conversation."""
-    replies: list[Tally]
-    """Replies of the models that strategies called, over all conversations."""
-    unanswered: list[str]
-    """Strategies whose own model calls all failed."""
-    summariser_saw: dict[str, Value]
-    """By strategy: the share of the summarised tokens that the summariser was given."""
-    tiers: dict[str, TierActions]
-    """Actions of the memory tiers, for the strategies that have any."""
+    replies: list[Tally]  # replies of the models that strategies called, over all conversations
+    unanswered: list[str]  # strategies whose own model calls all failed
+    summariser_saw: dict[str, Value]  # by strategy: the share of the summarised tokens that the summariser was given
+    tiers: dict[str, TierActions]  # actions of the memory tiers, for the strategies that have any
     survival: dict[str, list[Survival]]
     """By strategy: facts followed to each age, and how many were still in the summary."""
     make_probes: Callable[[], ProbeSummary | None]
-    answers: Answers | None
-    """Answers to the probes and their grades; None if nothing was answered."""
+    answers: Answers | None  # answers to the probes and their grades; None if nothing was answered
     steps: StepFigures
-    failed: list[dict[str, str]]
-    """Failed results: conversation, strategy, detail."""
+    failed: list[dict[str, str]]  # failed results: conversation, strategy, detail
 
     @cached_property
     def probes(self) -> ProbeSummary | None:
@@ -223,18 +209,15 @@ def without_text(summary: RunSummary) -> RunSummary:
     )
 
 
-def by_conversation(run: Run, *, text: bool = True) -> list[dict[str, Any]]:
-    """Return conversation, strategy and figures of every result that has steps or failed, in the order of the run.
-
-    Without `text` no reason is given for a failure: it may quote the recording.
-    """
+def by_conversation(run: Run) -> list[dict[str, Any]]:
+    """Return conversation, strategy and figures of every result that has steps or failed, in the order of the run."""
     groups = dict(iter(steps_of(run).groupby(KEYS, observed=True, sort=False)))
     rows: list[dict[str, Any]] = []
     for result in run.table("results").itertuples():
         key = (str(result.conversation), str(result.strategy))
         named = dict(zip(KEYS, key, strict=True))
         if result.status == "failed":
-            rows.append(named | _no_figures("failed", str(result.detail) if text else LEFT_OUT))
+            rows.append(named | _no_figures("failed", str(result.detail)))
         elif key in groups:
             rows.append(named | figures(groups[key]))
     return rows
@@ -261,8 +244,7 @@ def growth_rows(curve: pd.DataFrame) -> list[dict[str, Any]]:
     ]
 
 
-LOSE = 5.0
-"""Points of quality whose loss is accepted unless the reader says otherwise (`--lose`)."""
+LOSE = 5.0  # points of quality whose loss is accepted unless the reader says otherwise (`--lose`)
 
 
 def report_options(models: Sequence[str], lose: float) -> list[str]:
@@ -283,12 +265,9 @@ class Results:
     run: Run
     models: Sequence[str]
     prices: Prices = field(default_factory=usual_prices)
-    text: bool = True
-    """Whether texts of the recordings may be shown, and words that may quote them."""
-    named: Sequence[str] = ()
-    """Models that somebody named: without any the first may be a guess."""
-    lose: float = LOSE
-    """Points of quality that the reader accepts to lose for a lower bill."""
+    text: bool = True  # whether texts of the recordings may be shown, and words that may quote them
+    named: Sequence[str] = ()  # models that somebody named: without any the first may be a guess
+    lose: float = LOSE  # points of quality that the reader accepts to lose for a lower bill
 
     @cached_property
     def summary(self) -> RunSummary:

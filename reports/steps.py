@@ -29,12 +29,9 @@ class StepFigures(NamedTuple):
     rejects (REJECTED), over all conversations. Names are categories in the order of the run."""
     by_turn: pd.DataFrame
     """By strategy and turn: the sums of `demands` and `demands_kept`, over the compared conversations."""
-    strategies: dict[str, dict[str, Value]]
-    """Every metric over steps by strategy, over the compared conversations."""
-    growth: pd.DataFrame
-    """The rows of `metrics.figures.growth`, over the compared conversations."""
-    counter: list[dict[str, Value | str]]
-    """The rows of `_counter_rows`, over all conversations."""
+    strategies: dict[str, dict[str, Value]]  # every metric over steps by strategy, over the compared conversations
+    growth: pd.DataFrame  # the rows of `metrics.figures.growth`, over the compared conversations
+    counter: list[dict[str, Value | str]]  # the rows of `_counter_rows`, over all conversations
 
 
 def step_figures(run: Run, uneven: frozenset[str]) -> StepFigures:

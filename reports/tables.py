@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ctxbench.harness.folder.schema import USUAL_MODEL, alike
@@ -57,17 +57,17 @@ _COLUMNS = (
 """Metrics of the main table, from left to right."""
 
 
-def tables(summary: RunSummary, by_kind: bool = False) -> Iterator[Table]:
-    """Yield every table that has something to show, the main one first; `by_kind` splits the probes by kind as well."""
+def tables(summary: RunSummary) -> Iterator[Table]:
+    """Yield every table that has something to show, the main one first."""
     yield main_table(summary)
     yield from lacking_table(summary)
     yield faults_table(summary)
     if any(summary.grounding.values()):
         yield grounding_table(summary)
     if summary.probes is not None:
-        yield from probes.tables(summary.probes, by_kind)
+        yield from probes.tables(summary.probes)
     if summary.answers is not None:
-        yield from answers.run_tables(summary.answers, by_kind)
+        yield from answers.run_tables(summary.answers)
     yield from action_tables(summary)
     yield from tier_actions.tier_action_tables(summary.tiers)
     if summary.reasons:
@@ -125,17 +125,6 @@ def _window(summary: RunSummary) -> str:
     if not named and summary.recorded:
         return f"the window of the recorded model, {' or '.join(summary.recorded)} (--window), or else {usual}"
     return usual + (f", the window of {named or USUAL_MODEL}" * (not named.isdecimal())) + " (--window)"
-
-
-def conversation_table(rows: Iterable[Mapping[str, Any]]) -> Table:
-    """Return the columns of the main table with a row for each conversation and strategy (`by_conversation`)."""
-    rows = list(rows)
-    steps = metric_column("steps", "steps")
-    # The number of steps goes first where there is no room.
-    columns = [column._replace(spare=column.spare and column.spare + 1) for column in _COLUMNS]
-    names = (Column("conversation", "conversation"), STRATEGY, steps._replace(spare=1))
-    notes = [f"{LACKING}."] * any(map(_lacks, rows))
-    return table_of("By conversation", (*names, *columns), rows, notes, names=2)
 
 
 def lacking(summary: RunSummary) -> frozenset[str]:

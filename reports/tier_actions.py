@@ -19,21 +19,21 @@ from ctxbench.metrics.value import Value
 
 from .render import Column, Table, about, figure_of_few, integer, table_of
 
-TIERS = ("focus", "working", "archive", "rag")
-LEVELS = ("warning", "soft", "hard")
-_MOVED = ("times", "messages", "tokens", "queue_time")
+TIERS = {"focus": "Focus", "working": "Working", "archive": "Archive", "rag": "RAG"}
+"""Names of the tiers, from the top down."""
+LEVELS = {"warning": 1, "soft": 2, "hard": 0}  # limits of a tier, and how soon a narrow terminal leaves each out
+_MOVED = ("messages", "tokens", "queue_time")
 
 
 @dataclass(slots=True)
 class TierActions:
     """Actions of one strategy's tiers, over all conversations that are compared."""
 
-    working_hit_rate: Value
-    """The metric of this name."""
+    working_hit_rate: Value  # the metric of this name
     found: Counter[str] = field(default_factory=Counter)
     """Number of messages that were looked up, by the tier that had them."""
     moves: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
-    """From one tier to another: `times`, `messages`, `tokens`, and `queue_time`, recorded seconds that all waited."""
+    """From one tier to another: `messages`, `tokens`, and `queue_time`, recorded seconds that all waited."""
     limit_reached: Counter[tuple[str, str]] = field(default_factory=Counter)
     """How often each tier reached each of its limits."""
     alarms: Counter[str] = field(default_factory=Counter)
@@ -57,7 +57,7 @@ def tier_actions(events: pd.DataFrame, hit_rates: Mapping[str, Value]) -> dict[s
                 actions.found[event["kind"]] += len(event["sources"])
         elif kind == "moved":
             edge = actions.moves.setdefault((event["source"], event.get("to", "")), defaultdict(int))
-            moved = {"times": 1, "messages": len(event["sources"]), "tokens": 0, "queue_time": 0.0, **event}
+            moved = {"messages": len(event["sources"]), "tokens": 0, "queue_time": 0.0, **event}
             for key in _MOVED:
                 edge[key] += moved[key]
         elif event.get("up", True):
@@ -78,23 +78,25 @@ def tier_action_tables(by_strategy: dict[str, TierActions]) -> Iterator[Table]:
 
 
 def _looked_up(by_strategy: Mapping[str, TierActions]) -> Table:
+    def found(tier: str) -> Column:
+        return Column(TIERS[tier], lambda row: row[1].found[tier], integer)
+
     def limits(level: str, row: tuple[str, TierActions]) -> str:
         counts = ((tier[0].upper(), row[1].limit_reached[tier, level]) for tier in TIERS)
         return " ".join(f"{letter} {times:,}" for letter, times in counts if times) or "none"
 
+    def alarms(row: tuple[str, TierActions]) -> str:
+        return ", ".join(f"{at} {times:,}" for at, times in sorted(row[1].alarms.items())) or "none"
+
     columns = (
         Column("strategy", itemgetter(0)),
-        *(Column("RAG" if tier == "rag" else tier.capitalize(), partial(_found, tier)) for tier in TIERS),
+        *map(found, TIERS),
         Column("Working hit rate", lambda row: figure_of_few("working_hit_rate", row[1].working_hit_rate)),
-        *(Column(level, partial(limits, level)) for level in LEVELS),
-        Column("alarms", lambda row: ", ".join(f"{at} {n:,}" for at, n in sorted(row[1].alarms.items())) or "none"),
+        *(Column(level, partial(limits, level), spare=spare) for level, spare in LEVELS.items()),
+        Column("alarms", alarms, spare=3),
     )
     notes, title = map(about, ("tiers_looked_up", "tiers_limits")), "Which tier had what was looked up?"
-    return table_of(title, columns, by_strategy.items(), notes, spare=("warning", "soft", "alarms"))
-
-
-def _found(tier: str, row: tuple[str, TierActions]) -> str:
-    return integer(row[1].found[tier])
+    return table_of(title, columns, by_strategy.items(), notes)
 
 
 def _moved(by_strategy: dict[str, TierActions]) -> Table:
@@ -127,7 +129,7 @@ def tier_actions_json(by_strategy: Mapping[str, TierActions]) -> dict[str, Any]:
             "found": {tier: actions.found[tier] for tier in TIERS},
             "working_hit_rate": actions.working_hit_rate,
             "moves": [
-                {"from": source, "to": to} | {key: edge[key] for key in ("messages", "tokens", "queue_time")}
+                {"from": source, "to": to} | {key: edge[key] for key in _MOVED}
                 for (source, to), edge in sorted(actions.moves.items(), key=_place)
             ],
             "limit_reached": [

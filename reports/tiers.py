@@ -10,7 +10,7 @@ from typing import Any
 from ctxbench.harness.tier_bench.archive import PLAIN, ArchiveMeasurement, Coded, Corpus, Lossy, Size
 from ctxbench.harness.tier_bench.focus import BOUND, WHOLE, FocusMeasurement
 from ctxbench.harness.tier_bench.overview import ARCHIVED, OverviewMeasurement
-from ctxbench.harness.tier_bench.rag import RERANKED, RagComparison, RagMeasurement, RagRow
+from ctxbench.harness.tier_bench.rag import RERANKED, RagComparison, RagMeasurement
 from ctxbench.harness.tier_bench.working import WorkingMeasurement
 from ctxbench.metrics.compression import ratio, saving
 from ctxbench.metrics.probes import Latency
@@ -240,7 +240,10 @@ def _rag(measured: RagMeasurement) -> list[Table]:
             f"The promised recall of more than {percent(_PROMISED_RECALL)} at 5 is reached by no combination here."
         )
     names = dict.fromkeys(name for row in measured.ways for name in row.categories)
-    by_category = [Column(name, partial(_category, name), with_reach) for name in names]
+
+    def of_category(name: str) -> Column:
+        return Column(name, lambda row: row.categories[name], with_reach)
+
     passages = sum(tier.passages for tier in built)
 
     def each(seconds: float) -> str:
@@ -256,14 +259,10 @@ def _rag(measured: RagMeasurement) -> list[Table]:
     how = about("tiers_recall", k=k, twice=twice), about("tiers_fusion", reranked=RERANKED)
     return [
         table_of(title, columns, measured.ways, notes),
-        table_of(f"Recall@{k} by category of the probes", [retrievers, *by_category], measured.ways),
+        table_of(f"Recall@{k} by category of the probes", [retrievers, *map(of_category, names)], measured.ways),
         Table("Time and size of the index", ("figure", "all conversations"), took),
         Table("How to read it", (), (), how),
     ]
-
-
-def _category(name: str, row: RagRow) -> Interval | Missing:
-    return row.categories[name]
 
 
 def _fused(best: RagComparison | None, k: int) -> str:

@@ -65,7 +65,7 @@ def tables(tuned: Tuned) -> Iterator[Table]:
 
 
 def numbers(tuned: Tuned) -> dict[str, str]:
-    """Map each setting to its mark in the figure: a number on the frontier, a letter elsewhere."""
+    """Map each setting to its mark: a number on the frontier, a letter elsewhere."""
     chosen = [setting.spec for setting in tuned.settings if setting.chosen]
     others = {setting.spec: "W" if setting.whole else "D" for setting in tuned.settings if not setting.chosen}
     return {spec: str(at) for at, spec in enumerate(chosen, 1)} | others
@@ -109,22 +109,6 @@ def unit(of: str) -> str:
     return "tokens a conversation" if of == TOKENS else f"US dollars a conversation under {of}"
 
 
-def flattery(tuned: Tuned) -> tuple[float, float] | None:
-    """Return the mean loss of quality of the chosen settings from the searched to the held-out conversations, and the
-    loss of the whole history, which was not chosen; None if either is unknown.
-    """
-
-    lost = [
-        (setting, train.mean - held.mean)
-        for setting in tuned.settings
-        if isinstance(train := setting.train.quality, Interval)
-        and isinstance(held := setting.held_out.quality, Interval)
-    ]
-    chosen = [loss for setting, loss in lost if setting.chosen and not setting.whole]
-    whole = [loss for setting, loss in lost if setting.whole]
-    return (sum(chosen) / len(chosen), whole[0]) if chosen and whole else None
-
-
 def _notes(tuned: Tuned) -> Iterator[str]:
     yield (
         f"Searched on {count(tuned.train, 'conversation')}; {count(tuned.held_out, 'conversation')} held out. "
@@ -132,13 +116,6 @@ def _notes(tuned: Tuned) -> Iterator[str]:
     )
     if not tuned.worth:
         yield "No setting is worth its cost: the whole history costs no more than any of them, and is no worse."
-    if (lost := flattery(tuned)) is not None:
-        chosen, whole = (f"{abs(setting) * 100:.1f} points {'less' if setting >= 0 else 'more'}" for setting in lost)
-        flattered = moved(lost[0] - lost[1], "share", False) + ("" if lost[0] > lost[1] else ", none visible here")
-        yield (
-            f"Selection bias: {flattered}. Held out, the chosen settings have on average {chosen} {tuned.quality} than "
-            f"on the conversations that chose them; the whole history, which was not chosen, has {whole}."
-        )
     for name, end, there in tuned.at_ends:
         yield (
             f"{name} is {end}, an end of its range, in {count(there, 'setting')} of the frontier: better ones may lie "
@@ -163,6 +140,4 @@ def as_json(tuned: Tuned) -> dict[str, Any]:
     del figures["problems"]
     for setting in figures["settings"]:
         setting["on_held_out"] = beaten[setting["spec"]]
-    lost = flattery(tuned)
-    bias = None if lost is None else {"chosen_lose": lost[0], "whole_history_loses": lost[1]}
-    return {**figures, "selection_bias": bias, "replies": tallies_json(tuned.replies)}
+    return {**figures, "replies": tallies_json(tuned.replies)}

@@ -126,14 +126,11 @@ def _costs(validation: Validation) -> Table:
         "The cost of the reported usage against the recorded cost. By plain prices: as if there were no cache, as "
         f"loggers compute that do not know of caches. Prices: {validation.prices.source}."
     ]
-    for row in validation.costs:
-        if row["unit"] != 1.0:
-            notes.append(
-                f"{row['model']}: a dollar of usage is recorded as {row['unit']:,g}. Is that another unit, such as "
-                "cents? The costs are not compared, and nothing is corrected."
-            )
-        if row["free"]:
-            notes.append(f"{row['model']}: {count(row['free'], 'call')} with a recorded cost of 0 are not compared.")
+    notes += [
+        f"{row['model']}: {count(row['free'], 'call')} with a recorded cost of 0 are not compared."
+        for row in validation.costs
+        if row["free"]
+    ]
     return table_of("Recorded costs", _COSTS, validation.costs, notes)
 
 

@@ -52,18 +52,15 @@ LOSSES = (0.0, 1.0, 5.0, 10.0)
 Place = Literal["chosen", "frontier", "beaten", "doubtful", "broken", "bound", "unknown"]
 
 MODELS_NAMED = 3
-_GUESSED = 0.05
-"""Share of calls without a model, or with one of unknown price, from which on the headline says so."""
-ROUNDING = 1e-9
-"""Difference of shares up to which they are the same."""
+_GUESSED = 0.05  # share of calls without a model, or with one of unknown price, from which on the headline says so
+ROUNDING = 1e-9  # difference of shares up to which they are the same
 
 
 class Doubt(NamedTuple):
     """Why a strategy that is cheaper here, and good enough, is not chosen."""
 
     words: str
-    unit: str = ""
-    """The independent unit that carries it; empty where no single one does."""
+    unit: str = ""  # the independent unit that carries it; empty where no single one does
 
 
 @dataclass(frozen=True)
@@ -72,10 +69,8 @@ class RunVerdict:
 
     results: Results
     quality: MeasuredQuality
-    model: str
-    """Model whose bill counts."""
-    base: str = WHOLE
-    """Strategy that the others are measured against."""
+    model: str  # model whose bill counts
+    base: str = WHOLE  # strategy that the others are measured against
 
     @property
     def accepted(self) -> float:
@@ -465,25 +460,18 @@ _BROKEN = {
 class MeasuredQuality:
     """One measure of quality, for every strategy."""
 
-    metric: str
-    """Key of the metric."""
+    metric: str  # key of the metric
     about: str
-    values: Mapping[str, Value]
-    """By strategy, over the conversations that all of them finished."""
-    sums: pd.DataFrame
-    """Parts of the shares: conversation, strategy, got, wanted."""
+    values: Mapping[str, Value]  # by strategy, over the conversations that all of them finished
+    sums: pd.DataFrame  # parts of the shares: conversation, strategy, got, wanted
     bounds: Mapping[str, Value] = field(default_factory=dict)
     """Of last_turn, which has no memory, and evidence_only, which has the evidence alone: no strategies."""
-    failed: tuple[str, ...] = ()
-    """Answer models none of whose answers counts."""
-    graded: AnswerFigures | None = None
-    """The answers of a model that it is the share of right ones of."""
-    reader: AnswerFigures | None = None
-    """The answers of the extractive baseline, the stand-in for a reader."""
+    failed: tuple[str, ...] = ()  # answer models none of whose answers counts
+    graded: AnswerFigures | None = None  # the answers of a model that it is the share of right ones of
+    reader: AnswerFigures | None = None  # the answers of the extractive baseline, the stand-in for a reader
     found: Mapping[str, Value] = field(default_factory=dict)
     """The ceiling, bounds too: share of the answers that can be found in what is sent."""
-    tokens: Mapping[str, float] = field(default_factory=dict)
-    """Mean tokens of what is sent for a question."""
+    tokens: Mapping[str, float] = field(default_factory=dict)  # mean tokens of what is sent for a question
 
     @property
     def name(self) -> str:

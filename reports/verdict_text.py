@@ -9,9 +9,8 @@ from __future__ import annotations
 import shlex
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache
 from importlib import resources
 from math import isnan, nan
 from typing import Any
@@ -49,8 +48,7 @@ from .render import (
 from .results import Results, by_conversation, report_options
 from .verdict import MODELS_NAMED, RunVerdict, faults, guess, in_order
 
-PREFIX = "traps/"
-"""Start of the ids of the traps."""
+PREFIX = "traps/"  # start of the ids of the traps
 _BROKEN_NAMED = 2
 _NAME = 26
 
@@ -224,13 +222,8 @@ def how_to_have(name: str) -> str:
         stages = dict.fromkeys(call.name for call in stages_of(name, "strategy"))
     except SpecError:  # a strategy of the user's own file
         return ""
-    have = _have()
+    have = tomllib.loads(resources.files(__package__).joinpath("have.toml").read_text("utf-8"))
     return ". ".join(f"{stage}: {have.get(stage, f'see ctxbench list strategies {stage}')}" for stage in stages)
-
-
-@cache
-def _have() -> Mapping[str, str]:
-    return tomllib.loads(resources.files(__package__).joinpath("have.toml").read_text("utf-8"))
 
 
 def choices_table(verdict: RunVerdict) -> Table:
@@ -365,6 +358,8 @@ def five_measures(verdict: RunVerdict) -> Table:
     results, model, summary, quality = verdict.results, verdict.model, verdict.results.summary, verdict.quality
     shown = in_order(verdict)
     names = short_names(shown, _NAME)
+    marks = {"broken": f"{CROSS} {{}}", "bound": "{} (bound)"}
+    marked = {name: marks.get(verdict.places[name], "{}").format(short) for name, short in names.items()}
     bills = {str(row.strategy): row for row in results.totals.itertuples() if row.model == model}
     rows: list[dict[str, Any]] = [
         {
@@ -396,7 +391,7 @@ def five_measures(verdict: RunVerdict) -> Table:
         *[Column("right answers", "right", _right)] * (quality.graded is not None),
     ]
     columns = (
-        Column("strategy", "strategy", lambda name: _marked(verdict, name, names[name])),
+        Column("strategy", "strategy", marked.__getitem__),
         *library_column(summary.manifest.libraries(), shown),
         Column("net saved", "net_saving", share),
         Column("cost saved", "cost_saved", share),
@@ -439,12 +434,6 @@ def _right(of: StrategyAnswers | None) -> str:
     if not of.in_pairs:
         return f"{share} of {of.paired:,}"
     return share if isinstance(ends, Missing) else f"{share} ({100 * ends.low:.0f}–{100 * ends.high:.0f})"
-
-
-def _marked(verdict: RunVerdict, name: str, short: str) -> str:
-    """Return a strategy's name with a cross where it breaks something, and with its place where it is no strategy."""
-    place = verdict.places[name]
-    return f"{CROSS} " * (place == "broken") + short + " (bound)" * (place == "bound")
 
 
 def gain_range(gain: Difference) -> str:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypeVar
+from typing import Any, BinaryIO, Literal, TypeVar, cast
 
 import msgspec
 
@@ -91,6 +91,7 @@ class Problems:
     consumed: int = 0
     """Bytes read so far, for the progress bar."""
     _unknown: dict[str, list[Place]] = field(default_factory=dict)
+    _newer: dict[str, str] = field(default_factory=dict)
 
     def add(self, error: RecordingError) -> None:
         """Collect the error of a record that is left out. Raises it instead if `strict`."""
@@ -113,13 +114,27 @@ class Problems:
         """Count a part of a recording of a type that its reader does not read, such as `codex: item of type 'x'`."""
         self._unknown.setdefault(what[:_LONGEST_SHOWN], []).append(place)
 
+    def written_by(self, version: str, checked: str) -> None:
+        """Note a version of a program that is newer than the one its reader was `checked` with: `Codex 0.147`."""
+        if _numbers(version)[: len(_numbers(checked))] > _numbers(checked):
+            self._newer[checked] = max(self._newer.get(checked, ""), version[:_LONGEST_SHOWN], key=_numbers)
+
     def note_unknown(self) -> None:
-        """Turn the counts of unknown parts into notes, one per type over all files."""
+        """Turn the counts of unknown parts and newer versions into notes, one per type over all files."""
+        for checked, version in self._newer.items():
+            program, _, known = checked.rpartition(" ")
+            what = f"{program} {version} is newer than {known}, the last version that was checked"
+            self.notes.append(f"{what}: read as far as it is understood")
+        self._newer.clear()
         for what, places in self._unknown.items():
             files = len({place.file for place in places})
             where = str(places[0]) if files == 1 else f"{files} files, first {places[0]}"
             self.notes.append(f"{what}: {len(places):,} not read ({where})")
         self._unknown.clear()
+
+
+def _numbers(version: str) -> list[int]:
+    return list(map(int, re.findall(r"[0-9]{1,9}", version)))
 
 
 def decode(raw: bytes | msgspec.Raw, kind: type[T], place: Place) -> T:
@@ -185,12 +200,34 @@ def _malformed(raw: bytes, message: str) -> tuple[str, str]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for its bytes, unpacked. An OSError becomes a RecordingError."""
+    """Open a file for its bytes, unpacked, those of UTF-16 as UTF-8. An OSError becomes a RecordingError."""
     try:
         with packed.opened(path) as file:
-            yield file
+            wide = isinstance(file, io.BufferedReader) and file.peek(2)[:2] in (
+                codecs.BOM_UTF16_LE,
+                codecs.BOM_UTF16_BE,
+            )
+            yield cast(BinaryIO, io.BufferedReader(_Recoded(file))) if wide else file
     except OSError as error:
         raise unreadable(path, error) from None
+
+
+class _Recoded(io.RawIOBase):
+    """A text of UTF-16 as UTF-8, a piece at a time. Half of a surrogate pair becomes bytes that are no UTF-8."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._decoder = file, codecs.getincrementaldecoder("utf-16")("surrogatepass")
+        self._rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._rest and (piece := self._file.read(io.DEFAULT_BUFFER_SIZE)):
+            self._rest = self._decoder.decode(piece).encode("utf-8", "surrogatepass")
+        count = min(len(buffer), len(self._rest))
+        buffer[:count], self._rest = self._rest[:count], self._rest[count:]
+        return count
 
 
 def unreadable(path: Path, error: OSError) -> RecordingError:
@@ -734,10 +771,10 @@ def files_below(folder: Path, problems: Problems) -> Sequence[Path]:
         problems.add(unreadable(Path(error.filename), error))
 
     for parent, folders, files in os.walk(folder, onerror=report):
-        hidden += sum(name.startswith(".") for name in (*folders, *files))
-        folders[:] = [name for name in folders if not name.startswith(".")]
+        hidden += sum(map(packed.is_hidden, (*folders, *files)))
+        folders[:] = [name for name in folders if not packed.is_hidden(name)]
         linked = [name for name in folders if os.path.islink(os.path.join(parent, name))]
-        for path in (Path(parent, name) for name in (*files, *linked) if not name.startswith(".")):
+        for path in (Path(parent, name) for name in (*files, *linked) if not packed.is_hidden(name)):
             if why := _why_not(path, root):
                 ignored.append(f"{path}: {why}")
             else:

@@ -8,11 +8,9 @@ not private have the same name, or if a docstring begins with a word that leaves
 from __future__ import annotations
 
 import ast
-import io
 import re
 import subprocess
 import sys
-import tokenize
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
@@ -38,12 +36,12 @@ def main(arguments: list[str]) -> int:
     texts = {ROOT / name: (ROOT / name).read_text("utf-8") for name in tracked()}
     tests = [path for path in texts if path.relative_to(ROOT).parts[0] == "tests"]
     lines_of_tests = sum(len(texts.pop(path).splitlines()) for path in tests)
-    sizes = sorted((len(text.splitlines()) for text in texts.values()), reverse=True)
+    lines = sum(len(text.splitlines()) for text in texts.values())
     parameters = parameters_of_commands()
     figures = dict(
         zip(
             BUDGET,
-            (sum(sizes), len(sizes), lines_of_tests, len(parameters), sum(parameters.values()), parameters["run"]),
+            (lines, len(texts), lines_of_tests, len(parameters), sum(parameters.values()), parameters["run"]),
             strict=True,
         )
     )
@@ -53,11 +51,6 @@ def main(arguments: list[str]) -> int:
 
     trees = {path: ast.parse(text) for path, text in texts.items()}
     circles, same, vague = circles_of(imports(trees)), same_classes(trees), list(open_docstrings(trees))
-    comments = sum(map(comment_lines, texts.values()))
-    print(f"{'half of the lines stand in files of at least':44} {half(sizes):>7,}")
-    print(f"{'longest file':44} {sizes[0]:>7,}")
-    print(f"{'comment lines in a hundred':44} {100 * comments / sum(sizes):>7.1f}")
-    print(f"{'uses of Any':44} {sum(map(uses_of_any, trees.values())):>7,}")
     print(f"{'import circles':44} {len(circles):>7,}")
     for circle in circles:
         print("    " + ", ".join(circle))
@@ -100,26 +93,6 @@ def open_docstrings(trees: Mapping[Path, ast.Module]) -> Iterator[str]:
             match node:
                 case ast.Expr(value=ast.Constant(value=str(text))) if OPEN.match(text):
                     yield f"{path.relative_to(ROOT)}:{node.lineno}: {text.splitlines()[0]}"
-
-
-def half(sizes: list[int]) -> int:
-    """Return the size of the file in which the middle line stands, largest files first."""
-    lines = 0
-    for size in sizes:
-        lines += size
-        if lines >= sum(sizes) / 2:
-            return size
-    return 0
-
-
-def comment_lines(text: str) -> int:
-    """Return how many comments a text has."""
-    return sum(token.type == tokenize.COMMENT for token in tokenize.generate_tokens(io.StringIO(text).readline))
-
-
-def uses_of_any(tree: ast.Module) -> int:
-    """Return how often the name `Any` is used, its import aside."""
-    return sum(isinstance(node, ast.Name) and node.id == "Any" for node in ast.walk(tree))
 
 
 def same_classes(trees: Mapping[Path, ast.Module]) -> dict[str, list[str]]:

@@ -43,18 +43,14 @@ def environment() -> dict[str, str]:
     return {**others, "PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
-def fixed_addresses() -> list[str]:
-    """Return the command that runs another at the same addresses each time, where the system allows it."""
-    command = ["setarch", "-R"]
-    allowed = shutil.which(command[0]) and subprocess.run([*command, "true"], capture_output=True).returncode == 0
-    return command if allowed else []
-
-
 def counted(program: Sequence[str], folder: Path) -> dict[str, int]:
     """Return the instructions of each benchmark of a program, which prints its name after it has run."""
     marks = [f"--dump-before={name}" for name in (MARK, f"__{MARK}")]
     valgrind = ["valgrind", "--tool=callgrind", *marks, f"--callgrind-out-file={folder / 'counts'}"]
-    command = [*fixed_addresses(), *valgrind, *program]
+    # At the same addresses each time, where the system allows it.
+    fixed = ["setarch", "-R"]
+    allowed = shutil.which("setarch") and subprocess.run([*fixed, "true"], capture_output=True).returncode == 0
+    command = [*(fixed if allowed else ()), *valgrind, *program]
     done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"{' '.join(command)}\n{done.stderr[-2000:]}")

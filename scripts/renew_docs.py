@@ -16,7 +16,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -128,13 +128,8 @@ def bench(measured: Printed) -> Iterator[str]:
 
 def verdict(measured: Printed) -> Iterator[str]:
     """Yield the verdict of `make bench` and the first rows of its table."""
-    yield from ("```text", *cut(measured.bench), "```")
-
-
-def cut(lines: Sequence[str]) -> Sequence[str]:
-    """Return the lines as far as the first rows of the first table."""
-    head = next(at for at, line in enumerate(lines) if line.startswith("strategy"))
-    return lines[: head + 1 + ROWS]
+    first = next(at for at, line in enumerate(measured.bench) if line.startswith("strategy"))
+    yield from ("```text", *measured.bench[: first + 1 + ROWS], "```")
 
 
 def questions(run: Run) -> pd.DataFrame:
@@ -192,13 +187,8 @@ def lengths(measured: Printed) -> Iterator[str]:
     for least, most in ((1, 2), (2, 4), (4, 1000)):
         here = both[(both.tokens_y / both.tokens_x).between(least, most, "right")]
         ratio = f"{least} to {most} times" if most < 1000 else f"more than {least} times"
-        yield row(
-            f"of two contexts with the answer, one {ratio} as long: the shorter is right",
-            percent(here.right_x.mean()),
-            f"{len(here):,}",
-            "",
-            "",
-        )
+        about = f"of two contexts with the answer, one {ratio} as long: the shorter is right"
+        yield row(about, percent(here.right_x.mean()), f"{len(here):,}", "", "")
 
 
 def right_answers(measured: Printed) -> Iterator[str]:
@@ -207,21 +197,9 @@ def right_answers(measured: Printed) -> Iterator[str]:
     for name, of in measured.answers[NAME].items():
         reader, ends = measured.answers["offline"][name], of["correct_interval"]
         found = percent(measured.summary.loc[name].answer_in_context) if name in measured.summary.index else "–"
-        right = f"{percent(of['correct'])} ({span(ends)})" if "low" in ends else percent(of["correct"])
-        yield row(
-            f"`{name}`",
-            found,
-            percent(reader["of_whole"]),
-            right,
-            of["paired"],
-            percent(of["base"]),
-            percent(of["abstained"]),
-        )
-
-
-def span(ends: Mapping[str, float], decimals: int = 0) -> str:
-    """Return an interval of shares, in per cent."""
-    return "–".join(f"{100 * ends[end]:.{decimals}f}" for end in ("low", "high"))
+        right, base, abstained = (percent(of[key]) for key in ("correct", "base", "abstained"))
+        right += f" ({100 * ends['low']:.0f}–{100 * ends['high']:.0f})" if "low" in ends else ""
+        yield row(f"`{name}`", found, percent(reader["of_whole"]), right, of["paired"], base, abstained)
 
 
 def context_recall(measured: Printed) -> Iterator[str]:
@@ -277,9 +255,8 @@ TABLES: dict[str, Callable[[Printed], Iterator[str]]] = {
 
 
 def head(*cells: str) -> Sequence[str]:
-    """Return a head whose columns are right-aligned but for the names."""
-    names = {"strategy", "", "problems"} if "#" in cells else {cells[0]}
-    return row(*cells), "|" + "|".join("---" if cell in names else "---:" for cell in cells) + "|"
+    """Return a head whose columns are right-aligned but for the first."""
+    return row(*cells), f"|---|{'---:|' * (len(cells) - 1)}"
 
 
 def row(*cells: object) -> str:

@@ -16,8 +16,7 @@ from pathlib import Path
 
 FOLDER = Path("build/adapters")
 PYTHONS = (sys.executable, "3.12", "3.13")
-BESIDE = ("pytest", "hypothesis")
-"""Packages that the tests of adapters import beside ctxbench and the library."""
+BESIDE = ("pytest", "hypothesis")  # packages that the tests of adapters import beside ctxbench and the library
 TESTS = Path("tests/strategies/adapters")
 
 

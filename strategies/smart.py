@@ -21,7 +21,7 @@ from ctxbench.scenarios.view import Messages, shared_prefix
 
 from .base import Context, StrategyContext, View, texts
 from .events import OverBudget, Summarised
-from .parts.language import ConversationLanguage, LanguageSetting
+from .parts.language import LanguageSetting
 from .parts.summarize import Summariser
 from .parts.units import Dialogue, OrphanedResults, room_beside_systems, without
 
@@ -202,15 +202,7 @@ class _Compression:
 
     def __init__(self, smart: Smart, services: StrategyContext) -> None:
         self._smart, self._services = smart, services
-        self._summariser = Summariser(
-            "smart",
-            ConversationLanguage(smart.language),
-            smart.max_summary_tokens,
-            smart.summariser,
-            smart.max_input_tokens,
-            smart.temperature,
-            PROMPTS,
-        )
+        self._summariser = Summariser.of(smart, "smart", instructions=PROMPTS)
         self._answer: tuple[Context, Context] | None = None
         self._scores = MessageScores(smart)
         self._dialogue = Dialogue(services)

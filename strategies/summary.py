@@ -23,7 +23,7 @@ from ctxbench.scenarios.view import Messages
 
 from .base import Context, LongTermMemory, StoredSummary, StrategyContext, View
 from .events import OverBudget, Summarised
-from .parts.language import ConversationLanguage, LanguageSetting
+from .parts.language import LanguageSetting
 from .parts.summarize import KEPT, Summariser
 from .parts.units import (
     Dialogue,
@@ -204,15 +204,7 @@ class _SummarySettings:
 
     def _rolling(self, services: StrategyContext, name: str, memory: LongTermMemory | None) -> RollingSummary:
         """Return the summary of one conversation, which is stored in the memory of its chain."""
-        summariser = Summariser(
-            name,
-            ConversationLanguage(self.language),
-            self.max_summary_tokens,
-            self.summariser,
-            self.max_input_tokens,
-            self.temperature,
-        )
-        stored = memory if self.store else None
+        summariser, stored = Summariser.of(self, name), memory if self.store else None
         return RollingSummary(services, summariser, self.user_first, self.levels, self.fan_in, stored)
 
 

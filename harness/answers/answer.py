@@ -32,8 +32,7 @@ from ..probes import CEILING, FLOOR, asked_probes, questions, replayed
 from ..replay import ConversationIndex
 from .store import Answered, answered_by, answers_of, contexts_of, digest_of, grades_of, part_paths, read, shards, write
 
-UNKNOWN = "UNKNOWN"
-"""Answer of an answerer where the context does not say."""
+UNKNOWN = "UNKNOWN"  # answer of an answerer where the context does not say
 NOT_ASKED = "not in the sample of questions"
 
 
@@ -103,10 +102,7 @@ class RunProbes:
         return self._sample is None or (conversation, number) in self._sample
 
     def of(self, conversation: Conversation) -> Iterator[tuple[str, dict[int, Question | Missing]]]:
-        """Yield each strategy with its questions by the number of the probe: in the order of the run, bounds last.
-
-        Missing says why a probe has no context.
-        """
+        """Yield each strategy, bounds last, with its questions by number; Missing says why a probe has no context."""
         if self._recorded and all(probe.category.startswith(MADE) for probe in conversation.probes):
             return
         for strategy in dict.fromkeys((*self._plan.strategies, FLOOR, CEILING)):
@@ -167,8 +163,7 @@ class Live:
 
 Row = dict[str, Any]
 Rows = list[Row]
-Key = tuple[str, str, int]
-"""Conversation, strategy and number of a probe."""
+Key = tuple[str, str, int]  # conversation, strategy and number of a probe
 
 
 def answer(

@@ -39,8 +39,7 @@ from ..probes import CEILING, FLOOR
 from .answer import NOT_ASKED, UNKNOWN
 from .tally import Tally, answer_tallies
 
-WHOLE = "none"
-"""The strategy that sends the whole history."""
+WHOLE = "none"  # the strategy that sends the whole history
 BOUNDS = FLOOR, CEILING
 HALF = 0.5
 _KEYS = ["conversation", "number"]
@@ -122,10 +121,7 @@ class AnswerFigures:
 def figures(
     answers: pd.DataFrame, grades: pd.DataFrame, answerer: str, grader: str, units: Mapping[str, str]
 ) -> AnswerFigures:
-    """Return the figures of a run. `answers` and `grades` are the tables, with rows in the same order.
-
-    `units` has the independent units of conversations; one that it lacks is its own.
-    """
+    """Return the figures of the tables `answers` and `grades`, in the same order; `units` maps some conversations."""
     rows = answers.assign(
         correct=grades.correct.to_numpy(),
         not_graded=grades.missing.to_numpy(),

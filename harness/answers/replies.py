@@ -81,10 +81,7 @@ class Replies:
 
 
 def read_replies(file: Path, name: str) -> Replies:
-    """Read a file of replies, plain or .zst; of two to one prompt the later counts.
-
-    Raises SetupError for a line that is none, and for a file without any.
-    """
+    """Read replies, plain or .zst; of two to one prompt the later counts. Raises SetupError for a line that is none."""
     lines, number = dict[str, ReplyLine](), 0
     try:
         data = file.read_bytes()
@@ -123,10 +120,7 @@ def check_replies(replies: Replies, run: Run, probes: RunProbes, file: Path) -> 
 
 
 def answer_shard(folder: Path, shard: int, counter: TokenCounter, models: Models) -> None:
-    """Answer a shard extractively, and with the replies that come with ctxbench, and grade by rules.
-
-    The other parts must be there; existing answers stay.
-    """
+    """Answer a shard extractively and with the shipped replies, and grade by rules. Its other parts must be there."""
     run, name = Run(folder, shards=(shard,)), f"{shard:05d}"
     if shards(folder, name):
         # Answers to made questions would take as long as all the asking.
@@ -137,10 +131,7 @@ def answer_shard(folder: Path, shard: int, counter: TokenCounter, models: Models
 
 
 def dump(run: Run, probes: RunProbes, to: Path) -> tuple[int, int]:
-    """Write every distinct prompt of a run as a line: digest, text, tokens. Return their number, and all tokens.
-
-    Raises RunError for a run without any.
-    """
+    """Write each distinct prompt as a line. Return their number, and all tokens. Raises RunError if there are none."""
     counter, known, tokens = TokenCounter(run.manifest.plan.encoding), set[str](), 0
     with placed(to) as draft, draft.open("wb") as file:
         for text in _prompts(run, probes):

@@ -25,24 +25,18 @@ class Claimed(msgspec.Struct, frozen=True):
 
     least: float | None = None
     most: float | None = None
-    upper: float | None = None
-    """The upper end of a promised range: exceeding it is no failure, but is reported."""
-    above: bool = False
-    """Whether the figure must be more than `least`, not equal to it."""
+    upper: float | None = None  # the upper end of a promised range: exceeding it is no failure, but is reported
+    above: bool = False  # whether the figure must be more than `least`, not equal to it
 
 
 class Measured(NamedTuple):
     """A figure of a claim as it was measured; what is claimed of it stands in `claims.toml`."""
 
-    figure: str
-    """Its key among the claim's figures."""
+    figure: str  # its key among the claim's figures
     setting: str
-    found: Interval | Missing
-    """An exact figure has its value as both ends."""
-    of: str = ""
-    """The sample that the interval is over: 24 conversations, 5 seeds."""
-    bound: Value | None = None
-    """The value that no method can exceed; None where no bound is known."""
+    found: Interval | Missing  # an exact figure has its value as both ends
+    of: str = ""  # the sample that the interval is over: 24 conversations, 5 seeds
+    bound: Value | None = None  # the value that no method can exceed; None where no bound is known
 
 
 class ClaimRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,14 +46,11 @@ class ClaimRow(msgspec.Struct, frozen=True, kw_only=True):
     figure: str
     unit: Unit = "share"
     found: Interval | Missing
-    claimed: Claimed | None = None
-    """None = nothing is claimed of it: it is shown beside the rows that decide."""
+    claimed: Claimed | None = None  # None = nothing is claimed of it: it is shown beside the rows that decide
     bound: Value | None = None
     of: str = ""
-    decides: bool = True
-    """Whether it is the claim's own setting."""
-    timed: bool = False
-    """Whether it was measured by the wall clock: another machine, or moment, gives other figures."""
+    decides: bool = True  # whether it is the claim's own setting
+    timed: bool = False  # whether it was measured by the wall clock: another machine, or moment, gives other figures
 
     @property
     def verdict(self) -> Verdict | None:
@@ -122,10 +113,7 @@ def exact(value: float) -> Interval:
 
 
 def exactly(found: Interval | Missing) -> Interval | Missing:
-    """Return the figure of a claim of "never" or "always" as exact, unless it has no interval.
-
-    Such a claim is of all that was measured: one exception refutes it, and no number of units would prove it.
-    """
+    """Return the figure of a claim of "never" or "always" as exact, if it has an interval: one exception refutes it."""
     return exact(found.mean) if isinstance(found, Interval) and not isinstance(found.low, Missing) else found
 
 
@@ -169,10 +157,7 @@ def ends(claimed: Claimed, unit: Unit) -> str:
 
 
 def interval(figure: Interval, unit: Unit) -> str:
-    """Return a value with its interval: 86.8 % (80.1 to 91.2 %). An exact value stands alone.
-
-    Where too few conversations carry it, their range stands in square brackets.
-    """
+    """Return a value with its interval, 86.8 % (80.1 to 91.2 %), or with its range [ ]; an exact value stands alone."""
     mean, interval_ends, brackets = shown(figure.mean, unit), ends_of(figure), "()"
     if isinstance(interval_ends, Missing) and isinstance(interval_ends.across, tuple):
         interval_ends, brackets = Ends(*interval_ends.across), "[]"

@@ -42,19 +42,13 @@ MODELS = ("gpt-5.6", "claude-sonnet-5", "deepseek/deepseek-chat")
 class ClaimSettings(msgspec.Struct, frozen=True):
     """Settings of a measurement of claims, as a worker gets them."""
 
-    folder: str
-    """Where runs made for claims go."""
-    run: str = ""
-    """The folder of the run; empty = a run of `standard` made for the claims."""
-    strategies: tuple[str, ...] = ()
-    """Strategies that claims need: the ones that the run lacks are run beside it."""
-    recordings: tuple[str, ...] = ()
-    """Files and folders of recordings, for the claims that can use them."""
+    folder: str  # where runs made for claims go
+    run: str = ""  # the folder of the run; empty = a run of `standard` made for the claims
+    strategies: tuple[str, ...] = ()  # strategies that claims need: the ones that the run lacks are run beside it
+    recordings: tuple[str, ...] = ()  # files and folders of recordings, for the claims that can use them
     quick: bool = False
-    slow: bool = False
-    """Whether to measure what takes many minutes as well."""
-    models: Settings = Settings()
-    """The embedder of the search for evidence, and what it may cost."""
+    slow: bool = False  # whether to measure what takes many minutes as well
+    models: Settings = Settings()  # the embedder of the search for evidence, and what it may cost
     jobs: int = 1
     """Worker processes of the runs that are made for claims. Results do not depend on it."""
 
@@ -124,10 +118,7 @@ class ClaimInputs:
         return rows[rows.strategy.astype(str) == spec(parse(strategy))]
 
     def costs(self, strategy: str, model: str, base: str = "cost") -> dict[str, float]:
-        """Return by conversation the cost of a strategy under one of MODELS, with its own model calls.
-
-        With `uncached` as the base its requests are billed without a cache.
-        """
+        """Return the cost by conversation under one of MODELS, own model calls too; `uncached`: without a cache."""
         run = self.run_of(strategy)
         bills = self.once(f"bills of {run.folder}", lambda: conversation_bills(run, list(map(Scheme, MODELS)), BUNDLED))
         bills = bills[(bills.strategy.astype(str) == spec(parse(strategy))) & (bills.model == model)]
@@ -198,8 +189,7 @@ class ConversationSet(NamedTuple):
     """Whether the conversations are samples of a load that the claim describes, each a unit of its own."""
 
 
-TURNS, CHARACTERS = 10, 50_000
-"""The load of 001 §5: ten turns, each with a tool result of 50,000 characters."""
+TURNS, CHARACTERS = 10, 50_000  # the load of 001 §5: ten turns, each with a tool result of 50,000 characters
 
 
 def loads(seeds: int) -> Iterator[Conversation]:
@@ -223,8 +213,7 @@ def loads(seeds: int) -> Iterator[Conversation]:
         yield Conversation(f"archive_load/{seed}", tuple(messages))
 
 
-LONG = 10_000
-"""Characters from which a result is archived (001 §3.4)."""
+LONG = 10_000  # characters from which a result is archived (001 §3.4)
 
 
 def has_long_result(conversation: Conversation) -> bool:

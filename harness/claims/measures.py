@@ -142,8 +142,7 @@ def restored(conversation: Conversation, counter: TokenCounter) -> tuple[int, in
     return sum(load(json.dumps({"uuid": event.uuid})) == texts[event.message] for event in archived), len(archived)
 
 
-DOCUMENT_ENCODING = "cl100k_base"
-"""The encoding that 002 counts in."""
+DOCUMENT_ENCODING = "cl100k_base"  # the encoding that 002 counts in
 
 
 def estimate(inputs: ClaimInputs) -> Figures:
@@ -208,8 +207,7 @@ def as_written(_: ClaimInputs) -> Figures:
     yield Measured("evicted", "lru_k_document: A A B C with room for two", protected)
 
 
-DOCUMENT = Coding(level=9, dictionary="none")
-"""The coding of 004 §2.3: zstd, level 9."""
+DOCUMENT = Coding(level=9, dictionary="none")  # the coding of 004 §2.3: zstd, level 9
 CODINGS = {"zstd 9, no dictionary": DOCUMENT, "zstd 19, raw dictionary": Coding()}
 
 
@@ -361,17 +359,14 @@ def recorded_latencies(inputs: ClaimInputs) -> Figures:
 
 def _seconds(conversation: Conversation) -> tuple[float, float, float, float]:
     """Return seconds and number of the cached calls, then of the others, of which a tenth was read at most."""
-    cached, fresh = list[float](), list[float]()
-    for message in conversation.messages:
-        call = message.call
-        if call is None or call.started is None or message.time is None or call.usage is None:
-            continue
-        read, whole, seconds = call.usage.cache_read, call.usage.input, message.time - call.started
-        if read is not None and whole and seconds > 0:
-            if read >= 0.5 * whole:
-                cached.append(seconds)
-            elif read <= 0.1 * whole:
-                fresh.append(seconds)
+    calls = [
+        (call.usage.cache_read / call.usage.input, message.time - call.started)
+        for message in conversation.messages
+        if (call := message.call) and call.usage and call.usage.input and call.usage.cache_read is not None
+        if call.started is not None and message.time is not None and message.time > call.started
+    ]
+    cached = [seconds for share, seconds in calls if share >= 0.5]
+    fresh = [seconds for share, seconds in calls if share <= 0.1]
     return sum(cached), len(cached), sum(fresh), len(fresh)
 
 
@@ -436,8 +431,7 @@ def facts_example(inputs: ClaimInputs) -> Figures:
 
 SIZES = {"a fact: 1 to 200 characters": 200, "201 to 2,000": 2_000, "2,001 to 20,000": 20_000, "over 20,000": 10**12}
 """Sizes of texts that are timed, and the most characters of each."""
-TEXTS = 400
-"""Texts of each size that are timed."""
+TEXTS = 400  # texts of each size that are timed
 
 
 def counting(inputs: ClaimInputs) -> Figures:
@@ -500,7 +494,7 @@ def _searches(size: int, kind: Index) -> Iterator[Measured]:
     index, began = Vectors(DIMENSION, kind, Graph(threads=2)), process_time()
     index.add(np.arange(size), vectors)
     seconds = process_time() - began
-    batches = [searched(index, part, nearest(vectors, part)) for part in np.array_split(queries, BATCHES)]
+    batches = [searched(index, vectors, part) for part in np.array_split(queries, BATCHES)]
     times = [latency(milliseconds) for _, milliseconds in batches]
     yield Measured(p95, setting, of_seeds(each if isinstance(each, Missing) else each.p95 for each in times), of)
     yield Measured("nearest", setting, of_seeds(recall for recall, _ in batches), of)
@@ -520,13 +514,9 @@ def clustered(size: int) -> NDArray[np.float32]:
     return vectors
 
 
-def nearest(vectors: NDArray[np.float32], queries: NDArray[np.float32], k: int = 10) -> NDArray[np.int64]:
-    """Return the exact nearest neighbours of each query (a row)."""
-    return np.argpartition(-(queries @ vectors.T), k, axis=1)[:, :k]
-
-
-def searched(index: Vectors, queries: NDArray[np.float32], exact: NDArray[np.int64]) -> tuple[float, list[float]]:
-    """Search for every query by itself. Return the share of the exact neighbours that is found, and milliseconds."""
+def searched(index: Vectors, vectors: NDArray[np.float32], queries: NDArray[np.float32]) -> tuple[float, list[float]]:
+    """Search for every query by itself. Return the share of the ten nearest that is found, and milliseconds."""
+    exact = np.argpartition(-(queries @ vectors.T), 10, axis=1)[:, :10]
     milliseconds, hits = list[float](), 0
     for query, neighbours in zip(queries, exact, strict=True):
         began = perf_counter()
@@ -539,8 +529,7 @@ def searched(index: Vectors, queries: NDArray[np.float32], exact: NDArray[np.int
 MOVES = 1_000
 REPEATS = 3
 TIER_BLOCK = 65_536
-APART = 60.0
-"""Recorded seconds between moves: longer than the cool-down."""
+APART = 60.0  # recorded seconds between moves: longer than the cool-down
 
 
 def tier_latencies(inputs: ClaimInputs) -> Figures:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -29,8 +28,7 @@ from .claim import Claimed, ClaimRow, Finding, Measured, Unit, sentence, verdict
 from .inputs import ClaimInputs, ClaimSettings
 from .rows import Row, measure_row
 
-Bound = float | dict[str, float] | None
-"""One for all settings, or by setting: others have none."""
+Bound = float | dict[str, float] | None  # one for all settings, or by setting: others have none
 
 
 class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,8 +40,7 @@ class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     most: Bound = None
     upper: float | None = None
     above: bool = False
-    decides: bool | tuple[str, ...] = True
-    """Whether it decides the claim, or the settings in which it does."""
+    decides: bool | tuple[str, ...] = True  # whether it decides the claim, or the settings in which it does
     timed: bool = False
 
     def row(self, measured: Measured) -> ClaimRow:
@@ -60,23 +57,19 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One claim of the register, and how it is measured."""
 
     claim: str
-    source: str
-    """Design document and section."""
+    source: str  # design document and section
     protocol: str
-    remark: str
-    """Explanation that is shown beside the figures; a name in braces is measured with them."""
+    remark: str  # explanation that is shown beside the figures; a name in braces is measured with them
     needed: str
     """Remedy: the change that would make the claim hold. It is shown where the claim fails or cannot be told."""
     figures: dict[str, Figure]
     rows: tuple[Row, ...] = ()
-    measure: str = ""
-    """Name of the function that measures what no row can say."""
+    measure: str = ""  # name of the function that measures what no row can say
     runs: tuple[str, ...] = ()
     """Strategies that its function needs on the run's conversations, beside those of its rows."""
     shares: str = ""
     """Name of what it shares with other claims and takes long to make: one worker measures all of these."""
-    slow: bool = False
-    """Whether `--effort quick` leaves it out."""
+    slow: bool = False  # whether `--effort quick` leaves it out
     id: str = ""
 
     @property
@@ -121,10 +114,7 @@ def chosen(names: Iterable[str]) -> list[Claim]:
 
 
 def measure(claims: Sequence[Claim], inputs: ClaimInputs, done: Callable[[int], None]) -> list[Finding]:
-    """Measure claims, on workers if there are jobs, and return the findings; `done` hears how many are finished.
-
-    No finding depends on the number of workers, except that times are measured beside other workers.
-    """
+    """Measure claims, on workers if there are jobs; only times depend on them. `done` hears how many are finished."""
     groups: dict[str, list[str]] = {}
     for claim in claims:
         groups.setdefault("the run" if claim.strategies else claim.shares, []).append(claim.id)
@@ -164,13 +154,11 @@ class StoredFindings(msgspec.Struct, frozen=True):
     """All findings on one run, and how they were made."""
 
     version: int
-    run: str
-    """The digest of the run: findings on another do not count."""
+    run: str  # the digest of the run: findings on another do not count
     findings: tuple[Finding, ...]
     quick: bool = False
     recordings: tuple[str, ...] = ()
-    blake2b: str = ""
-    """Digest of all that stands above."""
+    blake2b: str = ""  # digest of all that stands above
 
 
 def write(run: Run, findings: Sequence[Finding], settings: ClaimSettings) -> Path:
@@ -186,10 +174,7 @@ def read(run: Run) -> StoredFindings | None:
     """Return the findings on this very run, if any of this version are there. Raises RunError for a damaged file."""
     path = run.folder / FILE
     try:
-        said = msgspec.json.decode(read_file(path, LARGEST), type=dict[str, Any])
-        if "blake2b" not in said and said.get("version") in range(VERSION):  # the first version had no digest
-            return None
-        stored = msgspec.convert(said, StoredFindings)
+        stored = msgspec.json.decode(read_file(path, LARGEST), type=StoredFindings)
         if signed(stored).blake2b == stored.blake2b:
             return stored if stored.version == VERSION and stored.run == run.manifest.blake2b else None
     except FileNotFoundError:
@@ -198,4 +183,4 @@ def read(run: Run) -> StoredFindings | None:
         raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         pass
-    raise RunError(f"{path}: is damaged, or of a later version: `ctxbench lab claims` makes it anew, or delete it")
+    raise RunError(f"{path}: is damaged, or of another version: `ctxbench lab claims` makes it anew, or delete it")

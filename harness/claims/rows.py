@@ -31,54 +31,37 @@ from .inputs import MODELS, ClaimInputs, of_sums
 class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One setting of a claim, as `claims.toml` has it."""
 
-    figure: str
-    """The key of its figure among those of the claim."""
-    strategy: str = ""
-    """A strategy as a run names it, or a recipe's name."""
-    metric: str = ""
-    """A key of METRICS."""
-    against: str = ""
-    """A strategy, or cache policy, to take the difference to, in pairs of conversations or seeds."""
-    on: str = "run"
-    """The run, or one of SETS."""
+    figure: str  # the key of its figure among those of the claim
+    strategy: str = ""  # a strategy as a run names it, or a recipe's name
+    metric: str = ""  # a key of METRICS
+    against: str = ""  # a strategy, or cache policy, to take the difference to, in pairs of conversations or seeds
+    on: str = "run"  # the run, or one of SETS
     per: Literal["", "call", "conversation"] = ""
     """Count the metric as a share of calls, or of the conversations that have any of it."""
-    setting: str = ""
-    """The setting in words, where they are not its strategies."""
+    setting: str = ""  # the setting in words, where they are not its strategies
     exactly: bool = False
     """Whether one exception refutes it, as in "never": then the figure is exact, if there are units enough."""
-    by_kind: bool = False
-    """Whether to show the figure of each kind of conversation beside it."""
-    optional: bool = False
-    """Whether to leave the row out where the run has no such figure."""
-    unless: str = ""
-    """A metric in whose place this row stands: it is left out where the run has that one."""
-    turns_under: int = 0
-    """Count the turns whose calls take fewer tokens than this."""
+    by_kind: bool = False  # whether to show the figure of each kind of conversation beside it
+    optional: bool = False  # whether to leave the row out where the run has no such figure
+    unless: str = ""  # a metric in whose place this row stands: it is left out where the run has that one
+    turns_under: int = 0  # count the turns whose calls take fewer tokens than this
     calls_with: Literal["", "tokens_under", "tokens_over", "event"] = ""
     """Count the calls of fewer or more tokens than `tokens`, or at which `event` happened."""
     tokens: int = 0
     event: str = ""
-    turn: int = 0
-    """Compare the tokens of the calls of this turn with those of the whole history."""
-    model: str = ""
-    """Bill the strategy under this model, with its own model calls, or under `each` of MODELS."""
-    uncached: bool = False
-    """Whether the strategy is billed without a cache, too."""
+    turn: int = 0  # compare the tokens of the calls of this turn with those of the whole history
+    model: str = ""  # bill the strategy under this model, with its own model calls, or under `each` of MODELS
+    uncached: bool = False  # whether the strategy is billed without a cache, too
     base: Literal["cost", "uncached"] = "uncached"
     """Base of a bill: the bill of `against`, or of the same requests without a cache."""
-    recalled: int = 0
-    """Take the share of the evidence among the first so many facts that were injected for a probe."""
+    recalled: int = 0  # take the share of the evidence among the first so many facts that were injected for a probe
     loaded: Literal["", "f1", "precision", "recall"] = ""
     """Take a figure of the archived results that were loaded for a probe; the strategy may be `model`."""
-    policy: str = ""
-    """Take the hit rate of this cache policy on `load`."""
-    load: str = ""
-    """A generated trace, of `accesses` (its own number, if 0) in a cache of `capacity` tokens."""
+    policy: str = ""  # take the hit rate of this cache policy on `load`
+    load: str = ""  # a generated trace, of `accesses` (its own number, if 0) in a cache of `capacity` tokens
     accesses: int = 0
     capacity: int = WORKING_TOKENS
-    seconds: bool = False
-    """Whether to take the time of the policy over that of the other, not its hit rate."""
+    seconds: bool = False  # whether to take the time of the policy over that of the other, not its hit rate
 
 
 class Sample(NamedTuple):
@@ -87,8 +70,7 @@ class Sample(NamedTuple):
     sums: Floats | Missing
     form: Form
     of: str
-    names: Sequence[str] = ()
-    """The conversations, a row each."""
+    names: Sequence[str] = ()  # the conversations, a row each
 
 
 def measure_row(row: Row, inputs: ClaimInputs) -> list[Measured]:
@@ -205,10 +187,7 @@ def _of_bill(row: Row, strategy: str, inputs: ClaimInputs) -> Sample:
 
 
 def _of_recalled(row: Row, strategy: str, inputs: ClaimInputs) -> Sample:
-    """Sum the recalls of each conversation's probes with evidence, and their number.
-
-    The recall is the share of an answer's evidence that one of the first facts which were injected was taken from.
-    """
+    """Sum, by conversation, the shares of evidence that the first facts injected for a probe were taken from."""
     sums = dict.fromkeys(inputs.names, (0.0, 0.0))
     rows = inputs.run_of(strategy).probes(strategy)
     for conversation, evidence, recalled in zip(map(str, rows.conversation), rows.evidence, rows.recalled, strict=True):

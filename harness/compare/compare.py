@@ -31,14 +31,13 @@ from ctxbench.metrics.statistics.comparison import (
     usual_margin,
 )
 from ctxbench.metrics.statistics.intervals import ALPHA
-from ctxbench.metrics.value import Form, Missing, Value, value
+from ctxbench.metrics.value import Missing, Value, value
 from ctxbench.scenarios.errors import RunError
 
 from ..folder.run import Floats
 from .figures import About, MeasuredRun
 
-MOST_MOVED = 3
-"""Conversations that are named with a comparison: as many that got worse as got better."""
+MOST_MOVED = 3  # conversations that are named with a comparison: as many that got worse as got better
 STILL = Missing("undefined", "nothing moved")
 NOISELESS = Missing("undefined", "compared exactly: a replay has no noise")
 """Takes the place of the interval of an exact comparison."""
@@ -57,8 +56,7 @@ class ComparisonRule:
     """How much worse it may get over all conversations; None = the usual margin, or no limit where it is exact."""
     each: float | None = None
     """How much worse it may get in any single conversation, in its own unit; None = no limit."""
-    exact: bool = False
-    """Whether figures are compared as they are, without statistics."""
+    exact: bool = False  # whether figures are compared as they are, without statistics
 
 
 class MetricChange(NamedTuple):
@@ -76,20 +74,16 @@ class Comparison:
     """The comparison of one metric under one strategy."""
 
     strategy: str
-    against: str
-    """The strategy that it was compared with: usually the same one, in the other run."""
+    against: str  # the strategy that it was compared with: usually the same one, in the other run
     metric: str
     about: About
     rule: ComparisonRule
     verdict: Verdict
-    found: Difference | None = None
-    """None where nothing could be paired."""
-    p: Value = STILL
-    """P-value, adjusted for the comparisons beside it."""
+    found: Difference | None = None  # None where nothing could be paired
+    p: Value = STILL  # P-value, adjusted for the comparisons beside it
     moved: tuple[MetricChange, ...] = ()
     """The conversations that got worse, those that weigh most first, then those that got better."""
-    beyond: tuple[str, ...] = ()
-    """The conversations that got worse by more than the rule allows any single one."""
+    beyond: tuple[str, ...] = ()  # the conversations that got worse by more than the rule allows any single one
     better_in: int = 0
     """Number of conversations that got better: like `worse_in`, what happened here, whatever is to be expected."""
     worse_in: int = 0
@@ -101,10 +95,8 @@ class RunComparison:
 
     before: str
     after: str
-    conversations: int
-    """Number of paired conversations."""
-    units: int
-    """Number of independent units among them."""
+    conversations: int  # number of paired conversations
+    units: int  # number of independent units among them
     comparisons: tuple[Comparison, ...]
     unpaired: tuple[Unpaired, ...]
     family: int
@@ -132,10 +124,7 @@ def usual_rules(metrics: Collection[str] = ()) -> Rules:
 def compare(
     before: MeasuredRun, after: MeasuredRun, strategies: Iterable[tuple[str, str]], rules: Rules
 ) -> RunComparison:
-    """Compare strategies of `after` with strategies of `before`: pairs of names, each known on its side.
-
-    Raises RunError if there is no conversation to pair.
-    """
+    """Compare strategies of `after` with strategies of `before`. Raises RunError if there is nothing to pair."""
     if before.encoding != after.encoding:
         what = f"{after.source} counts tokens in {after.encoding}, {before.source} in {before.encoding}"
         raise RunError(f"{what}: run again with --encoding {before.encoding}, or compare with another")
@@ -184,21 +173,19 @@ class _Pairing:
         one, other = before.sums[against].get(metric), after.sums[strategy].get(metric)
         if one is None and other is None:
             return None
-        comparison = Comparison(strategy, against, metric, about, rule, Verdict("cannot tell"))
-        if before is after and (one is None or other is None):
-            lacks = against if one is None else strategy
-            return replace(comparison, verdict=Verdict("cannot tell", f"{lacks} has nothing to measure it by"))
         versions = [run.metrics[metric].version for run in self.runs if metric in run.metrics]
-        is_other = len(set(versions)) > 1
-        if is_other:
-            why = f"was version {versions[0]}, is version {versions[1]}"
-            comparison = replace(comparison, verdict=Verdict("incomparable", why))
-            if one is None or other is None or not rule.exact:
-                return comparison
-        if other is None:
-            return replace(comparison, verdict=Verdict("lost", f"not measured in {after.source}"))
-        if one is None:
-            return replace(comparison, verdict=Verdict("new", f"not measured in {before.source}"))
+        is_other, verdict = len(set(versions)) > 1, Verdict("cannot tell")
+        if before is after and (one is None or other is None):
+            verdict = Verdict("cannot tell", f"{against if one is None else strategy} has nothing to measure it by")
+        elif is_other:
+            verdict = Verdict("incomparable", f"was version {versions[0]}, is version {versions[1]}")
+        elif other is None:
+            verdict = Verdict("lost", f"not measured in {after.source}")
+        elif one is None:
+            verdict = Verdict("new", f"not measured in {before.source}")
+        comparison = Comparison(strategy, against, metric, about, rule, verdict)
+        if one is None or other is None or (is_other and not rule.exact):
+            return comparison
         one, other = one[self._at[0]], other[self._at[1]]
         measured = in_both(one, other)
         if not measured.any():
@@ -252,7 +239,8 @@ def _exact(comparison: Comparison, pairs: Pairs, names: Sequence[str], gone: Seq
     (losses, noise), (before, after) = _losses(pairs, rule), pairs.figures()
     is_gone = np.isfinite(before) & ~np.isfinite(after)
     beyond = (*compress(names, (losses > each + noise) | is_gone), *gone)
-    was, now = (_figure(comparison.about.form, *side.sum(axis=0)) for side in (some.before, some.after))
+    form, sums = comparison.about.form, (side.sum(axis=0) for side in (some.before, some.after))
+    was, now = (float(value(form, *of)) if form == "total" or of[1] else NO_FIGURE for of in sums)
     relative = usual_margin(comparison.about.unit).relative and was != 0.0
     change: Value = NO_FIGURE
     allowed = loss = 0.0
@@ -276,15 +264,8 @@ def _exact(comparison: Comparison, pairs: Pairs, names: Sequence[str], gone: Seq
     )
 
 
-def _figure(form: Form, top: float, bottom: float) -> Value:
-    return float(value(form, top, bottom)) if form == "total" or bottom else NO_FIGURE
-
-
 def _losses(pairs: Pairs, rule: ComparisonRule) -> tuple[Floats, Floats]:
-    """Return how much worse each conversation got, in the figure's unit, and up to which amount that is rounding.
-
-    Both are NaN where a side has no figure.
-    """
+    """Return how much worse each conversation got, and what of that may be rounding; NaN where a side has no figure."""
     before, after = pairs.figures()
     is_whole = (np.hstack([pairs.before, pairs.after]) % 1 == 0).all(axis=1)
     noise = np.where(is_whole, _WHOLE, _FLOATING) * np.fmax(np.abs(before), np.abs(after))
@@ -294,12 +275,12 @@ def _losses(pairs: Pairs, rule: ComparisonRule) -> tuple[Floats, Floats]:
 def _judged(comparisons: Sequence[Comparison]) -> tuple[list[Comparison], int]:
     """Return the comparisons with verdicts, and in how many anything moved: p-values are adjusted for these."""
     # Runs of one plan repeat each other, so most comparisons do not move: Holm over all would leave little power.
-    family = [
-        at
+    p_values = {
+        at: found.p
         for at, comparison in enumerate(comparisons)
-        if comparison.found is not None and not (isinstance(comparison.found.p, Missing) or comparison.found.nothing)
-    ]
-    adjusted = dict(zip(family, holm([float(comparisons[at].found.p) for at in family]), strict=True))  # type: ignore[union-attr, arg-type]
+        if (found := comparison.found) is not None and not (isinstance(found.p, Missing) or found.nothing)
+    }
+    adjusted = dict(zip(p_values, holm(list(p_values.values())), strict=True))
     judged = list(comparisons)
     for at, comparison in enumerate(comparisons):
         rule, p = comparison.rule, adjusted.get(at)
@@ -309,7 +290,7 @@ def _judged(comparisons: Sequence[Comparison]) -> tuple[list[Comparison], int]:
         if comparison.beyond:
             verdict = Verdict("worse", f"in {len(comparison.beyond)} by more than {rule.each:g}, which none may")
         judged[at] = replace(comparison, verdict=verdict, p=STILL if p is None else p)
-    return judged, len(family)
+    return judged, len(p_values)
 
 
 def _moved(pairs: Pairs, names: Sequence[str], gain: Floats) -> tuple[MetricChange, ...]:

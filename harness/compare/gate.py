@@ -64,12 +64,10 @@ class Gate:
 
     compared: RunComparison
     policy: GatePolicy
-    not_guarded: tuple[str, ...]
-    """Metrics of the baseline that the policy leaves out."""
+    not_guarded: tuple[str, ...]  # metrics of the baseline that the policy leaves out
     unknown: tuple[str, ...]
     """Metrics and strategies that the policy names and the baseline does not have: nothing can be said of them."""
-    settings: Mapping[str, tuple[str, str]]
-    """By strategy whose text is another than in the baseline: both texts."""
+    settings: Mapping[str, tuple[str, str]]  # by strategy whose text is another than in the baseline: both texts
 
     @property
     def failing(self) -> tuple[Comparison, ...]:
@@ -124,12 +122,9 @@ _Margin = Annotated[float, msgspec.Meta(ge=0, le=1e308)]  # no infinity
 class MetricPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How much worse a metric may get, as it is written in the file. Without any limit it may not get worse at all."""
 
-    absolute: _Margin | None = None
-    """Over all conversations, in its own unit."""
-    relative: _Margin | None = None
-    """Over all conversations, as a share of what it was."""
-    each: _Margin | None = None
-    """In any single conversation, in its own unit."""
+    absolute: _Margin | None = None  # over all conversations, in its own unit
+    relative: _Margin | None = None  # over all conversations, as a share of what it was
+    each: _Margin | None = None  # in any single conversation, in its own unit
     better: Direction | None = None
     guarded: bool = True
 
@@ -145,12 +140,10 @@ class MetricPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class GatePolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The policy of a gate: which metrics and strategies are guarded, and how much worse they may get."""
 
-    metrics: dict[str, Any] = {}
-    """Their `MetricPolicy` by name; `*` is that of all others."""
+    metrics: dict[str, Any] = {}  # their `MetricPolicy` by name; `*` is that of all others
     cannot_tell: Literal["pass", "fail"] = "pass"
     """Result for a figure of live models of which nothing is sure."""
-    strategies: tuple[str, ...] = ()
-    """The strategies that are guarded; empty = all."""
+    strategies: tuple[str, ...] = ()  # the strategies that are guarded; empty = all
 
     def of(self, metric: str) -> MetricPolicy:
         """Return what a metric may do."""

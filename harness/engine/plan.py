@@ -83,8 +83,7 @@ class Plan:
     window: str = ""
     """Context window that overflows are counted against: a model, or a number of tokens; empty = the recorded model."""
     models: Settings = field(default_factory=Settings)
-    probes: bool = True
-    """Whether probes are asked."""
+    probes: bool = True  # whether probes are asked
     answers: bool = True
     """Whether they are answered by `offline` and graded by `rules`. What else is in the folder is the same without."""
     given_names: Mapping[str, str] = field(default_factory=dict, compare=False)
@@ -222,8 +221,7 @@ class _Shard:
 
     conversations: int
     messages: int
-    left: int
-    """Tasks that are not done yet."""
+    left: int  # tasks that are not done yet
     digest: str = ""
 
 
@@ -377,8 +375,7 @@ class RunInputs:
 
     names: tuple[str, ...]
     form: str | None = None
-    probes: str = "recorded"
-    """Where probes come from: `quiz.SOURCES`, or a file of questions."""
+    probes: str = "recorded"  # where probes come from: `quiz.SOURCES`, or a file of questions
 
     def __post_init__(self) -> None:
         """Raise a UserError for a secret in a name, before it is stored, for bad probes or a scenario's parameters."""

@@ -46,8 +46,7 @@ from ..models import Models, Settings
 from ..probes import CEILING, FLOOR, ProbeRow, ask_bounds, ask_probes, write_probes
 from ..replay import ContextLog, ConversationIndex, RecordedContext, attempted, replay
 
-OWN, ANSWERS = -1, -2
-"""Parts of a shard that are no strategy's."""
+OWN, ANSWERS = -1, -2  # parts of a shard that are no strategy's
 
 
 class Work(msgspec.Struct, frozen=True):
@@ -57,8 +56,7 @@ class Work(msgspec.Struct, frozen=True):
     strategies: tuple[str, ...]
     encoding: str
     models: Settings = Settings()
-    probes: bool = True
-    """Whether probes are asked."""
+    probes: bool = True  # whether probes are asked
     answers: bool = False
     """Whether they are answered: by `offline`, and by the model whose replies to them come along. `rules` grade."""
     remote: str = ""
@@ -75,8 +73,7 @@ class PartTask(msgspec.Struct, frozen=True):
 
     work: Work
     shard: int
-    part: int
-    """Number of the strategy, OWN or ANSWERS."""
+    part: int  # number of the strategy, OWN or ANSWERS
     conversations: tuple[Conversation, ...] = ()
     """The shard's, with its own part. Whoever writes another one reads them from the folder, or has them still."""
 
@@ -86,10 +83,8 @@ class Done(msgspec.Struct, frozen=True):
 
     shard: int
     part: int
-    digest: str
-    """Of the shard's conversations."""
-    steps: int = 0
-    """Steps replayed now; none if the part was finished before."""
+    digest: str  # of the shard's conversations
+    steps: int = 0  # steps replayed now; none if the part was finished before
 
 
 class PartWriter:
@@ -149,10 +144,7 @@ class _OpenShard:
         self._indexes = [ConversationIndex(conversation, self.counter) for conversation in conversations]
 
     def write_own(self) -> int | None:
-        """Write the conversations, and ask the bounds their probes. Returns 0 steps, or None if all is there.
-
-        Raises RunError if other conversations are there.
-        """
+        """Write the conversations and ask the bounds; None if all is there. Raises RunError for others."""
         work, own = self._work, self._own
         if own.is_whole():
             if pq.read_table(own.path("conversations"), columns=["digest"])["digest"].to_pylist() != self._digests:

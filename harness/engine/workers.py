@@ -148,10 +148,7 @@ def _signals_held() -> Iterator[None]:
 
 @contextmanager
 def _pool(task: Callable[[bytes], T], jobs: int) -> Iterator[tuple[Submit[T], Finished[T]]]:
-    """Start workers for a task, and end them; yield functions that submit a piece of work and wait for some of them.
-
-    Raises RunError if a worker dies or none can be started.
-    """
+    """Start and end workers; yield functions that submit work and wait for some. Raises RunError if one dies."""
     executor = _executor(task.__module__, jobs)
 
     def submit(piece: bytes) -> Future[T]:
@@ -234,10 +231,7 @@ def _start_fork_server() -> None:
 
 
 def _start_worker(interpreters: Sequence[Interpreter]) -> None:
-    """Leave Ctrl-C to the parent, and end when the parent is gone, however it went. Prints go to standard error.
-
-    Adapters run in the interpreters that the parent uses.
-    """
+    """Leave Ctrl-C to the parent and end with it, print to standard error, and use the parent's interpreters."""
     sys.stdout = sys.stderr
     use_interpreters(interpreters)
     for number in LEFT_TO_THE_PARENT:

@@ -48,12 +48,10 @@ class MetricPoint(NamedTuple):
 class LoggedStrategy:
     """One strategy as it is logged."""
 
-    parameters: Mapping[str, str]
-    """Its text under `strategy`, and what that names (`parameters`)."""
+    parameters: Mapping[str, str]  # its text under `strategy`, and what that names (`parameters`)
     figures: Mapping[str, Value]
     curves: tuple[MetricPoint, ...]
-    failed: Mapping[str, str]
-    """Conversations in which it failed, and why."""
+    failed: Mapping[str, str]  # conversations in which it failed, and why
 
     @property
     def name(self) -> str:
@@ -82,23 +80,17 @@ class Bench:
     parameters: Mapping[str, str]
     versions: Mapping[str, str]
     sizes: Mapping[str, int]
-    digest: str
-    """SHA-256 of the recordings."""
+    digest: str  # SHA-256 of the recordings
     metrics: Mapping[str, About]
     entries: tuple[LoggedStrategy, ...]
-    manifest: str
-    """The run's manifest, as JSON."""
-    verdict: Mapping[str, str]
-    """The verdict on the run as tags; that on a strategy is under `place/STRATEGY`."""
+    manifest: str  # the run's manifest, as JSON
+    verdict: Mapping[str, str]  # the verdict on the run as tags; that on a strategy is under `place/STRATEGY`
 
 
 def bench(
     run: Run, models: Sequence[str] = (), *, text: bool = True, verdict: Mapping[str, str] | None = None
 ) -> Bench:
-    """Return what is logged of a run, billed under `models`; without `text`, no words that may quote a recording.
-
-    Raises RunError for a model without a price.
-    """
+    """Return what is logged of a run; without `text` no words of recordings. Raises RunError without a price."""
     run_figures = measured(run, models, clock=True)
     conversations = run.table("conversations")
     left_out = uneven(run_figures.failed, len(conversations))

@@ -188,10 +188,8 @@ class Request(NamedTuple):
 
     messages: Sequence[Message]
     tools: Sequence[Tool]
-    marks: Sequence[int]
-    """Places in `messages` that have a cache breakpoint after them."""
-    model: str
-    """The recorded model; empty where the recording does not say."""
+    marks: Sequence[int]  # places in `messages` that have a cache breakpoint after them
+    model: str  # the recorded model; empty where the recording does not say
 
 
 def openai(request: Request) -> dict[str, Any]:
@@ -233,8 +231,7 @@ def asked_model(conversation: Conversation, said: int) -> str:
     return next((call.requested or call.model for call in calls), "")
 
 
-AFTER_TOOLS = -1
-"""Place of a cache mark that stands after the tools."""
+AFTER_TOOLS = -1  # place of a cache mark that stands after the tools
 
 
 def anthropic_prompt(

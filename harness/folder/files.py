@@ -22,19 +22,14 @@ if TYPE_CHECKING:
 
 _THREADS = 2
 
-DIGEST = 16
-"""Bytes of a digest."""
+DIGEST = 16  # bytes of a digest
 
-RANDOM = 8
-"""Random bytes in the name of a draft."""
+RANDOM = 8  # random bytes in the name of a draft
 
 
 @contextmanager
 def placed(path: Path) -> Iterator[Path]:
-    """Yield a draft to write to; it is moved to its place at the end, or removed if anything goes wrong.
-
-    Raises OSError, before anything is written, if a pipe, a device or a folder stands there.
-    """
+    """Yield a draft that is moved to its place, or removed after an error. Raises OSError for a pipe or a folder."""
     check_file(path)
     # Process ids are alike on hosts that share a disk, and on one host in containers.
     draft = path.with_name(f".{path.name}.{token_hex(RANDOM)}")

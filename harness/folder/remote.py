@@ -30,14 +30,10 @@ from ctxbench.scenarios.secrets import has_secret, without_secrets
 from .files import file_digests, placed
 from .store import ACCOUNT, ANSWERS, TABLES, ResultPart, read_manifest
 
-LEASE = ".lease"
-"""Name of the object that a run renews while it writes."""
-BEAT = 5.0
-"""Seconds between two renewals of a lease."""
-PATIENCE = 4
-"""Renewals that a run waits for before it takes over a lease that nobody renews."""
-_AT_ONCE = 32
-"""Files that are fetched together."""
+LEASE = ".lease"  # name of the object that a run renews while it writes
+BEAT = 5.0  # seconds between two renewals of a lease
+PATIENCE = 4  # renewals that a run waits for before it takes over a lease that nobody renews
+_AT_ONCE = 32  # files that are fetched together
 _ALONE = ("manifest.json", ACCOUNT)
 # Copies that this process has made, and what they are copies of.
 _addresses: dict[Path, str] = {}
@@ -58,10 +54,7 @@ def located(folder: Path | str) -> tuple[Path, RemoteFolder | None]:
 
 
 def fetched(folder: Path | str) -> Path:
-    """Return the folder of this machine that a run is in; that of a run in a store is made what the store has.
-
-    Raises RunError if the store has no run there.
-    """
+    """Return the folder of a run here, made what the store has. Raises RunError if the store has no run there."""
     here, remote = located(folder)
     if remote is not None:
         remote.pull()
@@ -147,10 +140,7 @@ class RemoteFolder:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Keep other runs out of the store. Raises RunError if one is writing there.
-
-        A run that was killed is in the way for BEAT × PATIENCE seconds.
-        """
+        """Keep other runs out. Raises RunError if one writes there; one that was killed is waited for a while."""
         owner, over = token_hex(8).encode(), Event()
         self._take(owner)
         beats = Thread(target=self._renew, args=(owner, over), daemon=True)

@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from hashlib import sha256
 from itertools import pairwise
@@ -47,14 +47,11 @@ from .store import ResultPart, damage, is_part, read_conversations, read_manifes
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-QUESTION = -1
-"""Number of the question in the context of a probe."""
+QUESTION = -1  # number of the question in the context of a probe
 
-AT_ONCE = 200_000
-"""Steps of a run that are in memory at a time where it is read piece by piece."""
+AT_ONCE = 200_000  # steps of a run that are in memory at a time where it is read piece by piece
 
-KEYS = ["conversation", "strategy"]
-"""Columns that name a result."""
+KEYS = ["conversation", "strategy"]  # columns that name a result
 
 # Bytes of a table up to which it is kept in memory once it was read.
 _KEPT = 64 << 20
@@ -76,6 +73,9 @@ class Run:
     shards: tuple[int, ...] | None = None
     """The only shards that are read: of a large run some at a time, or the one of a run that still goes on; None =
     all."""
+    # Tables that were read and are small, which a report reads a dozen times, and files read for one conversation.
+    _tables: dict[str, pa.Table] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _parts: dict[Path, pa.Table] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -140,11 +140,6 @@ class Run:
         """Return the run confined to some of its conversations: other shards are not read."""
         return replace(self, chosen=frozenset(names), shards=tuple(sorted({self._shards[name] for name in names})))
 
-    @cached_property
-    def _tables(self) -> dict[str, pa.Table]:
-        """Tables that were read and are small: a report reads some of them a dozen times."""
-        return {}
-
     def conversations(self) -> Iterator[Conversation]:
         """Yield all recorded conversations."""
         with self.readable():
@@ -202,9 +197,7 @@ class Run:
 
     @cached_property
     def messages(self) -> pd.DataFrame:
-        """The table `messages` in order, without ids and times, with `whole`: tokens of the conversation's messages
-        before each.
-        """
+        """The table `messages` in order, without ids and times; `whole` has the tokens of all messages before."""
         messages: pd.DataFrame = self.arrow("messages", _COUNTED).to_pandas()
         messages = messages.sort_values(["conversation", "at"], kind="stable")
         whole = messages.groupby("conversation", observed=True).tokens.cumsum() - messages.tokens
@@ -229,10 +222,7 @@ class Run:
     def rows(
         self, table: str, conversation: str, strategy: str | None = None, columns: list[str] | None = None
     ) -> list[dict[str, Any]]:
-        """Return the rows of a table on a conversation, or on one under a strategy, from the one file that has them.
-
-        `columns` names the columns of each row; None = all.
-        """
+        """Return rows of a conversation, or of it under a strategy, from the one file that has them."""
         shard, strategies = self._shards.get(conversation), self.manifest.plan.strategies
         if shard is None:
             return []
@@ -252,11 +242,6 @@ class Run:
         return rows
 
     @cached_property
-    def _parts(self) -> dict[Path, pa.Table]:
-        """Files that were read for the rows of one conversation."""
-        return {}
-
-    @cached_property
     def _shards(self) -> dict[str, int]:
         """In which shard each conversation is."""
         with self.readable():
@@ -272,7 +257,7 @@ class Run:
             raise RunError(f"{self.folder}: a part is damaged ({error}): {_AGAIN}") from None
 
 
-_AGAIN = "give the same `ctxbench run` command again, which makes it again"
+_AGAIN = "give the command that made this run once more: it makes what is damaged again"
 
 
 def _read_part(path: Path, columns: Sequence[str] | None) -> pa.Table:
@@ -300,10 +285,7 @@ def refuse_damage(run: Run) -> None:
 
 
 def load_so_far(folder: str | Path) -> Run:
-    """Open a run that may still go on, confined to the shards that every strategy has been through.
-
-    Raises RunError if there is no run, or none of its conversations is done.
-    """
+    """Open a run that may go on, confined to shards done under every strategy. Raises RunError if there are none."""
     run = Run(Path(folder))
     if run.manifest.complete:
         return load(folder)
@@ -380,8 +362,7 @@ def steps_of(run: Run) -> pd.DataFrame:
 
 _TIERED = re.compile(r"\btiered\b(?:\((?P<parameters>[^|]*)\))?")
 _POLICY = re.compile(r"\bpolicy='(?P<name>\w+)")
-DEFAULT_POLICY = "lru_k"
-"""Cache policy of the Working tier where the strategy's text names none."""
+DEFAULT_POLICY = "lru_k"  # cache policy of the Working tier where the strategy's text names none
 
 
 def working_policy(strategy: str) -> str:
@@ -407,8 +388,7 @@ class NumberedMessages(NamedTuple):
 
     recording: Sequence[Message]
     written: Sequence[Message]
-    probe: Sequence[Message] = ()
-    """The question, then the messages that the strategy wrote for it alone."""
+    probe: Sequence[Message] = ()  # the question, then the messages that the strategy wrote for it alone
 
     def span(self, start: int, stop: int) -> Span:
         """Return the messages of a span, which never reaches from one store into another."""

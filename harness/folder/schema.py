@@ -72,10 +72,8 @@ USUAL_MODEL = "gpt-4o"
 class ManifestPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The question that a run answers. Two runs with equal plans on equal recordings have equal results."""
 
-    names: tuple[str, ...]
-    """Scenarios and paths, as they were given."""
-    form: str | None
-    """The format that every file was read as; None = each as its own."""
+    names: tuple[str, ...]  # scenarios and paths, as they were given
+    form: str | None  # the format that every file was read as; None = each as its own
     strategies: tuple[str, ...]
     encoding: str
     window: str
@@ -90,10 +88,8 @@ class LeftOutRecording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A conversation or a part of one that could not be read, and so is in no table."""
 
     file: str
-    line: int
-    """Line in the file, from 1; 0 = the whole file."""
-    field: str
-    """As `messages[3].role`; empty = the whole conversation."""
+    line: int  # line in the file, from 1; 0 = the whole file
+    field: str  # as `messages[3].role`; empty = the whole conversation
     what: str
     remedy: str
 
@@ -122,21 +118,16 @@ def alike(problems: Sequence[LeftOutRecording]) -> list[tuple[LeftOutRecording, 
 class Spending(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Calls that were made to models, and what they cost. Replies that a cassette replays do not count."""
 
-    calls: int = 0
-    """Number of calls that were answered."""
-    dollars: float = 0.0
-    """US dollars, with what is set aside for calls under way."""
-    unpriced: int = 0
-    """Calls whose price is not known."""
+    calls: int = 0  # number of calls that were answered
+    dollars: float = 0.0  # US dollars, with what is set aside for calls under way
+    unpriced: int = 0  # calls whose price is not known
     unanswered: int = 0
     """Tries whose answer was lost, by a time-out or a broken connection: each is charged as the most it can cost."""
-    refused: int = 0
-    """Calls that were not made because of the spend limit."""
+    refused: int = 0  # calls that were not made because of the spend limit
 
 
 _FILE_DIGEST = re.compile(r"(?<=\w)@[0-9a-f]{12}(?=['(\s|]|\Z)")
-_BY = "strategy "
-"""Start of the names of `Manifest.versions` that stand for packages of strategies."""
+_BY = "strategy "  # start of the names of `Manifest.versions` that stand for packages of strategies
 
 
 # A field that nobody wrote is an error: the manifest of another version must not be read as one of this.
@@ -145,27 +136,21 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     format: int
     plan: ManifestPlan
-    window: int
-    """Context window of the plan, or of `USUAL_MODEL` where it names none, in tokens."""
+    window: int  # context window of the plan, or of `USUAL_MODEL` where it names none, in tokens
     versions: dict[str, str]
     """Versions of ctxbench, Python, libraries, the model map, and the packages of the strategies."""
     complete: bool
-    strategy_names: dict[str, str] = {}
-    """The name that the user gave to a strategy, by its text."""
+    strategy_names: dict[str, str] = {}  # the name that the user gave to a strategy, by its text
     conversations: int = 0
     shards: int = 0
-    digest: str = ""
-    """SHA-256 over the recordings of all shards, in order."""
+    digest: str = ""  # SHA-256 over the recordings of all shards, in order
     problems: tuple[LeftOutRecording, ...] = ()
-    ignored: tuple[str, ...] = ()
-    """Files below the inputs that are no recordings."""
+    ignored: tuple[str, ...] = ()  # files below the inputs that are no recordings
     notes: tuple[str, ...] = ()
     spent: Spending | msgspec.UnsetType = msgspec.UNSET
     """Cost of the calls of all commands on this folder; not there if none had to be paid for."""
-    files: dict[str, str] = {}
-    """Digest of each file of the run but the times, by its path in the folder."""
-    blake2b: str = ""
-    """Digest of all that stands above."""
+    files: dict[str, str] = {}  # digest of each file of the run but the times, by its path in the folder
+    blake2b: str = ""  # digest of all that stands above
 
     def name_of(self, strategy: str) -> str:
         """Return the name of a strategy in comparisons: the given one, or its text without digests of files."""
@@ -189,8 +174,7 @@ def signed(content: Signed) -> Signed:
     return msgspec.structs.replace(content, blake2b=digest)
 
 
-LEFT_OUT = "left out by --no-text"
-"""Stands in the place of words that may quote a recording."""
+LEFT_OUT = "left out by --no-text"  # stands in the place of words that may quote a recording
 
 
 def without_text(manifest: Manifest) -> Manifest:

@@ -45,12 +45,11 @@ from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.files import LARGEST, read_file
 from ctxbench.scenarios.model import Conversation
 
-from .files import RANDOM, file_digests, is_intact, placed, write_file, write_table
+from .files import RANDOM, file_digests, is_intact, placed, write_table
 from .schema import FORMAT, SCHEMAS, Manifest, signed
 
 T = TypeVar("T")
-Rows = Mapping[str, Any]
-"""Columns by name: a sequence or array each, or a RaggedArray."""
+Rows = Mapping[str, Any]  # columns by name: a sequence or array each, or a RaggedArray
 
 
 class ResultPart:
@@ -111,16 +110,13 @@ PER_CELL = ("steps", "grounding", "probes", "timings", "results")
 """Tables of which a finished run has one part per shard, and per shard and strategy, the last one written last.
 (`contexts`, `events` and `survival` only where needed.)"""
 
-TABLES = (*SCHEMAS, "recordings")
-"""Every folder of a run."""
+TABLES = (*SCHEMAS, "recordings")  # every folder of a run
 
-ANSWERS = ("answers", "grades")
-"""Folders of answers and grades, with parts of their own (`answers/store.py`)."""
+ANSWERS = ("answers", "grades")  # folders of answers and grades, with parts of their own (`answers/store.py`)
 
 LOCK = ".lock"
 """A file that the run which is writing holds a lock on. It stays, empty."""
-ACCOUNT = ".account"
-"""A file with the name under which the folder's money is counted, where a model was called."""
+ACCOUNT = ".account"  # a file with the name under which the folder's money is counted, where a model was called
 
 _LEVEL, _PAGE = 12, 1 << 24
 """How well tables are compressed, in pages of up to as many bytes. A memory message repeats most of the one before it,
@@ -157,10 +153,10 @@ def alone(folder: Path) -> Iterator[None]:
 
 def account(folder: Path) -> str:
     """Return the name under which the money of a run folder is counted; a folder that has none gets one."""
-    path = folder / ACCOUNT
+    path, name = folder / ACCOUNT, token_hex(16)
     if not path.exists():
-        draft = folder / f"{ACCOUNT}.{token_hex(RANDOM)}"
-        draft.write_text(token_hex(16))
+        draft = folder / f"{ACCOUNT}.{name}"
+        draft.write_text(name + sha256(name.encode()).hexdigest()[:8])
         try:
             os.link(draft, path)  # unlike a move, this leaves the file of another process that was first
         except FileExistsError:
@@ -170,10 +166,7 @@ def account(folder: Path) -> str:
         finally:
             draft.unlink(missing_ok=True)
     text = path.read_text("latin-1")
-    whole = text[:32] + sha256(text[:32].encode()).hexdigest()[:8]
-    if re.fullmatch("[0-9a-f]{32}", text):  # new, or of an earlier version: without a digest
-        write_file(path, whole)
-    elif text != whole:
+    if text[32:] != sha256(text[:32].encode()).hexdigest()[:8]:
         raise RunError(f"{path}: is not as it was written: delete it, and count what was spent here so far yourself")
     return text[:32]
 
@@ -301,10 +294,7 @@ def is_free(folder: Path) -> bool:
 
 
 def remove_parts(folder: Path, shards: int, strategies: int) -> None:
-    """Remove the parts of all shards and strategies from these numbers on, and what a killed run left half written.
-
-    Nothing else is touched, whatever it is.
-    """
+    """Remove parts from these numbers on, and what a killed run left half written, but nothing else."""
     for path in folder.glob(".manifest.json.*"):
         if _DRAFT.fullmatch(path.name):
             path.unlink()

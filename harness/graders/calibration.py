@@ -26,8 +26,7 @@ from .profiles import BesidePeople, GraderUsage, LabelSample, Profile
 
 _QUOTED = re.compile("“.*”", re.DOTALL)
 
-GROUPS = ("language", "kind", "system")
-"""The fields by which figures are broken down."""
+GROUPS = ("language", "kind", "system")  # the fields by which figures are broken down
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +34,7 @@ class LabelledSet:
     """Answers of one labelled set."""
 
     name: str
-    digest: str
-    """Digest of the whole set, whichever part of it these answers are."""
+    digest: str  # digest of the whole set, whichever part of it these answers are
     answers: tuple[Labelled, ...]
     only: tuple[tuple[str, str], ...] = ()
     """The values that they share, where only a part was taken: `("language", "zh")`."""
@@ -123,8 +121,7 @@ def _spread(answers: Sequence[Labelled], size: int, seed: int, used: set[str]) -
     return {name for _, _, name in ranked[:size]}
 
 
-BATCH = 16
-"""Answers that a grader is given at once: at most so many are lost when the command is stopped."""
+BATCH = 16  # answers that a grader is given at once: at most so many are lost when the command is stopped
 
 Pairs = Sequence[tuple[Labelled, Grade]]
 
@@ -140,13 +137,10 @@ class Calibrated(NamedTuple):
     """The calibration of some graders on one set."""
 
     labels: LabelledSet
-    right: float
-    """Share of answers labelled right: the accuracy of calling every answer right."""
-    raters: Raters | None
-    """Agreement of the raters; None if no answer has two."""
+    right: float  # share of answers labelled right: the accuracy of calling every answer right
+    raters: Raters | None  # agreement of the raters; None if no answer has two
     profiles: list[Profile]
-    seconds: list[float]
-    """Seconds per answer of each profile: the only figures that differ from run to run."""
+    seconds: list[float]  # seconds per answer of each profile: the only figures that differ from run to run
 
 
 def calibrated(

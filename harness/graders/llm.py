@@ -31,17 +31,14 @@ from ..models import Models, Reply, Unusable
 from ..models.recorded import Choice, ModelRequest, at_once
 from .profiles import GraderUsage
 
-TOKENS = 300
-"""The most tokens of a reply."""
+TOKENS = 300  # the most tokens of a reply
 PROMPTS = word_lists(__package__, "prompts")
 """Instructions and rubrics of `data/prompts.toml`. Their digests are part of the names of grades."""
 FORM: str = PROMPTS["llm"]["form"]
-READ = "1"
-"""Version of how texts are read: grades of two versions do not compare."""
+READ = "1"  # version of how texts are read: grades of two versions do not compare
 
 Variant = Literal["strict", "lenient"]
-Length = Annotated[int, msgspec.Meta(ge=100)]
-"""Characters of one text that are shown."""
+Length = Annotated[int, msgspec.Meta(ge=100)]  # characters of one text that are shown
 
 
 def digest(*texts: str) -> str:
@@ -57,11 +54,6 @@ def rubric(kind: Kind, variant: Variant) -> tuple[str, str]:
     return text, f"llm-{variant}-{kind}@{digest(text, FORM)}"
 
 
-def rubrics(variant: Variant) -> list[str]:
-    """Return the names of the prompts for all kinds."""
-    return [rubric(kind, variant)[1] for kind in PROMPTS["llm"]["rules"]]
-
-
 @dataclass(frozen=True, slots=True)
 class Llm:
     """The parameters of the grader `llm`, as written in a spec."""
@@ -69,12 +61,10 @@ class Llm:
     model: str = ""
     """With its parameters: `openai/qwen3(timeout=30)`. Empty = local."""
     variant: Variant = "strict"
-    votes: int = 1
-    """Odd: the majority decides."""
+    votes: int = 1  # odd: the majority decides
     temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] = 0.0
     longest: Length = 8_000
-    prompt: str = ""
-    """The digest of its prompts, to accept only these."""
+    prompt: str = ""  # the digest of its prompts, to accept only these
 
     def __post_init__(self) -> None:
         if self.votes < 1 or self.votes % 2 == 0:
@@ -84,7 +74,7 @@ class Llm:
 
     def digest(self) -> str:
         """Return a digest of the prompts of this variant, and of how texts are read."""
-        return digest(*rubrics(self.variant), READ)
+        return digest(*(rubric(kind, self.variant)[1] for kind in PROMPTS["llm"]["rules"]), READ)
 
 
 class LlmGrader:
@@ -255,8 +245,7 @@ def cut(text: str, most: int) -> str:
 _PARTS_ASKED = 3
 _PARTS = re.compile(r"(?<=[?？])|[!！。‹›]")
 YES, NO = " Yes", " No"
-LARGEST = 100.0
-"""Larger than any difference of two log probabilities of likely tokens."""
+LARGEST = 100.0  # larger than any difference of two log probabilities of likely tokens
 _TEXTS = PROMPTS["logit"]
 
 
@@ -279,11 +268,9 @@ class Logit:
 
     model: str = ""
     """With its parameters: `local(gguf="FILE")`. Empty = local. Only `local` reports how likely a token is."""
-    threshold: float = 0.0
-    """An answer is correct above this."""
+    threshold: float = 0.0  # an answer is correct above this
     longest: Length = 1_500
-    prompt: str = ""
-    """The digest of its prompt, to accept only this one."""
+    prompt: str = ""  # the digest of its prompt, to accept only this one
 
     def digest(self) -> str:
         """Return a digest of the prompt, and of how texts are read."""

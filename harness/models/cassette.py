@@ -40,8 +40,7 @@ from ..folder.store import ACCOUNT, account, read_manifest, write_manifest
 
 SCHEMA = 3
 """Version of the tables. Another number is another layout, which this version does not read."""
-APPLICATION = int.from_bytes(b"ctxb", "big")
-"""SQLite's application id of a cassette."""
+APPLICATION = int.from_bytes(b"ctxb", "big")  # SQLite's application id of a cassette
 
 _SUMS = Spending.__struct_fields__
 _TABLES = (
@@ -59,10 +58,8 @@ class CassetteEntry(NamedTuple):
     key: str
     kind: Literal["chat", "choice", "embedding"]
     model: str
-    reply: bytes
-    """The answer of a chat or a choice as JSON, or the float32 bytes of a vector."""
-    request: str = ""
-    """The canonical request; empty for an embedding."""
+    reply: bytes  # the answer of a chat or a choice as JSON, or the float32 bytes of a vector
+    request: str = ""  # the canonical request; empty for an embedding
 
 
 def canonical(request: Mapping[str, Any]) -> str:
@@ -75,28 +72,8 @@ def key_of(canonical: str) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-class Unwritable(SetupError):
-    """The file, or the folder that it is in, may not be written."""
-
-
-def opened(path: Path, replay: bool = False, *, named: bool = True) -> Cassette:
-    """Open the cassette of a run.
-
-    A read-only file will do, as long as every reply is in it. One that the user has not `named` need not exist to
-    `replay` alone: then it has no reply.
-    """
-    if replay:
-        return Cassette(path, read_only=True, optional=not named)
-    try:
-        return Cassette(path)
-    except Unwritable:
-        if not path.is_file():
-            raise
-        return Cassette(path, read_only=True)
-
-
 class Cassette:
-    """An open cassette. A missing file is created, unless it is opened `read_only`.
+    """An open cassette. A missing file is created, unless it is opened `read_only`, as it is to replay alone.
 
     One per process: it does not survive a fork; threads may share it. Every method raises SetupError where the file is
     damaged, locked for a minute, of another version, no cassette, or cannot be written.
@@ -104,8 +81,7 @@ class Cassette:
 
     def __init__(self, path: Path, *, read_only: bool = False, optional: bool = False, busy: float = 60.0) -> None:
         """Open a file; an `optional` one may be missing. Another process is waited for `busy` seconds."""
-        self.path, self.read_only = path, read_only
-        self._lock, self._busy = RLock(), busy
+        self.path, self._lock, self._busy = path, RLock(), busy
         uri = f"file:{quote(str(path))}"
         with self._explained():
             if not read_only:
@@ -141,12 +117,6 @@ class Cassette:
         with self._lock, self._explained():
             if (verdict := self._open.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
                 raise sqlite3.DatabaseError(verdict)
-
-    def to_be_written(self) -> None:
-        """Raise SetupError if nothing can be written here: before a model is called, which may have to be paid."""
-        if self.read_only:
-            remedy = "make it writable, or copy it and name the copy with --cassette"
-            raise SetupError(f"{self.path}: cannot be written, and has not all replies that are asked for: {remedy}")
 
     def get(self, key: str) -> bytes | None:
         """Return the reply under a key, or None."""
@@ -243,8 +213,9 @@ class Cassette:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             held = code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
             remedy = "end the program that holds the cassette" if held else "move it away"
-            kind = Unwritable if isinstance(error, OSError) or code in _SHUT else SetupError
-            raise kind(f"{self.path}: {what}: {remedy}, or name another with --cassette") from None
+            if isinstance(error, OSError) or code in _SHUT:
+                remedy = "make it writable, add --replay if it has all replies"
+            raise SetupError(f"{self.path}: {what}: {remedy}, or name another with --cassette") from None
 
 
 def _make_tables(database: sqlite3.Connection) -> None:

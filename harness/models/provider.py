@@ -57,18 +57,13 @@ class Failure(Exception):
     """A call that got no usable answer. Its text says why."""
 
     why: str
-    passing: bool = False
-    """Trying again may help."""
-    final: bool = False
-    """No other call of this model can work either."""
-    after: float | None = None
-    """Seconds that the provider asks to wait."""
+    passing: bool = False  # trying again may help
+    final: bool = False  # no other call of this model can work either
+    after: float | None = None  # seconds that the provider asks to wait
     strikes: int = STRIKES // 2
     """Weight of the `STRIKES` of calls in a row after which the model is not asked any more, if it is passing."""
-    lost: bool = False
-    """The model may have answered, and the provider may charge for it."""
-    usage: TokenUsage | None = None
-    """Of a lost answer, as the provider reported it."""
+    lost: bool = False  # the model may have answered, and the provider may charge for it
+    usage: TokenUsage | None = None  # of a lost answer, as the provider reported it
 
 
 class Provider:

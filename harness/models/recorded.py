@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from ctxbench.metrics.prices import BUNDLED, TokenUsage
 from ctxbench.metrics.tokens import PRIMING, TokenCounter
@@ -19,31 +21,53 @@ from ctxbench.scenarios.chat import chat_message, chat_tool
 from ctxbench.scenarios.errors import SetupError
 from ctxbench.scenarios.model import Message, Tool, ToolCall
 from ctxbench.strategies.base import ModelError
+from ctxbench.strategies.events import Called
 
-from .base import Reply, Unusable
 from .cassette import Cassette, CassetteEntry, Charge, Purse, canonical, key_of
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 
+class Reply(NamedTuple):
+    """A model's reply, and its usage."""
+
+    text: str
+    model: str
+    input_tokens: int
+    output_tokens: int
+    cost: float | None  # US dollars; None = the price is not known
+    calls: tuple[ToolCall, ...] = ()  # the tools that it calls instead of an answer, or beside one
+
+
+class Embedded(NamedTuple):
+    """Unit vectors, shape (texts, dimensions), and the provider's bill for them, if there is one."""
+
+    vectors: NDArray[np.float32]
+    called: Called | None = None
+
+
+class Unusable(ModelError):
+    """A model replied, and is charged for, but its reply cannot be used: empty, cut, or a refusal."""
+
+    def __init__(self, why: str, reply: Reply) -> None:
+        super().__init__(why)
+        self.reply = reply
+
+
 class ModelRequest(msgspec.Struct, frozen=True):
     """A request to a chat model. Two requests with the same fields are the same request."""
 
     model: str
-    asked: Asked
-    """A text is the one user message."""
+    asked: Asked  # a text is the one user message
     temperature: float
     max_tokens: int
     tools: tuple[Tool, ...] = ()
-    silent: bool = False
-    """It is sent the tools, as what was said before needs them, and may call none."""
+    silent: bool = False  # it is sent the tools, as what was said before needs them, and may call none
     schema: Mapping[str, Any] | None = None
     """A JSON schema that the answer has to keep to, where the provider can see to that."""
-    vote: int = 0
-    """Number of the answer, of several to the same request."""
-    prompt: str = ""
-    """Name of the prompt, NAME@DIGEST: tells a recorded answer to a prompt that has changed."""
+    vote: int = 0  # number of the answer, of several to the same request
+    prompt: str = ""  # name of the prompt, NAME@DIGEST: tells a recorded answer to a prompt that has changed
 
     def canonical(self) -> str:
         """Return the request as the cassette writes it."""
@@ -75,8 +99,7 @@ class ModelAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     """A chat model's answer as it is recorded."""
 
     text: str
-    usage: TokenUsage | None = None
-    """None = it reported none."""
+    usage: TokenUsage | None = None  # None = it reported none
     finish: str = ""
     """Why it ended: "stop", "length" …"""
     refusal: str = ""
@@ -91,8 +114,7 @@ class Choice(msgspec.Struct, frozen=True):
     """The part that many choices share. It is read once, and used again: the same bits every time."""
     text: str
     tokens: tuple[str, ...]
-    prompt: str = ""
-    """Name of the prompt, NAME@DIGEST: tells a recorded answer to a prompt that has changed."""
+    prompt: str = ""  # name of the prompt, NAME@DIGEST: tells a recorded answer to a prompt that has changed
 
     def canonical(self) -> str:
         """Return the request as the cassette writes it."""
@@ -103,10 +125,8 @@ class Choice(msgspec.Struct, frozen=True):
 class Likely(msgspec.Struct, frozen=True):
     """How likely a model takes the tokens of a choice to be."""
 
-    logprobs: dict[str, float]
-    """Log-probabilities of the tokens that are among the likeliest."""
-    floor: float
-    """The others are less likely than this."""
+    logprobs: dict[str, float]  # log-probabilities of the tokens that are among the likeliest
+    floor: float  # the others are less likely than this
     input_tokens: int = 0
 
     def of(self, token: str) -> float:
@@ -183,7 +203,6 @@ class Recorded:
             return self._cassette.put(CassetteEntry(key, kind, self.name, msgspec.json.encode(reply), text))
 
         try:
-            self._cassette.to_be_written()
             return call(keep)
         except SetupError as error:  # what cannot be stored is not paid for a second time
             self._full = str(error)
@@ -229,8 +248,7 @@ _REFUSAL = re.compile(
 """How a refusal begins that a provider does not mark as one, in English and Chinese."""
 
 
-Asked = str | tuple[Message, ...]
-"""One user message, or a chat."""
+Asked = str | tuple[Message, ...]  # one user message, or a chat
 
 
 def messages_of(request: Asked) -> tuple[Message, ...]:

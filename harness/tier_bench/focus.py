@@ -35,20 +35,15 @@ class FocusRow(NamedTuple):
 
     strategy: str
     context_recall: Interval | Missing
-    probes: int
-    """Probes that rest on an earlier message."""
+    probes: int  # probes that rest on an earlier message
     calls: int = 0
     tokens: int = 0
-    share: Value = _NO_BOUND
-    """Of the tokens of the whole history."""
-    over: int = 0
-    """Requests over the limit."""
-    over_budget: int = 0
-    """Calls at which the strategy reports that its own limit cannot be met."""
+    share: Value = _NO_BOUND  # of the tokens of the whole history
+    over: int = 0  # requests over the limit
+    over_budget: int = 0  # calls at which the strategy reports that its own limit cannot be met
     answer_in_context: Value = _NO_BOUND
     grounding: Value = _NO_BOUND
-    latency_us: Latency | Missing = _NO_BOUND
-    """Of building a context, in microseconds."""
+    latency_us: Latency | Missing = _NO_BOUND  # of building a context, in microseconds
 
 
 class FocusMeasurement(NamedTuple):
@@ -56,12 +51,9 @@ class FocusMeasurement(NamedTuple):
 
     limit: int
     conversations: int
-    rows: list[FocusRow]
-    """The whole history, the bound, and then every other strategy."""
-    failed: list[dict[str, str]]
-    """Conversations in which a strategy failed, and why: they count in no figure."""
-    replies: list[Tally]
-    """Replies of the models that strategies name for themselves."""
+    rows: list[FocusRow]  # the whole history, the bound, and then every other strategy
+    failed: list[dict[str, str]]  # conversations in which a strategy failed, and why: they count in no figure
+    replies: list[Tally]  # replies of the models that strategies name for themselves
 
 
 @dataclass(frozen=True, slots=True)

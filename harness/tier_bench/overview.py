@@ -39,8 +39,7 @@ TIERED = "tiered(working=8192, archive=131072)"
 class ArchiveSizes(NamedTuple):
     """Bytes of an archive, of its messages as lines of JSON, and of those under other coders."""
 
-    archive: int
-    """Of all files."""
+    archive: int  # of all files
     bytes: int
     coders: Sequence[Size]
 
@@ -57,8 +56,7 @@ class IndexRecall:
 class OverviewMeasurement(NamedTuple):
     """A few figures of each tier. Of `tiered` they are its spec (`strategy`), metrics and events."""
 
-    working: WorkingMeasurement
-    """Our policy first, then its peers."""
+    working: WorkingMeasurement  # our policy first, then its peers
     archive: ArchiveSizes
     rag: IndexRecall
     strategy: str
@@ -70,8 +68,7 @@ class OverviewMeasurement(NamedTuple):
 class Overview:
     """Measure all tiers on loads that fill them, a line each, beside the best known alternatives."""
 
-    index: Index = "exact"
-    """Index of the RAG tier; hnsw needs the extra `hnswlib`."""
+    index: Index = "exact"  # index of the RAG tier; hnsw needs the extra `hnswlib`
     strategy: str = TIERED
     turns: PositiveInt = 480
     """User turns of the load of RAG and `tiered`: some 160K tokens in each language, more than Working and Archive

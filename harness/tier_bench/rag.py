@@ -32,8 +32,7 @@ from ctxbench.strategies.tiers.rag.vectors import Index
 from ..models import Models
 from .bench import BenchSetup, Counting, uncounted
 
-RERANKED = 20
-"""Passages that are ranked again, in the ways that rerank."""
+RERANKED = 20  # passages that are ranked again, in the ways that rerank
 
 
 class Way(NamedTuple):
@@ -49,11 +48,9 @@ class SearchOutcome(NamedTuple):
 
     way: str
     conversation: str
-    unit: str
-    """The independent unit of the conversation."""
+    unit: str  # the independent unit of the conversation
     category: str
-    recalls: Sequence[float]
-    """Evidence recall at k, and at twice that."""
+    recalls: Sequence[float]  # evidence recall at k, and at twice that
     seconds: float
 
 
@@ -62,10 +59,8 @@ class Built(NamedTuple):
 
     conversation: str
     passages: int
-    seconds: float
-    """Seconds to add all passages, without embedding them."""
-    embedding: float
-    """Seconds to embed them and to index their vectors."""
+    seconds: float  # seconds to add all passages, without embedding them
+    embedding: float  # seconds to embed them and to index their vectors
     entities: int
     edges: int
 
@@ -75,13 +70,10 @@ class RagRow(NamedTuple):
 
     name: str
     retrievers: tuple[Retriever, ...]
-    recall: Interval | Missing
-    """Of the evidence, at k."""
+    recall: Interval | Missing  # of the evidence, at k
     recall_at_twice: Interval | Missing
-    categories: dict[str, Interval | Missing]
-    """Recall at k, by the probes' category."""
-    milliseconds: Latency | Missing
-    """Of a search, including the question's embedding."""
+    categories: dict[str, Interval | Missing]  # recall at k, by the probes' category
+    milliseconds: Latency | Missing  # of a search, including the question's embedding
 
 
 class RagComparison(NamedTuple):
@@ -98,8 +90,7 @@ class RagMeasurement(NamedTuple):
     k: int
     probes: int
     ways: list[RagRow]
-    fusion: RagComparison | None
-    """None if there are no two retrievers."""
+    fusion: RagComparison | None  # None if there are no two retrievers
     conversations: list[Built]
 
 
@@ -114,12 +105,9 @@ class RagBench:
     format: str = ""
     """For LoCoMo with its audited evidence: "locomo(corrections='errors.json')"."""
     retrievers: tuple[Retriever, ...] = RETRIEVERS
-    k: PositiveInt = 5
-    """Hits that are looked at; a second figure is of twice as many."""
-    index: Index = "exact"
-    """Index of the vectors; hnsw needs the extra `hnswlib`."""
-    words: bool = True
-    """Whether content words are in the graph as well, beside values, names and nouns."""
+    k: PositiveInt = 5  # hits that are looked at; a second figure is of twice as many
+    index: Index = "exact"  # index of the vectors; hnsw needs the extra `hnswlib`
+    words: bool = True  # whether content words are in the graph as well, beside values, names and nouns
     embedder: str = "offline"
 
     def measure(self, bench: BenchSetup) -> RagMeasurement:
@@ -148,10 +136,7 @@ def ways(retrievers: Sequence[Retriever]) -> list[Way]:
 def searched(
     conversations: Sequence[Conversation], rules: RagRules, models: Models, k: int = 5, counting: Counting = uncounted
 ) -> tuple[list[SearchOutcome], list[Built]]:
-    """Return the outcomes of every way for each probe with evidence, and the tiers of the conversations that have any.
-
-    Raises SetupError if the embedder gives no usable reply.
-    """
+    """Return the outcomes of every way for each probe with evidence, and the tiers. Raises SetupError."""
     counter, units = TokenCounter(), independent_units({each.id: each.meta for each in conversations})
 
     def embed(texts: Sequence[str], query: bool) -> NDArray[np.float32]:

@@ -29,8 +29,7 @@ from ctxbench.strategies.tiers.working.traces import TRACES, Trace, recorded, re
 from ..folder.run import Run, read_derived, write_derived
 from .bench import BenchSetup
 
-FLUID = 25_000
-"""The most accesses for which the tighter bound is computed."""
+FLUID = 25_000  # the most accesses for which the tighter bound is computed
 
 
 class Load(NamedTuple):
@@ -38,8 +37,7 @@ class Load(NamedTuple):
 
     name: str
     samples: Sequence[Trace]
-    of: str = "seed"
-    """The kind of a sample: a seed or a conversation."""
+    of: str = "seed"  # the kind of a sample: a seed or a conversation
 
 
 class PolicyRow(NamedTuple):
@@ -59,12 +57,9 @@ class Bounds(NamedTuple):
 
     hit_rate: Value
     token_hit_rate: Value
-    is_fluid: bool
-    """Whether the linear program was solved; else the looser bound holds (PFOO)."""
-    compulsory: Value
-    """Share of look-ups that no cache hits."""
-    popularity_known: Value
-    """Hit rate of a cache that knows the popularity of every item, but not the next access."""
+    is_fluid: bool  # whether the linear program was solved; else the looser bound holds (PFOO)
+    compulsory: Value  # share of look-ups that no cache hits
+    popularity_known: Value  # hit rate of a cache that knows the popularity of every item, but not the next access
 
 
 class WorkingMeasurement(NamedTuple):
@@ -76,8 +71,7 @@ class WorkingMeasurement(NamedTuple):
     look_ups: float
     tokens: float
     capacity: int
-    all_fits: bool
-    """Whether the cache holds all items of every sample."""
+    all_fits: bool  # whether the cache holds all items of every sample
     rows: Sequence[PolicyRow]
     bounds: Bounds
 
@@ -86,15 +80,12 @@ class WorkingMeasurement(NamedTuple):
 class Working:
     """Put accesses to messages through cache policies of the Working tier."""
 
-    trace: str = "mem_002"
-    """A generated trace, or recordings: a file, a folder or a scenario."""
+    trace: str = "mem_002"  # a generated trace, or recordings: a file, a folder or a scenario
     policies: tuple[str, ...] = tuple(dict.fromkeys(("lru_k", POLICY, *policies.POLICIES)))
     capacity: PositiveInt = WORKING_TOKENS
     seeds: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 5
-    preload: bool = False
-    """Whether to show each policy with predictive preload as well."""
-    seconds: bool = False
-    """Whether the periods of lru_k are recorded seconds, not accesses."""
+    preload: bool = False  # whether to show each policy with predictive preload as well
+    seconds: bool = False  # whether the periods of lru_k are recorded seconds, not accesses
 
     def measure(self, bench: BenchSetup) -> WorkingMeasurement:
         """Measure every policy on the trace. Accesses of recordings are the earlier messages that are referred to."""
@@ -171,13 +162,10 @@ def bounds(load: Load, capacity: int) -> Bounds:
     return Bounds(hits, tokens, is_fluid, mean(first), popular)
 
 
-SIZES = tuple(1 << power for power in range(11, 18))
-"""Cache sizes in tokens, 2K to 128K (design document 004)."""
-POLICIES = (POLICY, "lru", "belady")
-"""The tier's own policy, the usual one, and the optimum, which knows the future."""
+SIZES = tuple(1 << power for power in range(11, 18))  # cache sizes in tokens, 2K to 128K (design document 004)
+POLICIES = (POLICY, "lru", "belady")  # the tier's own policy, the usual one, and the optimum, which knows the future
 BOUND = "bound"
-MOST = 3_000
-"""The most messages whose accesses are traced: finding the references of each takes longest."""
+MOST = 3_000  # the most messages whose accesses are traced: finding the references of each takes longest
 _STORED, _COLUMNS = "miss_ratios", ("policy", "size", "misses", "look_ups", "conversations")
 
 

@@ -27,17 +27,12 @@ from ctxbench.strategies.chain import parse, spec, strategies
 
 DIGITS = 3
 """Significant digits of the settings tried, so that they can be read: 8120, not 8123, unless a range is narrower."""
-AROUND = (2, 4, 8)
-"""How many times its default a number may be, and how small a part of it."""
-LONG = 64
-"""The smallest part of a conversation that is tried as a limit."""
-NEAR_END = 0.01
-"""How close to the end of a share's range it is searched, where the end itself is out of bounds."""
-OF_LENGTH = ("max_tokens", "messages")
-"""Parameters that limit what is sent."""
+AROUND = (2, 4, 8)  # how many times its default a number may be, and how small a part of it
+LONG = 64  # the smallest part of a conversation that is tried as a limit
+NEAR_END = 0.01  # how close to the end of a share's range it is searched, where the end itself is out of bounds
+OF_LENGTH = ("max_tokens", "messages")  # parameters that limit what is sent
 
-Values = Mapping[str, object]
-"""Values of free parameters, by their names in the whole chain."""
+Values = Mapping[str, object]  # values of free parameters, by their names in the whole chain
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +100,10 @@ class Free:
     parameter: str
     stage: int
     hint: Any
-    default: object
-    """None where it has none."""
+    default: object  # None where it has none
     bounds: msgspec.Meta | None
     """Bounds of its field. Checks across parameters are not known here: a setting that one refuses fails."""
-    given: str
-    """The range as the user wrote it; empty = it is derived."""
+    given: str  # the range as the user wrote it; empty = it is derived
 
     @property
     def kinds(self) -> tuple[Any, ...]:
@@ -127,8 +120,7 @@ class Free:
 class SearchedStrategy:
     """A strategy with free parameters."""
 
-    text: str
-    """As written, with single spaces."""
+    text: str  # as written, with single spaces
     calls: tuple[text_of.SpecCall, ...]
     free: tuple[Free, ...]
 
@@ -137,10 +129,7 @@ class SearchedStrategy:
         return [plugins.name_of(_kind(call)) or call.name for call in self.calls]
 
     def at(self, values: Values) -> str:
-        """Return the text of the strategy with these values; unnamed parameters have their defaults.
-
-        Raises SpecError for values that the strategy does not take.
-        """
+        """Return the strategy with these values, the others at their defaults. Raises SpecError."""
         stages = [dict(call.parameters) for call in self.calls]
         for free in self.free:
             del stages[free.stage][free.parameter]
@@ -239,10 +228,7 @@ class SearchSpace:
 
 
 def space(strategy: SearchedStrategy, longest: Mapping[str, int]) -> SearchSpace:
-    """Return the search space of a strategy. `longest` is the longest conversation by each name of OF_LENGTH.
-
-    Raises SpecError for a range that cannot be read, or is not known.
-    """
+    """Return the search space; `longest` has the longest conversation by OF_LENGTH. Raises SpecError."""
     ranges, why, beyond = dict[str, Range](), dict[str, str](), dict[str, tuple[float, ...]]()
     for free in strategy.free:
         range_, why[free.name] = (_given(free), "given") if free.given else _derived(free, longest)

@@ -32,28 +32,22 @@ from ..folder.files import placed
 from ..folder.run import Run, load
 from ..models import Settings
 
-TOKENS = "tokens"
-"""The cost where no model is billed: tokens sent, including those of the strategy's own model calls."""
+TOKENS = "tokens"  # the cost where no model is billed: tokens sent, including those of the strategy's own model calls
 QUALITIES = ("answer_quality", "context_recall", "grounding")
 """Measures of quality: the first of these that the recordings allow is taken."""
-FIGURES = "figures"
-"""The folder of the figures in that of a search."""
+FIGURES = "figures"  # the folder of the figures in that of a search
 
 
 class Task(msgspec.Struct, frozen=True):
     """A setting, and the recordings to measure it on."""
 
     spec: str
-    part: str
-    """The part of the recordings: `train` or `held-out`."""
+    part: str  # the part of the recordings: `train` or `held-out`
     folder: str
-    cost: str
-    """The model to bill, or TOKENS."""
+    cost: str  # the model to bill, or TOKENS
     qualities: tuple[str, ...]
-    models: Settings
-    """How to reach the models that the setting names."""
-    inputs: str
-    """A digest of the recordings and of the versions of what measures them."""
+    models: Settings  # how to reach the models that the setting names
+    inputs: str  # a digest of the recordings and of the versions of what measures them
 
     @property
     def file(self) -> Path:
@@ -67,17 +61,13 @@ class Tried(msgspec.Struct, frozen=True):
 
     spec: str
     conversations: list[str]
-    cost: list[float] = []
-    """Cost of each conversation."""
+    cost: list[float] = []  # cost of each conversation
     quality: dict[str, list[tuple[float, float]]] = {}
     """Contribution of each conversation to the two sums of each measure (`metrics/value.py`)."""
-    lacking: int = 0
-    """Calls that have neither the newest message nor one written in its place."""
+    lacking: int = 0  # calls that have neither the newest message nor one written in its place
     calls: int = 0
-    failed: str = ""
-    """Why there are no figures: the strategy failed in a conversation."""
-    replies: list[Tally] = []
-    """Replies of the strategy's own models."""
+    failed: str = ""  # why there are no figures: the strategy failed in a conversation
+    replies: list[Tally] = []  # replies of the strategy's own models
 
 
 def try_packed(packed: bytes) -> bytes:
@@ -144,11 +134,9 @@ def _figures(task: Task, run: Run) -> Tried:
 class TrialFigures:
     """Cost and quality of a setting on some conversations."""
 
-    cost: Interval | Missing
-    """Mean cost of a conversation."""
+    cost: Interval | Missing  # mean cost of a conversation
     quality: Interval | Missing
-    conversations: int = 0
-    """Conversations in which the quality can be measured."""
+    conversations: int = 0  # conversations in which the quality can be measured
 
     @property
     def point(self) -> Point | None:
@@ -163,26 +151,21 @@ class Setting:
     """A setting on both sides of the split."""
 
     spec: str
-    chosen: bool
-    """Whether it is on the frontier of the conversations searched on."""
-    whole: bool
-    """Whether it is the whole history, which nothing was chosen for."""
+    chosen: bool  # whether it is on the frontier of the conversations searched on
+    whole: bool  # whether it is the whole history, which nothing was chosen for
     train: TrialFigures
     held_out: TrialFigures
     against: BaselineComparison | None = None
     """The held-out figures against those of the whole history; None if it is that itself, or failed."""
-    lacking: int = 0
-    """Held-out calls that lack the newest message."""
+    lacking: int = 0  # held-out calls that lack the newest message
     calls: int = 0
-    failed: str = ""
-    """Why it has no held-out figures."""
+    failed: str = ""  # why it has no held-out figures
 
 
 class BaselineComparison(NamedTuple):
     """The difference of a setting from the whole history, in pairs of conversations."""
 
-    cost: Difference
-    """Relative: −0.6 = 60 % cheaper."""
+    cost: Difference  # relative: −0.6 = 60 % cheaper
     quality: Difference
 
 

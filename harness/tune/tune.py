@@ -65,8 +65,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 TRAIN, HELD = "train", "held-out"
-WHOLE = "none"
-"""The whole history, which nothing was chosen for, shown beside the chosen settings."""
+WHOLE = "none"  # the whole history, which nothing was chosen for, shown beside the chosen settings
 
 
 @contextmanager
@@ -129,10 +128,7 @@ def split(conversations: Sequence[Conversation], seed: int = 0) -> Split:
 
 
 def _independent_groups(conversations: Sequence[Conversation]) -> dict[str, list[int]]:
-    """Return the indices of the conversations in groups that share neither unit nor content, each by a digest.
-
-    The digest is of what they say, so it depends neither on their names nor on their order.
-    """
+    """Return the conversations, by index, in groups that share unit or content, by a digest of what the group says."""
     from scipy.cluster.hierarchy import DisjointSet
 
     units = independent_units({conversation.id: conversation.meta for conversation in conversations})
@@ -154,22 +150,17 @@ def _independent_groups(conversations: Sequence[Conversation]) -> dict[str, list
     return groups
 
 
-BATCH = 4
-"""Trials that are chosen at once, and may run side by side."""
-RANDOM_FIRST = 8
-"""Random trials of TPE before there is enough to learn from."""
-AGAIN = 20
-"""How often a setting that was tried already is drawn again, by the sampler and then at random."""
+BATCH = 4  # trials that are chosen at once, and may run side by side
+RANDOM_FIRST = 8  # random trials of TPE before there is enough to learn from
+AGAIN = 20  # how often a setting that was tried already is drawn again, by the sampler and then at random
 
 
 class Trial(NamedTuple):
     """A setting that is to be tried, or was."""
 
-    name: str
-    """The text of the strategy; where it rejects the setting, its values."""
+    name: str  # the text of the strategy; where it rejects the setting, its values
     values: Values
-    point: Point | None = None
-    """Cost and quality; None = it is to be tried, or failed."""
+    point: Point | None = None  # cost and quality; None = it is to be tried, or failed
     failed: str = ""
 
 
@@ -281,16 +272,12 @@ class Tuned:
     cost: str
     quality: str
     why_quality: str
-    train: int
-    """Number of conversations."""
+    train: int  # number of conversations
     held_out: int
     trials: int
-    exhaustive: bool
-    """Whether every setting was tried."""
-    failed: tuple[tuple[str, str], ...]
-    """Settings that have no figures, and why."""
-    tried: tuple[tuple[str, TrialFigures], ...]
-    """Every other setting, once, on the conversations searched on."""
+    exhaustive: bool  # whether every setting was tried
+    failed: tuple[tuple[str, str], ...]  # settings that have no figures, and why
+    tried: tuple[tuple[str, TrialFigures], ...]  # every other setting, once, on the conversations searched on
     settings: tuple[Setting, ...]
     """The frontier of these and the whole history, the dearest first; then the defaults and the whole history."""
     at_ends: tuple[tuple[str, float, int], ...]
@@ -299,8 +286,7 @@ class Tuned:
     """Whether any setting is on that frontier. If not, the settings are the frontier without the whole history, which
     dominates all of them."""
     problems: Problems
-    replies: tuple[Tally, ...] = ()
-    """Replies of the models that settings name for themselves."""
+    replies: tuple[Tally, ...] = ()  # replies of the models that settings name for themselves
 
 
 @dataclass(frozen=True)
@@ -313,13 +299,11 @@ class Search:
     trials: int = 40
     seed: int = 0
     cost: str = "claude-sonnet-5"
-    quality: str = ""
-    """One of QUALITIES; empty = the first that the recordings allow."""
+    quality: str = ""  # one of QUALITIES; empty = the first that the recordings allow
     models: Settings = Settings()  # noqa: RUF009
     """How to reach the models that settings name for themselves, and what they may cost."""
     jobs: int = 1
-    done: Callable[[int], None] = lambda _: None
-    """Called with the number of trials that are new."""
+    done: Callable[[int], None] = lambda _: None  # called with the number of trials that are new
     problems: Problems = field(default_factory=Problems)
 
     def run(self) -> Tuned:
@@ -419,10 +403,7 @@ class Search:
         return independent_units({conversation.id: conversation.meta for part in self.parts for conversation in part})
 
     def _trials(self, quality: str) -> list[Trial]:
-        """Try settings, side by side if there are workers.
-
-        A stopped search draws the same settings anew, and finds the figures of those that were finished.
-        """
+        """Try settings. A stopped search draws the same ones again, and finds the figures of those it finished."""
         trials = list[Trial]()
         while len(trials) < self.trials:
             sampled = batch(self.searched, self.space, trials, self.seed, self.trials)[: self.trials - len(trials)]

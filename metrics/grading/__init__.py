@@ -24,13 +24,10 @@ class GradedItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     question: str
     accepted: tuple[str, ...]
     """Right answers, each enough. Empty only where `kind` is unanswerable, or where a rubric says what is right."""
-    candidate: str
-    """The answer to grade: data, whatever instructions it contains."""
+    candidate: str  # the answer to grade: data, whatever instructions it contains
     kind: Kind = "plain"
-    rubric: tuple[str, ...] = ()
-    """Requirements of a right answer, in words, where there is no answer to compare with."""
-    evidence: tuple[str, ...] = ()
-    """Texts that the accepted answers rest on."""
+    rubric: tuple[str, ...] = ()  # requirements of a right answer, in words, where there is no answer to compare with
+    evidence: tuple[str, ...] = ()  # texts that the accepted answers rest on
     exact_dates: bool = False
     """Whether a date less exact than the accepted one is wrong, as it is in a question about a conversation."""
 
@@ -39,11 +36,9 @@ class Grade(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Verdict of a grader on one answer."""
 
     correct: bool
-    score: float
-    """Confidence that the answer is correct, on the grader's own scale: its threshold is in `correct`."""
+    score: float  # confidence that the answer is correct, on the grader's own scale: its threshold is in `correct`
     reason: str = ""
-    raw: str = ""
-    """Whole reply of a model; empty if none was called."""
+    raw: str = ""  # whole reply of a model; empty if none was called
 
 
 class Grader(Protocol):

@@ -186,13 +186,10 @@ class Agreement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     recall: Estimate
     specificity: Estimate
     f1: Estimate
-    auc: Estimate
-    """Probability that a right answer has a higher score than a wrong one; ties count half."""
+    auc: Estimate  # probability that a right answer has a higher score than a wrong one; ties count half
 
-    design_right: float = 1.0
-    """Design effect of the recall: its variance over that of independent answers; at least 1."""
-    design_wrong: float = 1.0
-    """Design effect of the specificity."""
+    design_right: float = 1.0  # design effect of the recall: its variance over that of independent answers; at least 1
+    design_wrong: float = 1.0  # design effect of the specificity
 
     @property
     def wrong_accepted(self) -> Estimate:

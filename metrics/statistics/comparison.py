@@ -40,11 +40,9 @@ class Pairs:
     """Sums behind a figure (`metrics/value.py`) for each conversation, before and after."""
 
     form: Form
-    before: Floats
-    """A row per conversation: what it adds to the upper sum, and to the lower one."""
+    before: Floats  # a row per conversation: what it adds to the upper sum, and to the lower one
     after: Floats
-    units: Sequence[Hashable] | None = None
-    """The independent unit of each conversation; None = itself."""
+    units: Sequence[Hashable] | None = None  # the independent unit of each conversation; None = itself
 
     def __post_init__(self) -> None:
         """Raise ValueError, naming the field, for a number that is not finite, and for lengths that differ."""
@@ -96,12 +94,9 @@ class TypicalChange(NamedTuple):
     """Relative change of a total in the typical conversation: the geometric mean of after / before, less 1."""
 
     value: float
-    shown: Ends
-    """The 95 % interval."""
-    error: float
-    """Standard error of the mean log ratio."""
-    p: float
-    """Two-sided p-value of no change."""
+    shown: Ends  # the 95 % interval
+    error: float  # standard error of the mean log ratio
+    p: float  # two-sided p-value of no change
 
 
 class Difference(NamedTuple):
@@ -113,20 +108,16 @@ class Difference(NamedTuple):
     after: Value
     relative: bool
     value: Value
-    across: Ends | Missing
-    """The least and the greatest change of a single unit."""
-    shown: Ends | Missing
-    """The 95 % interval; Missing `few` where too few units carry the figure (`intervals.enough`)."""
+    across: Ends | Missing  # the least and the greatest change of a single unit
+    shown: Ends | Missing  # the 95 % interval; Missing `few` where too few units carry the figure (`intervals.enough`)
     tested: Ends | Missing
     """The 90 % interval: within the margin, the two are equivalent at 5 %. Of shares it holds what a conversation may
     lose that is none of these, so that it can be the wider one."""
-    error: Value
-    """Standard error of what was tested."""
+    error: Value  # standard error of what was tested
     p: Value
     typical: TypicalChange | None = None
     """Change that was tested instead of the difference, where a few long conversations decide a total."""
-    is_share: bool = False
-    """Whether it is one of shares: then an unseen conversation may lose all."""
+    is_share: bool = False  # whether it is one of shares: then an unseen conversation may lose all
 
     @property
     def nothing(self) -> bool:

@@ -206,8 +206,7 @@ Statistic = Callable[[Floats], Floats]
 DRAWS = 10_000
 SEED = 0
 FEW = "too few conversations have anything to measure"
-LOST = 0.05
-"""Share of draws in which a figure may be undefined."""
+LOST = 0.05  # share of draws in which a figure may be undefined
 _NUMBERS = 20_000_000  # most numbers in a matrix of draws: for more than 2,000 conversations fewer draws are made
 _FEWEST = 1_000
 AT_ONCE = 2_000_000  # numbers of a matrix of draws that are in memory together
@@ -226,19 +225,13 @@ class Resampled(NamedTuple):
     """A figure and its value in every draw."""
 
     value: float
-    drawn: Floats
-    """Values in ascending order."""
-    error: float
-    """The jackknife's standard error."""
-    bias: float
-    skew: float
-    """BCa's z0 and acceleration."""
-    size: int
-    """Number of conversations, or units."""
-    freedom: float
-    """Degrees of freedom of the error."""
-    alone: Floats = np.zeros(0)
-    """The figure of a resample that draws one unit alone, for each; NaN where that has none."""
+    drawn: Floats  # values in ascending order
+    error: float  # the jackknife's standard error
+    bias: float  # BCa's z0
+    skew: float  # BCa's acceleration
+    size: int  # number of conversations, or units
+    freedom: float  # degrees of freedom of the error
+    alone: Floats = np.zeros(0)  # the figure of a resample that draws one unit alone, for each; NaN where that has none
 
     def interval(self, level: float = LEVEL, least: float = -math.inf, weights: Floats | None = None) -> Ends:
         """Return the wider one of the BCa interval and Student's, within what a resample can reach.

@@ -192,12 +192,9 @@ class ComparedCall(NamedTuple):
     rule: CacheRule
     usage: Usage
     predicted: CacheUsage
-    own: CacheUsage
-    """Prediction by our own token counts, calibrated."""
-    reason: str
-    """Why prediction and report disagree, as far as can be told; empty if they agree."""
-    gap: float | None
-    """Seconds since the call before in the conversation and cache began; None for its first."""
+    own: CacheUsage  # prediction by our own token counts, calibrated
+    reason: str  # why prediction and report disagree, as far as can be told; empty if they agree
+    gap: float | None  # seconds since the call before in the conversation and cache began; None for its first
     expired: tuple[bool, bool] | None = None
     """After a gap longer than the lifetime: whether the entry is predicted to be gone, and whether it was."""
 

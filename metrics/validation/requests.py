@@ -80,8 +80,7 @@ class RecordedRequest:
         return max((mark.lifetime for mark in self.marks), default=None) if seconds is None else seconds
 
 
-When = tuple[float, float, float, bool, str]
-"""The last fields of a `RecordedRequest`, which are about its time."""
+When = tuple[float, float, float, bool, str]  # the last fields of a `RecordedRequest`, which are about its time
 _rules_of = cache(rules_of)
 
 
@@ -184,20 +183,14 @@ class RecordedPrompt:
     caches that count tokens within a message read that too.
     """
 
-    blocks: Ints
-    """The number of the prefix at the end of each block."""
-    counts: Ints
-    """Tokens up to there, by our count."""
+    blocks: Ints  # the number of the prefix at the end of each block
+    counts: Ints  # tokens up to there, by our count
     boundaries: Boundaries
     """Of the part of it that was sent last: where a provider may place breakpoints, and content blocks."""
-    system: int
-    """The last block of the tools and system messages at the start."""
-    base: int
-    """Place of the message that block 0 would be."""
-    heads: dict[str, int]
-    """Blocks of the system messages that a compaction left, by their ids."""
-    kept: KeptThinking
-    """Answers that have their reasoning in it."""
+    system: int  # the last block of the tools and system messages at the start
+    base: int  # place of the message that block 0 would be
+    heads: dict[str, int]  # blocks of the system messages that a compaction left, by their ids
+    kept: KeptThinking  # answers that have their reasoning in it
 
     def answer(self, message: Message, at: int) -> SentPrefix:
         """Return the answer at `at` as the next prompt of the same turn has it."""

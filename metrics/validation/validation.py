@@ -1,8 +1,7 @@
 """Agreement of recorded calls with the cache models and the prices: everything that `ctxbench lab validate` shows.
 
 Recorded costs are compared with two formulas: with the provider's prices for cache reads and writes, and with every
-token of the prompt at the plain price, as loggers compute that know nothing of caches (LiteLLM in 2024). A cost that is
-a hundred times the other, or a thousand …, is in another unit: that is reported, and neither compared nor corrected.
+token of the prompt at the plain price, as loggers compute that know nothing of caches (LiteLLM in 2024).
 """
 
 from __future__ import annotations
@@ -32,10 +31,8 @@ class Validation:
     rows: list[ComparedCall]
     agreements: list[Figures]
     """One for each model and the day from which its rule is in force, in order of appearance (`agreement`)."""
-    costs: list[Figures]
-    """One for each model of which costs are recorded (`recorded_costs`)."""
-    special: list[Figures]
-    """One for each model and what of its calls has a price of its own (`special_prices`)."""
+    costs: list[Figures]  # one for each model of which costs are recorded (`recorded_costs`)
+    special: list[Figures]  # one for each model and what of its calls has a price of its own (`special_prices`)
     replayed: CacheReplay
     counters: Counters
     prices: Prices
@@ -164,9 +161,6 @@ def _billed(used: CacheUsage, output: int) -> Billed:
 
 
 CLOSE = 0.005  # relative error up to which a cost counts as reproduced
-UNITS = (1.0, 100.0, 1e3, 1e6, 1e9, 1e-3, 1e-6)
-"""Units of recorded costs per dollar: dollars, cents, thousandths …; or thousands of dollars, millions."""
-SCALE = 0.02  # relative error up to which the median cost fits a unit
 _UNPRICED = Missing("unsupported", "the price of this model is not known")
 
 
@@ -192,30 +186,22 @@ def special_prices(calls: Iterable[RecordedRequest], prices: Prices) -> list[Fig
     `listed` says whether that price is known; else they are billed as text at the usual tier. `share` is that of the
     calls in the bill of the model.
     """
-    bill, touched = defaultdict[str, float](float), dict[tuple[str, str, bool], list[float]]()
+    bill, touched = defaultdict[str, float](float), defaultdict[tuple[str, str, bool], list[float]](list)
     for recorded in calls:
         for model, used in recorded.call.billed:
             if (price := _price(prices, recorded, model, used)) is not None:
                 bill[model] += (cost := price.recorded(used))
-                special = prices.special(_name(prices, recorded, model), recorded.call, used)
-                for what, is_listed in special.items():
-                    touched.setdefault((model, what, is_listed), []).append(cost)
-    return [
-        {
-            "model": model,
-            "part": what,
-            "listed": listed,
-            "calls": len(costs),
-            "share": _over(sum(costs), bill[model], ""),
-        }
-        for (model, what, listed), costs in touched.items()
-    ]
+                for what, listed in prices.special(_name(prices, recorded, model), recorded.call, used).items():
+                    touched[model, what, listed].append(cost)
+    keys = ("model", "part", "listed", "calls", "share")
+    rows = ((*key, len(costs), _over(sum(costs), bill[key[0]], "a bill of 0")) for key, costs in touched.items())
+    return [dict(zip(keys, row, strict=True)) for row in rows]
 
 
 def recorded_costs(calls: Iterable[RecordedRequest], prices: Prices) -> list[Figures]:
     """Return how recorded costs agree with the prices, one for each model with any."""
-    # For each call its recorded cost, in the recording's unit, and what its usage costs in US dollars: with the
-    # provider's cache prices, with every token of the prompt at the plain price, and as text at the usual tier.
+    # For each call its recorded cost, and what its usage costs: with the provider's cache prices, with every token of
+    # the prompt at the plain price, and as text at the usual tier.
     costs: dict[str, list[tuple[float, ...]]] = {}
     unpriced, free, special = Counter[str](), Counter[str](), defaultdict[str, set[str]](set)
     for recorded in calls:
@@ -245,19 +231,13 @@ def _cost_figures(
 ) -> Figures:
     """Return the relative differences of the computed costs, of all calls and of the one that is furthest off.
 
-    `unit` is the recording's units per dollar; `follows` says which formula gives the recorded sum to half a percent,
-    and which prices of their own are in it (`special`), or are not.
+    `follows` says which formula gives the recorded sum to half a percent, and which prices of their own (`special`) it
+    has, or has not.
     """
     recorded, cached, plain, usual = ([cost[at] for cost in costs] for at in range(4))
-    # By the median: a few calls at another price must not hide that the rest is in cents.
-    shares = [[cost / ours for cost, ours in zip(recorded, of, strict=True) if ours] for of in (plain, cached)]
-    ratios = [median(share) for share in shares if share]
-    unit = next((unit for unit in UNITS if any(abs(ratio / unit - 1) <= SCALE for ratio in ratios)), 1.0)
     missing = None
     if not costs:
         missing = _UNPRICED if unpriced else Missing("undefined", "no cost above 0 is recorded")
-    elif unit != 1.0:
-        missing = Missing("unsupported", "the costs are in another unit")
 
     def errors(computed: list[float]) -> tuple[Value, Value, bool]:
         """Return the error of the sum, and of the call that is furthest off, and whether the sum is reproduced."""
@@ -280,7 +260,6 @@ def _cost_figures(
         "unpriced": unpriced,
         "free": free,
         "recorded": sum(recorded),
-        "unit": unit,
         "by_cache_prices_usd": sum(cached),
         "error": error,
         "worst": worst,

@@ -52,11 +52,9 @@ PARTS = {
     "cost_own": "own model calls",
 }
 """Parts of a bill: the column of a table of costs, and its words."""
-TIER_NAMES = {"focus": "Focus", "working": "Working", "archive": "Archive", "rag": "RAG"}
 LATENCIES = {"latency_p50": "median", "latency_p99": "99th percentile"}
 
-Calls = Mapping[str, pd.DataFrame]
-"""Calls of each model, as `Billed.calls` returns them."""
+Calls = Mapping[str, pd.DataFrame]  # calls of each model, as `Billed.calls` returns them
 OF_CALLS = ("tokens", "read", "cost", "cost_own")
 """Columns of these calls that figures are made of, beside those of the steps and the pause."""
 
@@ -112,8 +110,7 @@ class Scale(NamedTuple):
     ticks: tuple[float, ...]
     text: Callable[[float], str]
     log: bool = False
-    shift: float = 0.0
-    """Added to values before their logarithm is taken: 1 on an axis with a 0."""
+    shift: float = 0.0  # added to values before their logarithm is taken: 1 on an axis with a 0
 
     def place(self, values: Floats) -> Floats:
         """Return the places of values; NaN for a value that cannot be shown."""
@@ -157,8 +154,7 @@ def logarithmic(values: Floats, text: Callable[[float], str]) -> Scale:
     return Scale(low, high, tuple(tens), text, log=True)
 
 
-Maker = Callable[[Floats], Scale]
-"""Function from all values of an axis to its scale."""
+Maker = Callable[[Floats], Scale]  # function from all values of an axis to its scale
 
 
 def panels(
@@ -409,9 +405,9 @@ def latency(rows: pd.DataFrame) -> Figure:
 def tier_rows(by_strategy: Mapping[str, TierActions]) -> pd.DataFrame:
     """Return strategy, tier, messages, share: which tier had the messages that were looked up."""
     rows = [
-        (name, TIER_NAMES[tier], actions.found[tier], actions.found[tier] / max(actions.found.total(), 1))
+        (name, words, actions.found[tier], actions.found[tier] / max(actions.found.total(), 1))
         for name, actions in by_strategy.items()
-        for tier in TIERS
+        for tier, words in TIERS.items()
     ]
     return pd.DataFrame(rows, columns=["strategy", "tier", "messages", "share"])
 

@@ -1,4 +1,4 @@
-"""Quality against cost: the frontier of strategies, that of a search of settings, and shares between bounds."""
+"""Quality against cost: the frontier of strategies, and shares between bounds."""
 
 from __future__ import annotations
 
@@ -9,14 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import pandas as pd
 
 from ctxbench.harness.folder.schema import short_names
-from ctxbench.harness.tune.trial import TOKENS
-from ctxbench.harness.tune.tune import Tuned
 from ctxbench.metrics.frontier import Point
-from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import printable
 
 from ..render import CROSS
-from ..tune import numbers, unit
 from ..verdict import Place
 from .style import COLOURS, FAINT, INK, by_row, figure, legible, share_axis, style
 
@@ -33,8 +29,7 @@ class PlaceLook(NamedTuple):
     marker: str
     face: str
     edge: str
-    tone: str = ""
-    """Colour of the words on the page: that of the mark."""
+    tone: str = ""  # colour of the words on the page: that of the mark
 
 
 PLACES: dict[Place, PlaceLook] = {
@@ -46,8 +41,7 @@ PLACES: dict[Place, PlaceLook] = {
     "bound": PlaceLook("bound, no strategy", "", FAINT, FAINT),
     "unknown": PlaceLook("no figure", "", FAINT, FAINT),
 }
-NAMED = "strategy: "
-"""Begins the id of a mark, which ends with the strategy's name: the page says it on hover."""
+NAMED = "strategy: "  # begins the id of a mark, which ends with the strategy's name: the page says it on hover
 # Characters of a name beside a mark.
 _NAME = 26
 # Inches of a row of a strategy.
@@ -168,44 +162,4 @@ def between(
         axes.set_xlabel(along)
         if bounds:
             drawn.legend(loc="outside upper center", ncols=2)
-    return drawn
-
-
-def tuning_frontier(tuned: Tuned) -> Figure:
-    """Draw the settings: circles on the conversations searched on, squares with 95 % intervals on those held out."""
-    names, beside = numbers(tuned), dict[str, Any](textcoords="offset points", fontsize=7)
-    tried = [point for _, setting in tuned.tried if (point := setting.point) is not None]
-    chosen = [point for of in tuned.settings if of.chosen and (point := of.train.point) is not None]
-    with style():
-        drawn = figure(6.4, 4.4)
-        axes = drawn.subplots()
-        dots: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 3, "color": FAINT}
-        axes.plot([point.cost for point in tried], [point.quality for point in tried], **dots, label="tried")
-        line: dict[str, Any] = {"where": "pre", "color": COLOURS[0], "marker": "o", "markersize": 4, "zorder": 3}
-        costs, qualities = ([point[at] for point in chosen] for at in (0, 1))
-        axes.step(costs, qualities, **line, label="frontier, searched on")
-        for setting in tuned.settings:
-            if (point := setting.train.point) is None:
-                continue
-            if not setting.chosen:
-                axes.plot(*point, marker="o", markersize=5, markerfacecolor="white", color=COLOURS[0], zorder=3)
-            axes.annotate(names[setting.spec], point, (-8, 4), color=COLOURS[0], **beside)
-        label: str | None = "held out"
-        squares: dict[str, Any] = {"marker": "s", "linestyle": "none", "markersize": 4, "elinewidth": 0.8, "zorder": 4}
-        for setting in tuned.settings:
-            point, quality = setting.held_out.point, setting.held_out.quality
-            if point is None or isinstance(quality, Missing):
-                continue
-            bars = None
-            if not isinstance(quality.low, Missing) and not isinstance(quality.high, Missing):
-                bars = [[max(0.0, quality.mean - quality.low)], [max(0.0, quality.high - quality.mean)]]
-            axes.errorbar([point.cost], [point.quality], yerr=bars, color=COLOURS[1], label=label, **squares)
-            axes.annotate(names[setting.spec], point, (5, 3), color=COLOURS[1], **beside)
-            label = None
-        axes.set_xlabel(legible(f"cost ({unit(tuned.cost)})"))
-        axes.set_ylabel(tuned.quality)
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if tuned.cost == TOKENS else f"\\${value:g}")
-        share_axis(axes.yaxis)
-        axes.set_xlim(left=0)
-        drawn.legend(loc="outside upper center", ncols=3)
     return drawn

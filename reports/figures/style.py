@@ -16,8 +16,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, cast
 
-from ctxbench.harness.folder.files import write_file
-from ctxbench.scenarios.errors import RunError, printable
+from ctxbench.scenarios.errors import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,15 +28,12 @@ FORMATS = {".svg": {"Date": None, "Creator": None}, ".png": {"Software": None}}
 """Endings that a figure's file may have, with the metadata that is left out."""
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's palette, told apart by people who are colour-blind; its yellow, too pale on white, is left out."""
-MARKERS = ("o", "X", "s", "^", "D", "v", "P")
-"""Shapes beside the colours: nothing depends on colour alone."""
+MARKERS = ("o", "X", "s", "^", "D", "v", "P")  # shapes beside the colours: nothing depends on colour alone
 INK, FAINT, GRID = "#222222", "#BBBBBB", "#E6E6E6"
 ON_COLOUR = "#FEFEFE"
 """Letters on a colour: nearly white, so that the dark page does not recolour them."""
-WIDTH, HEIGHT = 6.4, 4.4
-"""Inches of a figure, unless it needs more."""
-FONT = "DejaVu Sans"
-"""Font that comes with matplotlib."""
+WIDTH, HEIGHT = 6.4, 4.4  # inches of a figure, unless it needs more
+FONT = "DejaVu Sans"  # font that comes with matplotlib
 CHINESE = (
     *("Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "WenQuanYi Zen Hei", "WenQuanYi Micro Hei"),
     *("Microsoft YaHei", "SimHei", "PingFang SC", "Hiragino Sans GB", "Arial Unicode MS", "Droid Sans Fallback"),
@@ -126,7 +122,7 @@ def row_name(text: str) -> str:
 
 
 def figure(width: float = WIDTH, height: float = HEIGHT) -> Figure:
-    """Return an empty figure. Call this and draw within `style`; `save` applies it by itself."""
+    """Return an empty figure. Call this and draw within `style`; `written` applies it by itself."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
@@ -151,21 +147,6 @@ def written(drawn: Figure, ending: str) -> bytes:
         drawn.savefig(file, format=ending[1:], metadata=FORMATS[ending])
         drawn.set_layout_engine("none")
     return file.getvalue()
-
-
-def check(path: Path) -> None:
-    """Raise RunError if no figure can be written to such a path, before any work is done for it."""
-    if path.suffix.lower() not in FORMATS:
-        wanted = " or ".join(FORMATS)
-        raise RunError(f"{path}: a figure is written as {wanted}, not as {path.suffix or 'a file without ending'}")
-    if not path.parent.is_dir():
-        raise RunError(f"{path}: there is no folder {path.parent}: make it, or name another")
-
-
-def save(drawn: Figure, path: Path) -> None:
-    """Write a figure in the format that its path's ending names. Raises RunError if that cannot be done."""
-    check(path)
-    write_file(path, written(drawn, path.suffix.lower()))
 
 
 def short(value: float, _: object = None) -> str:

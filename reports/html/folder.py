@@ -21,17 +21,15 @@ from .sections import sections
 _ENDINGS = {"figures": (".svg", ".png"), "tables": (".csv",)}
 
 
-def write(results: Results, folder: Path, inspect: Sequence[str] = (), *, figures: bool = False) -> Path:
-    """Write the report of a run, and return where its page is. `inspect`: conversations that must be in the page.
+def write(results: Results, folder: Path, *, figures: bool = False) -> Path:
+    """Write the report of a run, and return where its page is. Raises RunError if the folder cannot be written.
 
     `figures`: draw the charts as files too, which takes several seconds.
-
-    Raises RunError if the folder cannot be written, or a conversation is not in the run.
     """
     check(folder, figures=figures)
     shown = list(sections(results))
     files = {
-        "report.html": page(results, shown, inspected(results, inspect)).encode(),
+        "report.html": page(results, shown, inspected(results)).encode(),
         "report.md": as_markdown(results, shown, figures=figures).encode(),
     }
     for section in shown:

@@ -18,10 +18,9 @@ import msgspec
 
 from ctxbench.harness.folder.run import KEYS, Run, values_of
 from ctxbench.harness.folder.schema import LEFT_OUT
-from ctxbench.scenarios.errors import RunError, printable
+from ctxbench.scenarios.errors import printable
 from ctxbench.scenarios.media import media_counts
 from ctxbench.scenarios.model import Conversation, Message, Tool
-from ctxbench.scenarios.spec import nearest
 
 from ..results import Results
 
@@ -36,8 +35,7 @@ _PIECE = re.compile(r"[^\n.!?;。！？；]*[\n.!?;。！？；]*")
 
 Plain = dict[str, Any]
 Key = tuple[str, str]  # a conversation and a strategy
-_Said = tuple[Plain, Sequence[str]]
-"""Messages: what is the same wherever their texts are cut, and the whole texts."""
+_Said = tuple[Plain, Sequence[str]]  # messages: what is the same wherever their texts are cut, and the whole texts
 
 
 class Packed(NamedTuple):
@@ -57,28 +55,18 @@ class Inspected(NamedTuple):
     model: str  # model whose cache is meant by cached
 
 
-def check(run: Run, named: Sequence[str]) -> None:
-    """Raise RunError for a conversation that is not in the run, before any work is done for it."""
-    known = dict.fromkeys(run.table("conversations").conversation)
-    for name in named:
-        if name not in known:
-            raise RunError(f"{run.folder}: no conversation {name!r} is in this run{nearest(name, known) or ''}")
-
-
-def inspected(results: Results, named: Sequence[str] = ()) -> Inspected:
-    """Return the named conversations first, then the others in the order of the run, as many as fit."""
-    check(results.run, named)
+def inspected(results: Results) -> Inspected:
+    """Return the conversations in the order of the run, as many as fit."""
     table = results.run.table("conversations")
     steps = dict(zip(table.conversation, table.calls, strict=True))
     tools = dict(zip(table.conversation, table.tools_tokens, strict=True))
-    chosen: dict[str, None] = {}
-    budget = _MOST_STEPS
-    for name in dict.fromkeys((*named, *steps)):
-        budget -= steps[name] * len(results.strategies)
+    chosen, budget = list[str](), _MOST_STEPS
+    for name, size in steps.items():
+        budget -= size * len(results.strategies)
         if budget < 0 and chosen:
             break
-        chosen[name] = None
-    run = results.run if len(chosen) == len(steps) else results.run.confined_to(list(chosen))
+        chosen.append(name)
+    run = results.run if len(chosen) == len(steps) else results.run.confined_to(chosen)
     conversations: dict[str, Callable[[int], Packed]] = {}
     # Lists of a piece's columns are in memory together, and take some ten times as much as what is kept of them.
     for piece in run.pieces(_AT_ONCE):

@@ -60,11 +60,9 @@ _LINK = re.compile(r"(^|url\()#")
 class Chart:
     """A picture with its caption, drawn by matplotlib: in files as it is, in the page in the colours that it has."""
 
-    name: str
-    """Anchor in the page, and name of its files without an ending."""
+    name: str  # anchor in the page, and name of its files without an ending
     title: str
-    about: str
-    """Caption: what the chart shows, for reading it and for people who cannot see it."""
+    about: str  # caption: what the chart shows, for reading it and for people who cannot see it
     rows: pd.DataFrame
     drawing: Callable[[pd.DataFrame], Figure]
 
@@ -130,16 +128,13 @@ class Chart:
 class ReportSection:
     """Part of the report with a title."""
 
-    name: str
-    """Anchor of links to it; unique."""
+    name: str  # anchor of links to it; unique
     title: str
-    lead: str
-    """Question of the section, and how to read its answer."""
+    lead: str  # question of the section, and how to read its answer
     parts: tuple[Table | Chart, ...] = ()
     frames: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     """Exact figures, each written as a CSV file of that name."""
-    tab: str = "method"
-    """Name of the tab that it stands in."""
+    tab: str = "method"  # name of the tab that it stands in
     under: Mapping[str, ReportSection] = field(default_factory=dict)
     """The section under each other model, for the reader of the page who chooses that model."""
 

@@ -26,13 +26,13 @@ from ctxbench.metrics.value import Missing
 from .. import claims, probes, tables
 from ..answers import run_tables
 from ..bill import against, assumptions, bill_of, broken, causes, how
-from ..calibration import corrected_of, corrected_table, profile_tables
+from ..calibration import corrected_of, corrected_table, profile_table
 from ..figures import charts
 from ..figures.frontier import PLACES, between, frontier, shares
 from ..render import STRATEGY, Column, Table, about, count, dollars, integer, metric_column, percent, table_of
 from ..results import Results
 from ..steps import SUMMED
-from ..tier_actions import TIERS, tier_action_tables
+from ..tier_actions import tier_action_tables, tier_actions_json
 from ..verdict import RunVerdict, in_order, verdict
 from ..verdict_text import answer, choices_table, gain_range, is_traps, points_in_words, trap_table, why_placed
 from .page import Chart, ReportSection, chart_of, left_out, section_of, texts
@@ -153,7 +153,7 @@ def answers_section(results: Results) -> ReportSection | None:
     answers = results.summary.answers
     if answers is None:
         return None
-    shown = run_tables(answers, by_kind=True)
+    shown = run_tables(answers)
     if not answers.figures:
         return section_of("answers", (left_out("answers"), *shown))
     names = ("correct", "given", "unknown", "abstained", "base", "of_whole", "missing", "ungraded", "paired")
@@ -239,7 +239,7 @@ def calibration_section(results: Results) -> ReportSection | None:
     ]
     drawing = partial(between, bounds={}, along="Cohen's kappa with people", in_percent=False)
     chart = chart_of("kappa", shares(kappas), drawing)
-    parts: list[Table | Chart] = [chart, *profile_tables(by_grader), corrected_table(corrected)]
+    parts: list[Table | Chart] = [chart, profile_table(by_grader), corrected_table(corrected)]
     return section_of("calibration", parts, {"corrected": pd.DataFrame(rows)})
 
 
@@ -315,7 +315,7 @@ def evidence_section(results: Results) -> ReportSection | None:
     if summary is None:
         return None
     rows = [{"strategy": name, **figures} for name, figures in (summary.strategies | summary.bounds).items()]
-    return section_of("evidence", probes.tables(summary, by_kind=True), {"evidence": pd.DataFrame(rows)})
+    return section_of("evidence", probes.tables(summary), {"evidence": pd.DataFrame(rows)})
 
 
 def grounding_section(results: Results) -> ReportSection | None:
@@ -392,27 +392,11 @@ def tiers_section(results: Results) -> ReportSection | None:
         *tier_action_tables(tiers),
         chart_of("miss_ratios", ratios, charts.miss_ratios, **words),
     )
-    hits = [(name, tier, actions.found[tier]) for name, actions in with_quotas.items() for tier in TIERS]
-    moves = [
-        {
-            "strategy": name,
-            "from": source,
-            "to": to or "out",
-            "times": edge["times"],
-            "messages": edge["messages"],
-            "tokens": edge["tokens"] if actions.has_quotas else None,
-            "queue_seconds": edge["queue_time"],
-        }
-        for name, actions in tiers.items()
-        for (source, to), edge in sorted(actions.moves.items())
-    ]
-    limits = [(name, *limit, times) for name, of in tiers.items() for limit, times in sorted(of.limit_reached.items())]
-    frames = {
-        "tier_hits": pd.DataFrame(hits, columns=["strategy", "tier", "messages"]),
-        "migrations": pd.DataFrame(moves),
-        "limits": pd.DataFrame(limits, columns=["strategy", "tier", "limit", "times"]),
-        "miss_ratios": ratios,
-    }
+    exact = tier_actions_json(tiers)
+    hits = [(name, tier, messages) for name in with_quotas for tier, messages in exact[name]["found"].items()]
+    frames = {"tier_hits": pd.DataFrame(hits, columns=["strategy", "tier", "messages"]), "miss_ratios": ratios}
+    for name, key in {"migrations": "moves", "limits": "limit_reached"}.items():
+        frames[name] = pd.DataFrame([{"strategy": of, **row} for of, actions in exact.items() for row in actions[key]])
     return section_of("tiers", parts, frames)
 
 

@@ -30,6 +30,8 @@ class Reader:
 
     about: ClassVar[str]
     """One line for `ctxbench list formats`."""
+    checked: ClassVar[str] = ""
+    """The program that writes the format, and the newest version that the reader was checked with: `Codex 0.147`."""
     shapes: ClassVar[tuple[frozenset[str], ...]] = ()
     """Sets of key paths (`source.key_paths`). A file is of this format if it has all paths of one set; `*` stands for
     any one key. If several formats fit, the one with the larger set is taken."""

@@ -15,17 +15,19 @@ from ..errors import Place, RecordingError
 from ..media import media_of
 from ..model import Call, Compaction, Conversation, Media, Message, Scalar, ToolCall, Usage
 from ..source import Problems, as_text, convert, decode, objects, records
-from . import LIST, OBJECT, Fields, Reader, Recordings, as_object
+from . import LIST, OBJECT, Fields, Reader, Recordings, as_object, text_of
 from .messages import History, Moment, joined, moment_seconds, tool_call
 from .prompts import recorded_messages
 from .requests import dollars, usage
 
 
 class GeminiCli(Reader):
-    """Gemini CLI sessions: one JSON object, `~/.gemini/tmp/<project>/chats/session-<time>-<id>.json`.
+    """Gemini CLI sessions, `~/.gemini/tmp/<project>/chats/session-<time>-<id>`: JSON Lines, up to 0.38 a JSON object.
 
-        {sessionId, messages: [{id, timestamp, type, content, model, thoughts: [{subject, description}],
-          tokens: {input, output, cached, thoughts, tool, total}, toolCalls: [{id, name, args, result, timestamp}]}]}
+        {sessionId, projectHash, kind: "main" | "subagent"} · message · {$set: {messages …}} · {$rewindTo: id}    .jsonl
+        {sessionId, messages: [message]}                                                                          .json
+        message: {id, timestamp, type, content, model, thoughts: [{subject, description}], tokens: {input, output,
+          cached, thoughts, tool, total}, toolCalls: [{id, name, args, result, timestamp}]}
 
     Source: github.com/google-gemini/gemini-cli, `packages/core/src/services/chatRecordingService.ts`. The sessions have
     no system prompt, tool schemas or start times of calls.
@@ -35,22 +37,116 @@ class GeminiCli(Reader):
     - `input` includes what was read from the cache; tokens of `tool` prompts come on top of it. Thoughts are billed as
       output, so our output is `output` + `thoughts`. Tokens that are all zero are no usage.
     - Messages of type `info`, `warning` and `error` are what the screen shows, and are not sent.
+    - On lines, the last record of an id counts, in the place of the first. `$rewindTo` takes back a message and all
+      behind it. `$set.messages` is the context that the model has from then on: where a summary stands there for
+      answers, it is a compaction, and the history stays; else it is the history.
+    - A subagent has its own file, `chats/<session>/<id>.jsonl`: it is `<session>/<id>`, with `meta["parent"]`.
     """
 
-    about = "Gemini CLI sessions (one JSON object)"
+    about = "Gemini CLI sessions (JSON Lines, or one JSON object)"
+    checked = "Gemini CLI 0.61"
     shapes = (
         frozenset({".sessionId", ".messages", ".messages[].type", ".messages[].timestamp", ".messages[].content"}),
+        frozenset({".sessionId", ".projectHash", ".startTime", ".lastUpdated"}),
     )
 
-    def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
-        session, history = Fields(decode(raw, OBJECT, place), place), History(problems)
-        session.needed("messages", LIST)
-        for message in session.each("messages"):
-            with problems.collect():
-                for one in _gemini_messages(message, problems):
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
+        for path in files:
+            sessions = list[_GeminiSession]()
+            for place, raw in (objects if path.suffix == ".jsonl" else records)(path, problems):
+                with problems.collect():
+                    record = Fields(decode(raw, OBJECT, place), place)
+                    name = record.text("sessionId")
+                    if not sessions or record.at("messages") is not None or (name and name != sessions[-1].name):
+                        sessions.append(_GeminiSession(problems, record, name))
+                    sessions[-1].add(record)
+            for session in sessions:
+                with problems.collect():
+                    if conversation := session.conversation(path):
+                        yield session.head.place, conversation
+                    else:
+                        problems.ignored.append(f"{session.head.place}: a session without messages")
+
+
+@dataclass(slots=True)
+class _GeminiSession:
+    """A session, to which the records of its file are added one by one."""
+
+    problems: Problems
+    head: Fields
+    name: str
+    messages: dict[str, Fields] = field(default_factory=dict)
+    # By the message that it stands behind: the summary of a compaction, the first message kept, and its time.
+    compactions: dict[str, tuple[str, str, float | None]] = field(default_factory=dict)
+
+    def add(self, record: Fields) -> None:
+        """Add the next record. Raises RecordingError if it cannot be read."""
+        if (target := record.typed("$rewindTo", str)) is not None:
+            names = list(self.messages)
+            for name in names[names.index(target) if target in names else 0 :]:  # as Gemini CLI itself does
+                del self.messages[name]
+        elif record.typed("$set", OBJECT) is not None:
+            self._replace(record)
+        elif record.at("sessionId") is None:
+            self.messages[record.text("id") or f"#{len(self.messages)}"] = record
+        elif record.at("messages") is not None:
+            self.messages = {f"#{at}": message for at, message in enumerate(record.each("messages"))}
+
+    def _replace(self, record: Fields) -> None:
+        """Take the messages of `$set` for the context: a compaction, if they lack answers and have a summary for them.
+
+        A message may stand there under another id. Results of tools have messages there, and stand in their calls too.
+        """
+        same, context = {_gemini_said(message): name for name, message in self.messages.items()}, dict[str, Fields]()
+        for message in record.each("$set.messages"):
+            parts, name, known = message.at("content"), message.text("id"), same.get(_gemini_said(message), "")
+            if name in self.messages or not known:
+                if not (isinstance(parts, list) and parts and all("functionResponse" in as_object(p) for p in parts)):
+                    context[name] = message
+            else:
+                context[known] = self.messages[known]
+        new = [message for name, message in context.items() if name not in self.messages]
+        gone = any(self.messages[name].at("type") == "gemini" for name in self.messages.keys() - context.keys())
+        if context and (not gone or any(message.get("tokens") for message in new)):
+            self.messages = context
+        elif context:
+            summary = joined(_gemini_text(message, "content", self.problems)[0] for message in new)
+            kept = next((name for name in context if name in self.messages), "")
+            if all(
+                summary != told for told, _, _ in self.compactions.values()
+            ):  # each later context begins with it too
+                time = moment_seconds(record.typed("$set.lastUpdated", Moment))
+                self.compactions[next(reversed(self.messages))] = summary, kept, time
+
+    def conversation(self, path: Path) -> Conversation | None:
+        """Return the session; None if nothing was said in it."""
+        history, first_of, compactions = History(self.problems), dict[str, str](), list[Compaction]()
+        for name, message in self.messages.items():
+            before = len(history.messages)
+            with self.problems.collect():
+                for one in _gemini_messages(message, self.problems):
                     history.add(one, message.place)
-        if history.messages:
-            yield place, Conversation(session.needed("sessionId", str), history.in_order())
+            if len(history.messages) > before:
+                first_of[name] = history.messages[before].id
+            if name in self.compactions and history.messages:
+                summary, kept, time = self.compactions[name]
+                compactions.append(Compaction(history.last, summary, first_of.get(kept), time=time))
+        if not history.messages:
+            return None
+        name, meta = self.head.needed("sessionId", str), dict[str, Scalar]()
+        if self.head.at("kind") == "subagent" and path.resolve().parent.name != "chats":
+            meta["parent"] = path.resolve().parent.name
+            name = f"{meta['parent']}/{name}"
+        return Conversation(name, history.in_order(), compactions=tuple(compactions), meta=meta)
+
+
+def _gemini_said(message: Fields) -> str:
+    """Return what a message says and calls, under whatever id."""
+    content = message.at("content")
+    parts = list(map(as_object, content)) if isinstance(content, list) else [{"text": content}]
+    calls = [as_object(call).get("id") for call in message.typed("toolCalls", LIST) or ()]
+    calls = calls or [as_object(part.get("functionCall")).get("id") for part in parts if "functionCall" in part]
+    return as_text([message.at("type"), joined(text_of(part.get("text")) for part in parts), calls])
 
 
 def _gemini_messages(message: Fields, problems: Problems) -> Iterator[Message]:

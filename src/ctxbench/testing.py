@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -173,7 +173,13 @@ def _gated(config: pytest.Config, made: Mapping[str, list[str]], baseline: Path)
 
     update = config.getoption(_UPDATE)
     is_folder = baseline.is_dir() or (update and not baseline.suffix)
-    if problem := _problem([name for name, *_ in made.values()], baseline, is_folder):
+    names = [name for name, *_ in made.values()]
+    problem = "" if names else "no test asked for a run: use the fixture ctxbench_run"
+    if not is_folder and len(names) > 1:
+        problem = f"{len(names)} runs were made, and {baseline} is one baseline: {_NAME_THEM}"
+    elif shared := sorted({name for name in names if names.count(name) > 1}):
+        problem = f"several runs have the name {', '.join(shared)}: {_NAME_THEM}"
+    if problem:
         yield _GateAnswer(f"error: {problem}", passes=False)
         return
     for folder, (name, *models) in sorted(made.items(), key=lambda item: item[1]):
@@ -189,18 +195,6 @@ def _gated(config: pytest.Config, made: Mapping[str, list[str]], baseline: Path)
             yield _GateAnswer(str(gate).strip("\n"), gate.passes)
         except UserError as error:
             yield _GateAnswer(f"error: {error}", passes=False)
-
-
-def _problem(names: Sequence[str], baseline: Path, is_folder: bool) -> str:
-    """Return why runs of these names cannot be compared with a baseline; an empty text if they can."""
-    if not names:
-        return "no test asked for a run: use the fixture ctxbench_run"
-    shared = sorted({name for name in names if names.count(name) > 1})
-    if not is_folder and len(names) > 1:
-        return f"{len(names)} runs were made, and {baseline} is one baseline: {_NAME_THEM}"
-    if shared:
-        return f"several runs have the name {', '.join(shared)}: {_NAME_THEM}"
-    return ""
 
 
 _NAME_THEM = "give a folder of baselines, and each run a name: ctxbench_run(…, name='…')"

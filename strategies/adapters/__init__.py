@@ -105,6 +105,17 @@ def results_together(messages: Iterable[dict[str, Any]]) -> list[list[dict[str, 
     return groups
 
 
+def of_all(send: Callable[[list[Any]], Any], convert: Callable[[list[ChatDict]], list[Any]] = list) -> Step:
+    """Return a step that adds what is new to a list, converted, and sends what `send` makes of the whole list."""
+    said = list[Any]()
+
+    def step(new: list[ChatDict]) -> Any:
+        said.extend(convert(new))
+        return send(said)
+
+    return step
+
+
 def system_apart(step: Step) -> Step:
     """Return a step that is given no system messages: they stand before what it sends, as the library's agents have
     them."""

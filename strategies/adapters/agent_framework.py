@@ -14,7 +14,7 @@ from typing import Any
 
 from ..functions import ChatDict, Step
 from ..services import ChatServices
-from . import adapter, chat_call, chat_dict, imported, origin, results_together
+from . import adapter, chat_call, chat_dict, imported, of_all, origin, results_together
 
 _LIBRARY, _EXTRA = "agent-framework-core", "adapter-agent-framework"
 
@@ -80,13 +80,12 @@ def chat_client(services: ChatServices) -> Any:
 def _compact(services: ChatServices, kind: str, **settings: Any) -> Step:
     """Return a step that adds what is new to a list and sends what a strategy includes of it."""
     framework = imported("agent_framework", _LIBRARY, _EXTRA)
-    strategy, said = getattr(framework, kind)(**settings), list[Any]()
+    strategy = getattr(framework, kind)(**settings)
 
-    async def step(new: list[ChatDict]) -> list[ChatDict]:
-        said.extend(to_agent_framework(new))
+    async def compacted(said: list[Any]) -> list[ChatDict]:
         return from_agent_framework(await framework.apply_compaction(said, strategy=strategy))
 
-    return step
+    return of_all(compacted, to_agent_framework)
 
 
 _EARLIER = "the answer rests on a message before the last ones, as the task itself may"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..functions import ChatDict, Step
+from ..functions import Step
 from ..services import ChatServices
-from . import adapter, imported
+from . import adapter, imported, of_all
 
 _LIBRARY, _EXTRA = "distil-llm", "adapter-distil"
 
@@ -17,12 +17,6 @@ def compress(services: ChatServices, verbatim: bool = False) -> Step:
     expand with distil's tool; no recorded call does. With `verbatim` nothing is folded. Other messages lose spaces of
     JSON and repeated lines.
     """
-    openai, said = imported("distil.adapters.openai", _LIBRARY, _EXTRA), list[ChatDict]()
-
-    def step(new: list[ChatDict]) -> list[ChatDict]:
-        said.extend(new)
-        # Without `persist` what was folded stays in memory: else it is written to the user's home, and read from it.
-        sent: list[ChatDict] = openai.compress_chat_completions(said, verbatim=verbatim, persist=False)[0]
-        return sent
-
-    return step
+    openai = imported("distil.adapters.openai", _LIBRARY, _EXTRA)
+    # Without `persist` what was folded stays in memory: else it is written to the user's home, and read from it.
+    return of_all(lambda said: openai.compress_chat_completions(said, verbatim=verbatim, persist=False)[0])

@@ -8,9 +8,9 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from ..functions import ChatDict, Step
+from ..functions import Step
 from ..services import ChatServices
-from . import adapter, imported
+from . import adapter, imported, of_all
 
 _LIBRARY, _EXTRA = "headroom-ai", "adapter-headroom"
 
@@ -28,7 +28,7 @@ def compress(
     compressed too, those of the user if asked. Its model for prose, whose weights are a download, is left out.
     What it removes could be had back by its tool, which no recorded call does.
     """
-    headroom, said = imported("headroom", _LIBRARY, _EXTRA), list[ChatDict]()
+    headroom = imported("headroom", _LIBRARY, _EXTRA)
     # It writes what it leaves out to the user's home, and warns at each call that it could not shorten.
     imported("headroom.paths", _LIBRARY, _EXTRA).set_process_stateless(True)
     logging.getLogger("headroom").addHandler(logging.NullHandler())
@@ -48,10 +48,4 @@ def compress(
         "compress_user_messages": compress_user_messages,
         "kompress_model": "disabled",
     }
-
-    def step(new: list[ChatDict]) -> list[ChatDict]:
-        said.extend(new)
-        sent: list[ChatDict] = headroom.compress(list(said), **settings).messages
-        return sent
-
-    return step
+    return of_all(lambda said: headroom.compress(list(said), **settings).messages)

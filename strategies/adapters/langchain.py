@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from ..functions import ChatDict, Step
 from ..services import ChatServices
-from . import adapter, arguments_of, chat_call, chat_dict, chat_tokens, imported, system_apart
+from . import adapter, arguments_of, chat_call, chat_dict, chat_tokens, imported, of_all, system_apart
 
 _CORE, _LANGCHAIN, _EXTRA = "langchain-core", "langchain", "adapter-langchain"
 _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
@@ -87,14 +87,13 @@ def trim_messages(
     include_system: bool = True,
 ) -> Step:
     """Send the newest messages within a token limit, as `langchain_core.messages.trim_messages` with `last` does."""
-    core, said, count = imported("langchain_core.messages", _CORE, _EXTRA), list[Any](), token_counter(services)
+    core, count = imported("langchain_core.messages", _CORE, _EXTRA), token_counter(services)
     limits = {"max_tokens": max_tokens, "start_on": start_on, "include_system": include_system}
 
-    def step(new: list[ChatDict]) -> list[ChatDict]:
-        said.extend(to_langchain(new))
+    def trimmed(said: list[Any]) -> list[ChatDict]:
         return from_langchain(core.trim_messages(said, strategy="last", token_counter=count, **limits))
 
-    return step
+    return of_all(trimmed, to_langchain)
 
 
 @adapter(_LANGCHAIN, _EXTRA, "the summary leaves out what is asked for later")
@@ -127,13 +126,12 @@ def clear_tool_uses(
     edit = imported("langchain.agents.middleware", _LANGCHAIN, _EXTRA).ClearToolUsesEdit(
         trigger=trigger, keep=keep, clear_at_least=clear_at_least, clear_tool_inputs=clear_inputs
     )
-    said, count = list[Any](), token_counter(services)
+    count = token_counter(services)
 
-    def step(new: list[ChatDict]) -> list[ChatDict]:
-        said.extend(to_langchain(new))
+    def edited(said: list[Any]) -> list[ChatDict]:
         # The edit writes into the list that it is given; the next call must begin from what was said.
         request = list(said)
         edit.apply(request, count_tokens=count)
         return from_langchain(request)
 
-    return step
+    return of_all(edited, to_langchain)

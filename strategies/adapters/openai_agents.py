@@ -13,7 +13,7 @@ from typing import Any
 from ..base import Prompt, texts
 from ..functions import ChatDict, Step
 from ..services import ChatServices
-from . import adapter, chat_call, chat_dict, imported, system_apart
+from . import adapter, chat_call, chat_dict, imported, of_all, system_apart
 
 _LIBRARY, _EXTRA = "openai-agents", "adapter-openai-agents"
 # Longest summary in place of what OpenAI writes, whose length is not documented.
@@ -72,14 +72,12 @@ def tool_output_trimmer(
     trimmer = imported("agents.extensions.tool_output_trimmer", _LIBRARY, _EXTRA)
     config = imported("agents.run_config", _LIBRARY, _EXTRA)
     trim = trimmer.ToolOutputTrimmer(recent_turns, max_output_chars, preview_chars)
-    items: list[Any] = []
 
-    def step(new: list[ChatDict]) -> list[ChatDict]:
-        items.extend(to_items(new))
+    def trimmed(items: list[Any]) -> list[ChatDict]:
         data = config.ModelInputData(input=list(items), instructions=None)
         return from_items(trim(config.CallModelData(model_data=data, agent=None, context=None)).input)
 
-    return step
+    return of_all(trimmed, to_items)
 
 
 @adapter(_LIBRARY, _EXTRA, "the summary leaves out what the assistant and the tools said")

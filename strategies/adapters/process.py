@@ -2,8 +2,7 @@
 
 An interpreter runs with our own code, lent by its path, so that its environment needs the library and msgspec alone
 and both sides are of one version. One worker for each interpreter serves all conversations of this process, and ends
-when this process does. It is spoken to over its standard input and output: four bytes of length, then an array in
-MessagePack, whose first item says what it is.
+when this process does. It is spoken to over a pipe of its own: arrays in MessagePack, whose first item says what it is.
 
 request    version, package | open, adapter, parameters, conversation, now, numbers of closed steps | step, number, new
            messages, now
@@ -27,8 +26,8 @@ from importlib.metadata import PackageNotFoundError, version
 from itertools import count
 from pathlib import Path
 from queue import SimpleQueue
-from threading import Lock, Thread, Timer
-from typing import IO, Any, NamedTuple
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import finalize
 
 import msgspec
@@ -40,8 +39,8 @@ from ..events import Event
 from ..functions import ChatDict, Step, finished
 from ..services import ChatServices
 
-GREETING = b"ctxbench\n"
-"""First bytes of a worker, which tell it from any other program."""
+if TYPE_CHECKING:  # it takes its time, and is needed where there is another Python
+    from multiprocessing.connection import Connection
 
 _TOO_OLD, _NO_MSGSPEC = 83, 84
 
@@ -61,29 +60,13 @@ folder = sys.argv[1]
 spec = spec_from_file_location("ctxbench", folder + "/__init__.py", submodule_search_locations=[folder])
 sys.modules["ctxbench"] = module_from_spec(spec)
 spec.loader.exec_module(sys.modules["ctxbench"])
+from multiprocessing.connection import Connection
 from ctxbench.strategies.adapters.process import serve
-serve()
+serve(Connection(int(sys.argv[2])))
 """
 
 _SECONDS_TO_GREET = 60.0
 _SECONDS_TO_END = 5.0
-
-
-def write(stream: IO[bytes], *message: Any) -> None:
-    """Write a message after its length. Raises TypeError for a value that MessagePack has no form for."""
-    encoded = msgspec.msgpack.encode(message)
-    stream.write(len(encoded).to_bytes(4) + encoded)
-    stream.flush()
-
-
-def read(stream: IO[bytes]) -> list[Any]:
-    """Return the next message of a stream. Raises EOFError where the stream ends."""
-    head = stream.read(4)
-    message = stream.read(int.from_bytes(head))
-    if len(head) < 4 or len(message) < int.from_bytes(head):
-        raise EOFError
-    items: list[Any] = msgspec.msgpack.decode(message)
-    return items
 
 
 class Interpreter(NamedTuple):
@@ -179,27 +162,28 @@ class Worker:
         self._versions: dict[str, str | None] = {}
         self.closed: list[int] = []
         """Numbers of the steps that are no longer used. The worker is told of them when the next one is opened."""
+        from multiprocessing import Pipe
+
+        self._connection, theirs = Pipe()
         try:
-            # A session of its own: Ctrl-C at a terminal is for us to hear, and the worker ends with its input.
+            # A session of its own: Ctrl-C at a terminal is for us to hear, and the worker ends with its pipe. Its
+            # library finds no input, and what it prints goes to standard error.
             self._process = subprocess.Popen(
-                [path, "-c", _BOOTSTRAP, str(Path(__file__).parents[2])],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
+                [path, "-c", _BOOTSTRAP, str(Path(__file__).parents[2]), str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=2,
+                pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
         except OSError as error:
             raise WorkerError(f"{path}: cannot be started: {error.strerror or error}") from None
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._input, self._output = self._process.stdin, self._process.stdout
-        # A program that is no Python may wait for input for ever; killing it ends the read below.
-        timer = Timer(_SECONDS_TO_GREET, self._process.kill)
-        timer.start()
-        try:
-            if self._output.read(len(GREETING)) == GREETING:
-                return
         finally:
-            timer.cancel()
+            theirs.close()
+        # A worker greets once it is ready; a program that is no Python may say nothing for ever.
+        with suppress(EOFError, OSError):
+            if self._connection.poll(_SECONDS_TO_GREET):
+                self._connection.recv_bytes()
+                return
         code = self.end()
         reasons = {_TOO_OLD: "is older than Python 3.11", _NO_MSGSPEC: f"has no msgspec: {path} -m pip install msgspec"}
         other = f"is no Python that adapters can run in: it ended with exit code {code}"
@@ -235,22 +219,21 @@ class Worker:
     def _reply(self, *message: Any) -> list[Any]:
         """Send a message, and return what the worker says then."""
         try:
-            write(self._input, *message)
-            return read(self._output)
-        except (EOFError, OSError, ValueError):
+            self._connection.send_bytes(msgspec.msgpack.encode(message))
+            reply: list[Any] = msgspec.msgpack.decode(self._connection.recv_bytes())
+            return reply
+        except (EOFError, OSError):
             code = self.end()
             how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
             raise WorkerError(f"{self.path}: the process of the adapter {how}") from None
 
     def end(self) -> int:
         """End the process, and return its exit code."""
-        with suppress(OSError):
-            self._input.close()
+        self._connection.close()
         try:
             self._process.wait(_SECONDS_TO_END)
         except subprocess.TimeoutExpired:
             self._process.kill()
-        self._output.close()
         return self._process.wait()
 
 
@@ -283,9 +266,9 @@ def _end_workers() -> None:
         worker.end()
 
 
-def serve() -> None:
+def serve(connection: Connection) -> None:
     """Open adapters and call their steps in this Python, for another process, until that is gone."""
-    channel, steps = Channel(), dict[int, tuple[Step, RemoteContext]]()
+    channel, steps = Channel(connection), dict[int, tuple[Step, RemoteContext]]()
     for number in count():
         request = channel.received.get()
         try:
@@ -322,17 +305,12 @@ def _served(request: list[Any], number: int, steps: dict[int, tuple[Step, Remote
 
 
 class Channel:
-    """The other process, at the other end of the standard input and output. Libraries get nothing of either."""
+    """The other process, at the other end of a pipe."""
 
-    def __init__(self) -> None:
-        self._input, self._output = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        # What a library prints goes to standard error: in the channel it would be taken for the length of a message.
-        os.dup2(2, 1)
+    def __init__(self, connection: Connection) -> None:
+        self._connection, self._lock = connection, Lock()
         self.received: SimpleQueue[list[Any]] = SimpleQueue()
-        self._lock = Lock()
-        self._output.write(GREETING)
-        self._output.flush()
+        connection.send_bytes(b"")  # the greeting
         # A thread reads all the time, so the end of the other process
         # is noticed while a library works, which may take minutes.
         Thread(target=self._receive, daemon=True).start()
@@ -340,13 +318,13 @@ class Channel:
     def _receive(self) -> None:
         try:
             while True:
-                self.received.put(read(self._input))
-        except EOFError:  # nobody waits for an answer any more
+                self.received.put(msgspec.msgpack.decode(self._connection.recv_bytes()))
+        except (EOFError, OSError):  # nobody waits for an answer any more
             os._exit(0)
 
     def send(self, *message: Any) -> None:
-        """Send a message. It goes nowhere if the other process is gone: this one ends then."""
-        write(self._output, *message)
+        """Send a message. Raises TypeError for a value that MessagePack has no form for."""
+        self._connection.send_bytes(msgspec.msgpack.encode(message))
 
     def ask(self, *question: Any) -> Any:
         """Return the answer to a question, from any thread. Raises ModelError."""

@@ -53,7 +53,6 @@ class ClaudeCodeCompaction(CompactingClient):
 
     @property
     def trigger(self) -> int:
-        """Tokens from which on everything is summarised."""
         return min(self.window - min(self.max_output, OUTPUT_RESERVE) - MARGIN, int(self.window * self.percent / 100))
 
     def compact(self, history: ClientHistory) -> None:
@@ -87,7 +86,6 @@ class CodexCompaction(CompactingClient):
 
     @property
     def trigger(self) -> int:
-        """Tokens from which on the history is compacted."""
         most = self.window * 9 // 10
         return most if self.limit is None else min(self.limit, most)
 
@@ -153,7 +151,6 @@ class RooCompaction(CompactingClient):
 
     @property
     def trigger(self) -> int:
-        """Tokens above which the history does not fit."""
         return self.window * 9 // 10 - self.max_tokens
 
     def compact(self, history: ClientHistory) -> None:
@@ -231,7 +228,6 @@ class OpenCodeCompaction(CompactingClient):
 
     @property
     def trigger(self) -> int:
-        """Tokens from which on the history is compacted."""
         output = min(self.max_output, 32_000)
         reserved = min(20_000, output)
         if self.input_limit is not None:
@@ -337,7 +333,6 @@ class ClineCompaction(CompactingClient):
 
     @property
     def trigger(self) -> int:
-        """Tokens from which on the history is compacted."""
         return self.input_limit * 9 // 10
 
     def compact(self, history: ClientHistory) -> None:
@@ -362,7 +357,6 @@ class PiCompaction(CompactingClient):
 
     @property
     def trigger(self) -> int:
-        """Tokens above which the history is compacted."""
         return self.window - self.reserve
 
     def compact(self, history: ClientHistory) -> None:
@@ -400,7 +394,6 @@ class AiderCompaction(CompactingClient):
 
     @property
     def trigger(self) -> int:
-        """Tokens of finished turns above which they are summarised."""
         return min(max(self.window // 16, 1_024), 8_192)
 
     def compact(self, history: ClientHistory) -> None:

@@ -177,11 +177,9 @@ class ArchiveSession:
         # Results that this turn brings back: ours by uuid, in the place of their placeholder; those of other
         # conversations before the turn.
         self._loaded: dict[str, Message] = {}
-        self._foreign: tuple[Message, ...] = ()
-        # What is sent before a message, by its place: the note and the foreign results.
-        self._before: dict[int, tuple[Message, ...]] = {}
+        self._foreign = Messages()
         self._turn: Message | None = None
-        self._note: Message | None = None  # written with the first offer
+        self._note = Messages()  # written with the first offer
         # The tools of the context, and the tuple with ours added: one object, so that it compares fast.
         self._tools: tuple[tuple[Tool, ...], tuple[Tool, ...]] | None = None
         self._forget()
@@ -199,12 +197,16 @@ class ArchiveSession:
         if newest is not None and newest is not self._turn and newest != self._turn:
             self._turn, self.question = newest, newest.text
             # A result is brought back for one turn.
-            loaded, self._loaded, self._foreign = self._loaded, {}, ()
+            loaded, self._loaded, self._foreign = self._loaded, {}, Messages()
             self._load(history, self._chosen_cards())
-            for at, (uuid, _) in self._placeholders.items() if loaded or self._loaded else ():
+            for at, (uuid, placeholder) in self._placeholders.items() if loaded or self._loaded else ():
                 if uuid in loaded or uuid in self._loaded:
-                    self._put(history, at)
-        messages = self._with_insertions(history)
+                    self._spliced.put(at, self._loaded.get(uuid, placeholder))
+        messages = self._spliced.messages()
+        if self._foreign and self._newest is not None:
+            messages = messages[: self._newest] + self._foreign + messages[self._newest :]
+        if self._tools is not None:
+            messages = messages[: self._leading] + self._note + messages[self._leading :]
         return context if messages is history and tools is context.tools else Context(messages, (), tools)
 
     def _forget(self) -> None:
@@ -224,7 +226,6 @@ class ArchiveSession:
         replaced: dict[int, tuple[str, Message]] = {}
         if same < before:
             self._forget()
-            self._before = {at: messages for at, messages in self._before.items() if at < same}
             # Everything is read again; a result whose placeholder still stands must not wait to be archived twice.
             self._placeholders = replaced = {at: row for at, row in self._placeholders.items() if at < same}
             same = 0
@@ -254,8 +255,8 @@ class ArchiveSession:
                 self._failed("load", f"the conversation has a tool {TOOL} of its own", "ours is not offered")
                 return tools
             language = self._language.decided
-            if self._note is None:
-                self._note = Message("archive:note", "system", archive_text("note", language))
+            if not self._note:
+                self._note = Messages.of((Message("archive:note", "system", archive_text("note", language)),))
                 self._services.offer(load_tool(language), self._answer)
             self._tools = tools, (*tools, load_tool(language))
         return self._tools[1]
@@ -271,8 +272,9 @@ class ArchiveSession:
                 return
             self._waiting.remove(at)
             if processed is not message:
-                self._placeholders[at] = self.uuids[message.id], processed
-                self._put(history, at)
+                uuid = self.uuids[message.id]
+                self._placeholders[at] = uuid, processed
+                self._spliced.put(at, self._loaded.get(uuid, processed))
 
     def process(self, message: Message, call: ToolCall | None) -> Message:
         """Store a tool result over the threshold, and return its placeholder. Raises StoreError.
@@ -463,26 +465,6 @@ class ArchiveSession:
                 heading = archive_text("recalled", self._language.decided)
                 text = heading.format(uuid=card.uuid, tool=card.tool, query=card.query) + text
                 self._foreign += (Message(f"archive:{card.uuid}", "system", text),)
-
-    def _with_insertions(self, history: Messages) -> Messages:
-        """Return the history with placeholders, loaded results, the note and foreign results in their places."""
-        before: dict[int, tuple[Message, ...]] = {}
-        if self._tools is not None and self._note is not None:
-            before[self._leading] = (self._note,)
-        if self._foreign and self._newest is not None:
-            before[self._newest] = (*before.get(self._newest, ()), *self._foreign)
-        behind = before.pop(len(history), ())
-        if before != self._before:
-            changed, self._before = self._before.keys() | before.keys(), before
-            for at in sorted(changed):
-                self._put(history, at)
-        messages = self._spliced.messages()
-        return messages + behind if behind else messages
-
-    def _put(self, history: Messages, at: int) -> None:
-        """Send for message `at` what stands before it and in its place."""
-        uuid, placeholder = self._placeholders.get(at, ("", history[at]))
-        self._spliced.put(at, *self._before.get(at, ()), self._loaded.get(uuid, placeholder))
 
     def _failed(self, what: Literal["summary", "embedding", "archive", "load"], why: object, instead: str) -> None:
         """Record that something was missing, and what was done instead."""

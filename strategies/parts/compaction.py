@@ -27,7 +27,7 @@ from ctxbench.scenarios.view import Messages
 
 from ..base import Context, StrategyContext, View, data
 from ..events import Cleared, Summarised
-from .language import ConversationLanguage, LanguageSetting
+from .language import LanguageSetting
 from .summarize import Summariser
 from .units import NOTHING, Dialogue, OrphanedResults, Units
 
@@ -215,8 +215,6 @@ class ClientHistory:
 class Client:
     """A strategy of a provider's client or of an agent, with a row of its own in `data/clients.toml`."""
 
-    __slots__ = ()
-
     copyable: ClassVar[bool] = True
     name: ClassVar[str]
     """Name of its row. The ids of what a `RewritingClient` writes begin with it."""
@@ -232,8 +230,6 @@ class Client:
 
 class RewritingClient(Client):
     """A client that rewrites its history before a call where its rule says so (`compact`)."""
-
-    __slots__ = ()
 
     def start(self, services: StrategyContext) -> View:
         history = ClientHistory(services, self.name, self._summariser())
@@ -270,7 +266,4 @@ class CompactingClient(RewritingClient):
             raise ValueError(f"window={window} leaves no tokens for the history: its limit would be {limit}")
 
     def _summariser(self) -> Summariser:
-        language, kind = ConversationLanguage(self.language), self.row["prompt"]
-        return Summariser(
-            self.name, language, self.max_summary_tokens, self.summariser, kind=kind, max_result=self.max_result
-        )
+        return Summariser.of(self, self.name, kind=self.row["prompt"], max_result=self.max_result)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ctxbench.metrics.language import Language, language_of
 from ctxbench.scenarios.model import Message
@@ -51,6 +52,15 @@ class Summariser:
     """How the summary would be asked for in production, by which it is billed."""
     max_result: int | None = None
     """Characters of a tool's result that the model is shown; None = all."""
+
+    @classmethod
+    def of(cls, settings: Any, name: str, **others: Any) -> Summariser:
+        """Return the summariser that the parameters of a strategy ask for."""
+        same = {
+            field: getattr(settings, field) for field in ("max_input_tokens", "temperature") if hasattr(settings, field)
+        }
+        language = ConversationLanguage(settings.language)
+        return cls(name, language, settings.max_summary_tokens, settings.summariser, **same, **others)
 
     def write(
         self, services: StrategyContext, before: Message | None, messages: Sequence[Message], instead: str = KEPT

@@ -156,7 +156,7 @@ class SplicedHistory:
 
     def __init__(self) -> None:
         self.history = NOTHING
-        self._substitutes: dict[int, tuple[Message, ...]] = {}
+        self._substitutes: dict[int, Span] = {}
         # The history up to the last substitute as spans, and how many of its messages they replace.
         self._head: list[Span] = []
         self._covered = 0
@@ -166,17 +166,17 @@ class SplicedHistory:
         same, before = shared_prefix(self.history, history), len(self.history)
         self.history = history
         if same < before:
-            self._substitutes = {at: messages for at, messages in self._substitutes.items() if at < same}
+            self._substitutes = {at: span for at, span in self._substitutes.items() if at < same}
             self._rebuild()
         return same
 
-    def put(self, at: int, *messages: Message) -> None:
-        """Substitute messages for message `at` from now on. Cheapest in the order of the history."""
-        if messages == (self.history[at],):  # it is sent as it is again
+    def put(self, at: int, message: Message) -> None:
+        """Substitute a message for message `at` from now on. Cheapest in the order of the history."""
+        if message is self.history[at]:  # it is sent as it is again
             if self._substitutes.pop(at, None) is not None:
                 self._rebuild()
             return
-        self._substitutes[at] = messages
+        self._substitutes[at] = Span((message,), 0, 1)
         # Results come due in order, so this is the usual case: the spans before it stay. Only a result that had to wait
         # while a later one was archived, and what was changed, rebuilds all.
         if at >= self._covered:
@@ -185,8 +185,8 @@ class SplicedHistory:
             self._rebuild()
 
     def at(self, at: int) -> Message:
-        """Return the last of what stands for message `at` of the history."""
-        return self._substitutes[at][-1] if at in self._substitutes else self.history[at]
+        """Return what stands for message `at` of the history."""
+        return self._substitutes[at].store[0] if at in self._substitutes else self.history[at]
 
     def messages(self) -> Messages:
         """Return the history with the substitutes."""
@@ -198,8 +198,7 @@ class SplicedHistory:
             self._extend(at)
 
     def _extend(self, at: int) -> None:
-        self._head += self.history[self._covered : at].spans
-        self._head += Messages.of(self._substitutes[at]).spans
+        self._head += (*self.history[self._covered : at].spans, self._substitutes[at])
         self._covered = at + 1
 
 

@@ -22,7 +22,7 @@ from ctxbench.scenarios.view import Messages
 from ..base import Context, StrategyContext, Unsupported, View
 from ..events import Cleared, ClearedThinking, Dropped
 from ..parts.compaction import Client, ClientHistory, CompactingClient
-from ..parts.language import ConversationLanguage, LanguageSetting
+from ..parts.language import LanguageSetting
 from ..parts.summarize import Summariser
 from ..parts.units import SplicedHistory
 from ..summary import RollingSummary
@@ -220,9 +220,7 @@ class ThresholdCompaction(Client):
     name: ClassVar[str] = "anthropic.compact"
 
     def start(self, services: StrategyContext) -> View:
-        language = ConversationLanguage(self.language)
-        summariser = Summariser("compact", language, self.max_summary_tokens, self.summariser, kind="extends")
-        rolling = RollingSummary(services, summariser, self.keep_newest)
+        rolling = RollingSummary(services, Summariser.of(self, "compact", kind="extends"), self.keep_newest)
         request = Message("anthropic.compact:budget", "user", self.row["budget"])
         compactions = 0
 

@@ -47,8 +47,6 @@ class HeatWeights(NamedTuple):
 class Heat:
     """Last use and decayed number of uses of each item."""
 
-    __slots__ = ("uses", "weights")
-
     def __init__(self) -> None:
         self.weights = HeatWeights()
         self.uses: dict[str, tuple[float, float]] = {}
@@ -83,8 +81,6 @@ def _decay(age: float) -> float:
 class Replacement:
     """A policy that chooses a tier's victims. It is informed of arrivals, uses and departures, and may ignore them."""
 
-    __slots__ = ()
-
     def come(self, id: str, tokens: int, now: float, used: bool) -> None:
         """Take note of an arrival. `used` is False if the item came because its use was predicted."""
 
@@ -111,8 +107,6 @@ class Replacement:
 
 class Coldest(Replacement):
     """The coldest item is the victim; of equals the oldest. All its data is in the heat."""
-
-    __slots__ = ("_heat", "_ids")
 
     def __init__(self, heat: Heat, ids: Collection[str]) -> None:
         """`ids` are the items of the tier in order of arrival, as they are at any moment."""

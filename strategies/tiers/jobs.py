@@ -75,8 +75,6 @@ class Job(msgspec.Struct, frozen=True, gc=False):
 class Queue:
     """Jobs, at most one per item: the more urgent one, of equals the older one."""
 
-    __slots__ = ("jobs",)
-
     def __init__(self) -> None:
         self.jobs: dict[str, Job] = {}
         """Jobs by item, in the order of their requests."""

@@ -43,20 +43,18 @@ class TierError(UserError):
 
 
 class ContentStore(Protocol):
-    """Storage of one tier. Content is any value that can be compared."""
+    """Storage of one tier. Content is any value that can be compared.
+
+    `put` replaces what is there, `get` is no access and raises KeyError, `delete` may find nothing.
+    """
 
     @property
     def tokens(self) -> int:
         """Tokens of all content, with copies that are not deleted yet."""
 
-    def put(self, id: str, content: Any, tokens: int, now: float) -> None:
-        """Store content, replacing what is there."""
-
-    def get(self, id: str) -> Any:
-        """Return the content as it is now. This is not an access. Raises KeyError."""
-
-    def delete(self, id: str, now: float) -> None:
-        """Delete content, if there is any."""
+    def put(self, id: str, content: Any, tokens: int, now: float) -> None: ...
+    def get(self, id: str) -> Any: ...
+    def delete(self, id: str, now: float) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

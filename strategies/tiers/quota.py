@@ -49,8 +49,6 @@ class Quota:
 class Quotas:
     """Levels that each tier has crossed. Crossed limits go to `record` in order."""
 
-    __slots__ = ("_crossed", "_quotas", "_record")
-
     def __init__(self, quotas: Mapping[str, Quota], record: Callable[[LimitReached], None]) -> None:
         self._quotas, self._record = dict(quotas), record
         self._crossed = dict.fromkeys(self._quotas, 0)  # number of crossed levels by tier

@@ -81,7 +81,6 @@ def commands(folder: Path) -> dict[str, Command]:
     recordings = read_manifest(run).plan.names
     words: dict[str, tuple[object, ...]] = {
         "report": ("report", run, *model, "--json"),
-        "report --by": ("report", run, "--by", "conversation", "--json"),
         "compare": ("compare", run, *model, "--json"),
         "gate": ("gate", run, "--baseline", folder / "baseline.json", "--json"),
         "gate --update": ("gate", run, "--update", "--baseline", "-", *model),

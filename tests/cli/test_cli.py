@@ -40,18 +40,6 @@ def test_a_whole_path(tmp_path: Path) -> None:
     assert (tmp_path / "again.jsonl").read_bytes().count(b"\n") == 3
 
 
-def test_figures_of_each_conversation(tmp_path: Path) -> None:
-    """`report --by conversation` has a row per conversation and strategy, whose tokens add up to the run's."""
-    path = recording(tmp_path, conversations=3)
-    whole = json.loads(ctxbench("run", path, "-s", "none", "-s", "last_turn", "-o", "r", "--json", cwd=tmp_path).stdout)
-    cells = json.loads(ctxbench("report", "r", "--by", "conversation", "--json", cwd=tmp_path).stdout)
-    assert [(each["conversation"], each["strategy"]) for each in cells[:2]] == [("c0", "none"), ("c1", "none")]
-    for name, values in whole["strategies"].items():
-        assert sum(each["tokens_sent"] for each in cells if each["strategy"] == name) == values["tokens_sent"]
-    assert "By conversation" in ctxbench("report", "r", "--by", "conversation", cwd=tmp_path).stdout
-    assert "| c2 |" in ctxbench("report", "r", "--by", "conversation", "--markdown", "-", cwd=tmp_path).stdout
-
-
 def test_json_of_a_recording_with_usage(tmp_path: Path) -> None:
     """Where the provider's usage is recorded, `--json` has the error of our counter, worked by hand here.
 
@@ -274,7 +262,7 @@ def test_the_window_is_a_model_or_a_number(tmp_path: Path) -> None:
         ("report --lose 101", "--lose 101: give 100 or less"),
         ("run --jobs -1", "--jobs -1: give 0 or more"),
         ("show runs c x", "STEP x: give a whole number"),
-        ("report --by day", "--by day: 'day' is not one of 'conversation', 'kind'"),
+        ("bill --rules mine", "--rules mine: 'mine' is not one of "),
     ],
 )
 def test_a_value_that_an_option_cannot_have(words: str, said: str) -> None:

@@ -160,20 +160,8 @@ def test_the_list_of_libraries_has_every_adapter_agent_and_provider() -> None:
 def test_a_run_of_the_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The installed entries are measured; a line names the others and their extra, and Python warns of them."""
     path = recording(tmp_path, conversations=1, turns=4, size=300)
-    words = (
-        "run",
-        path,
-        "-s",
-        "@libraries",
-        "--probes",
-        "none",
-        "--answerer",
-        "none",
-        "--out",
-        tmp_path / "run",
-        "--json",
-    )
-    done = ctxbench(*words, cwd=tmp_path)
+    plain = ("--probes", "none", "--answerer", "none", "--json")
+    done = ctxbench("run", path, "-s", "@libraries", *plain, "--out", tmp_path / "run", cwd=tmp_path)
     chosen, left_out = listed(["@libraries"])
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert tuple(manifest["plan"]["strategies"]) == chosen

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxbench.api.runs import summary
+from ctxbench.api.runs import BenchmarkRun
 from ctxbench.harness.bill.bill import bill
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.engine.plan import execute
@@ -101,7 +101,7 @@ def test_cache_hits_by_hand(tmp_path: Path) -> None:
     (tmp_path / "t.jsonl").write_bytes(Conversation("t", said).to_json() + b"\n")
     execute(plan(tmp_path / "t.jsonl", strategies=("none", "window(messages=2)")), tmp_path / "run")
     run = load(tmp_path / "run")
-    figures = summary(run, ["claude-sonnet-5"]).loc["none"]
+    figures = BenchmarkRun(run).summary("claude-sonnet-5").loc["none"]
     count = TokenCounter().message
     prompts = [sum(map(count, said[:at])) + 3 for at in (2, 4, 6)]
     first = count(said[0]) + count(said[1])
@@ -109,5 +109,5 @@ def test_cache_hits_by_hand(tmp_path: Path) -> None:
     assert figures["cache_hit_rate_calls(claude-sonnet-5)"] == 1 / 2
     assert figures["cost_saving(claude-sonnet-5)"] == 0
     rows = bill(run, [Scheme("claude-sonnet-5")]).conversations().set_index("strategy")
-    window = summary(run, ["claude-sonnet-5"]).loc["window(messages=2)"]
+    window = BenchmarkRun(run).summary("claude-sonnet-5").loc["window(messages=2)"]
     assert window["cost_saving(claude-sonnet-5)"] == 1 - rows.cost["window(messages=2)"] / rows.cost["none"]

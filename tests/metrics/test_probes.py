@@ -218,27 +218,6 @@ def test_nothing_recalled_scores_nothing() -> None:
     assert ranked([[]], [{"a"}]) == [dict.fromkeys(MEASURES, 0.0)]
 
 
-NAMES = st.sampled_from([f"D{at}:{at}" for at in range(14)])
-
-
-@given(
-    st.lists(st.tuples(st.lists(NAMES, unique=True), st.sets(NAMES, min_size=1, max_size=4)), min_size=1, max_size=6)
-)
-def test_the_textbook_formulas(questions: list[tuple[list[str], set[str]]]) -> None:
-    """Recall, nDCG with binary gains, and reciprocal rank as any textbook has them."""
-    for found, (ranking, relevant) in zip(ranked(*map(list, zip(*questions, strict=True))), questions, strict=True):  # type: ignore[arg-type]
-        hits = [name in relevant for name in ranking]
-        gain = sum(hit / math.log2(rank + 2) for rank, hit in enumerate(hits[:10]))
-        best = sum(1 / math.log2(rank + 2) for rank in range(min(10, len(relevant))))
-        assert found == pytest.approx(
-            {
-                **{f"recall@{k}": sum(hits[:k]) / len(relevant) for k in (1, 5, 10)},
-                "nDCG@10": gain / best,
-                "MRR": 1 / (hits.index(True) + 1) if any(hits) else 0.0,
-            }
-        )
-
-
 def test_recall() -> None:
     """Of two wanted one is among the first two; a second mention counts no more; nothing wanted is undefined."""
     assert recall(["a", "b", "c"], ["b", "c"], 2) == 0.5

@@ -98,7 +98,7 @@ def test_as_a_user_sees_it(tmp_path: Path) -> None:
     """The command line: the table by kind, and what was sent for one question."""
     (tmp_path / "chat.jsonl").write_bytes(asking(GATE, NOBODY, BOTH).to_json() + b"\n")
     ctxbench("run", "chat.jsonl", "-s", "none", "-s", "window(messages=2)", "-o", "r", cwd=tmp_path)
-    assert "single_hop" in ctxbench("report", "r", "--by", "kind", cwd=tmp_path).stdout
+    assert "single_hop" in ctxbench("report", "r", "--all", cwd=tmp_path).stdout
     shown = ctxbench("show", "r", "1", "--probe", "both", "-s", "window(messages=2)", cwd=tmp_path).stdout
     assert "probe both (multi_hop): Turns 0 and 9?" in shown
     assert "accepted: K999" in shown

@@ -8,7 +8,7 @@ from ctxbench.harness.tune.tune import Tuned
 from ctxbench.metrics.statistics.intervals import Ends, Interval
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.render import markdown
-from ctxbench.reports.tune import as_json, dominated, flattery, numbers, tables
+from ctxbench.reports.tune import as_json, dominated, numbers, tables
 from ctxbench.scenarios.source import Problems
 
 
@@ -45,14 +45,6 @@ def tuned(*settings: Setting, worth: bool = True, failed: tuple[tuple[str, str],
 BIG = setting("a(n=9)", of(90, 0.9), of(80, 0.6))
 SMALL = setting("a(n=1)", of(10, 0.5), of(10, 0.6))
 WHOLE = setting("none", of(100, 1.0), of(100, 0.9), chosen=False, whole=True)
-
-
-def test_selection_bias_by_hand() -> None:
-    """The chosen lose 0.3 and −0.1, 0.1 on average; the whole history 0.1: nothing is flattered."""
-    lost = flattery(tuned(BIG, SMALL, WHOLE))
-    assert lost is not None
-    assert [round(each, 9) for each in lost] == [0.1, 0.1]
-    assert flattery(tuned(WHOLE)) is None
 
 
 def test_what_is_dominated_on_what_was_held_out() -> None:

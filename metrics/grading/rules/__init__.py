@@ -38,8 +38,7 @@ LANGUAGES = ("en", "zh", *foreign.LANGUAGES)  # languages of answers that have g
 VERSION = 4  # version of the grades, raised whenever one can change: grades of two versions do not compare
 
 _SURE, _WRONG = 0.97, 0.05
-LESS_EXACT = "a date less exact than"
-"""Start of the reason of a date that fits and is less exact than the accepted one."""
+LESS_EXACT = "a date less exact than"  # start of the reason of a date that fits and is less exact than the accepted one
 _EARLY = 80  # a refusal before this many characters is the answer; a later one is a remark
 _NEARLY_ALL = 0.9  # score of an answer that has the first sentence of an accepted one, word for word or nearly so
 _QUANTITY = 40  # characters of the longest answer that is a number and its unit
@@ -375,8 +374,7 @@ BELOW = 0.4  # highest score of an answer that lacks the part that matters
 _NAMES = ("share", "fresh", "enough", "whole", "within", "lost_number", "name_missed", "rival", "refused")
 _DENIALS = ("denies_too", "denial_missed")
 _FITTED = (0.39, 1.92, 1.4, 1.88, 0.81, -1.39, -1.24, -0.8, -0.25, 2.23, -1.01)
-WEIGHTS = dict(zip(_NAMES + _DENIALS, _FITTED, strict=True))
-"""Weights of the logistic regression."""
+WEIGHTS = dict(zip(_NAMES + _DENIALS, _FITTED, strict=True))  # weights of the logistic regression
 BIAS = -1.6
 
 FITTED_ON = frozenset(["evouna-nq", "halluqa-zh"])  # labelled sets of which one half was used for fitting

@@ -75,12 +75,10 @@ class Gold:
     whens: tuple[When, ...] = ()
     numbers: tuple[Quantity, ...] = ()
     items: tuple[Gold, ...] = ()
-    needed: int = 0
-    """Number of items of a list that are enough."""
+    needed: int = 0  # number of items of a list that are enough
     surnamed: bool = False
     """Whether it is the name of a person who is asked for, given names first: the last word says most."""
-    exact_dates: bool = False
-    """Whether a date less exact than this one is wrong."""
+    exact_dates: bool = False  # whether a date less exact than this one is wrong
 
     @property
     def bounded(self) -> bool:

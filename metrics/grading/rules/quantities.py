@@ -82,8 +82,7 @@ _NUMERIC = re.compile(
 )
 # An hour without its half of the day; 点 alone is also a point of a list, or of a decimal.
 _OCLOCK = re.compile("点(?=[到至半整钟,，。]|$)")
-TOLERANCE = 0.01
-"""Relative difference up to which quantities in different units are equal: 26.2 miles are 42.2 km."""
+TOLERANCE = 0.01  # relative difference up to which quantities in different units are equal: 26.2 miles are 42.2 km
 
 
 def quantities(text: str) -> list[Quantity]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from ctxbench.harness.folder.run import Run
 from ctxbench.scenarios.errors import RunError, SpecError, UserError
@@ -49,8 +50,10 @@ def find_strategy(run: Run, text: str | None) -> str:
     names = run.manifest.plan.strategies
     if text is None:
         return next((name for name in names if name != "none"), names[0])
-    given = run.manifest.strategy_names
-    matches = [name for name in names if name in (text, _normal_form(text)) or given.get(name) == text]
+    given, normal = run.manifest.strategy_names, ""
+    with suppress(UserError):  # it is no strategy here, or its file or library is gone
+        normal = spec(parse(text))
+    matches = [name for name in names if name in (text, normal) or given.get(name) == text]
     matches = matches or [name for name in names if _is_part(_stages(text), _stages(name))]
     if len(matches) == 1:
         return matches[0]
@@ -58,14 +61,6 @@ def find_strategy(run: Run, text: str | None) -> str:
         raise RunError(f"{run.name}: {text!r} may be {' or '.join(matches)}: write more of it")
     near = nearest(text, dict.fromkeys(names))
     raise RunError(f"{run.name}: {text!r} was not run here; these were: {', '.join(names)}{near}")
-
-
-def _normal_form(text: str) -> str:
-    """Return a strategy's text as a run has it; empty if it is no strategy here, or its file or library is gone."""
-    try:
-        return spec(parse(text))
-    except UserError:
-        return ""
 
 
 _Stages = Sequence[tuple[str, Mapping[str, object]]]

@@ -50,7 +50,7 @@ from ctxbench.strategies.base import Strategy
 from ctxbench.strategies.chain import listed, spec, use_pythons
 
 from .names import find_strategy
-from .sql import MEMORY, THREADS, Parameters, run_query
+from .sql import MEMORY, Parameters, run_query
 from .verdict import MORE, BenchmarkGate, BenchmarkVerdict, comparison_frame, comparison_of, gate_of
 
 if TYPE_CHECKING:
@@ -223,21 +223,6 @@ def described(frame: pd.DataFrame, names: Names) -> pd.DataFrame:
     return frame.rename(columns=frame.attrs["names"]) if names == "display" else frame
 
 
-def summary(run: Run, models: Sequence[str] = ()) -> pd.DataFrame:
-    """Return one row per strategy and one column per metric (`metrics.figures.METRICS`), NaN where a value is missing.
-
-    With models there are columns of the bill for each, such as `cost(MODEL)` in US dollars and `cache_hit_rate(MODEL)`.
-    As in the report, figures are over the conversations that every strategy finished; they equal those of
-    `ctxbench compare` to the last digit.
-    """
-    values = overall(measured(run, models, clock=True))
-    rows = {
-        strategy: {name: np.nan if isinstance(value, Missing) else value for name, value in metrics.items()}
-        for strategy, metrics in values.items()
-    }
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("strategy")
-
-
 FIGURES: Mapping[str, tuple[Callable[[Results], ReportSection | None], str]] = {
     "frontier": (sections.overview_section, "frontier"),
     "growth": (sections.growth_section, "growth"),
@@ -360,7 +345,11 @@ class BenchmarkRun:
         Columns of the bill, such as `cost(MODEL)` in US dollars, are of `models`, by default of the first of the run's.
         Figures are over the conversations that every strategy finished, and equal those of `ctxbench compare`.
         """
-        return described(summary(self.reader, models or self.models[:1]), names)
+        rows = {
+            strategy: {name: np.nan if isinstance(value, Missing) else value for name, value in metrics.items()}
+            for strategy, metrics in overall(measured(self.reader, models or self.models[:1], clock=True)).items()
+        }
+        return described(pd.DataFrame.from_dict(rows, orient="index").rename_axis("strategy"), names)
 
     def growth(self, *, names: Names = "keys") -> pd.DataFrame:
         """Return tokens of a call by strategy and turn: conversations, mean tokens_full and tokens_sent, saving."""
@@ -380,9 +369,7 @@ class BenchmarkRun:
         """Return a table of the run folder, whole, such as `steps`: a row per model call and strategy."""
         return self.reader.table(name)
 
-    def sql(
-        self, query: str, parameters: Parameters = (), *, memory: str = MEMORY, threads: int = THREADS
-    ) -> pd.DataFrame:
+    def sql(self, query: str, parameters: Parameters = (), *, memory: str = MEMORY) -> pd.DataFrame:
         """Return the rows of a query in SQL over the tables of the run, which are not loaded for it.
 
         Tables are those of `table`, `answers` and `grades` of all answer models and graders, and the frames `summary`,
@@ -390,12 +377,11 @@ class BenchmarkRun:
 
         parameters   values for `?` as a list, or for `$name` as a dictionary
         memory       memory that DuckDB takes at most; what needs more goes to temporary files
-        threads      threads of DuckDB. With one, sums of fractions are the same to the last digit every time
 
         Raises MissingExtra without DuckDB (extra `sql`), SpecError for a mistake in the query.
         """
         frames_of = {"summary": self.summary, "growth": self.growth, "bill": self.bill}
-        return run_query(self.reader, frames_of, query, parameters, memory, threads)
+        return run_query(self.reader, frames_of, query, parameters, memory)
 
     def plot(self, name: str) -> Figure:
         """Draw a figure of the report for papers, by matplotlib.
@@ -417,16 +403,15 @@ class BenchmarkRun:
         """Return what a strategy sent at each step of a conversation, named by its id."""
         return list(self.reader.contexts(self.reader.conversation(conversation), find_strategy(self.reader, strategy)))
 
-    def report(self, out: PathText | None = None, *, inspect: Sequence[str] = (), text: bool = True) -> Path:
+    def report(self, out: PathText | None = None, *, text: bool = True) -> Path:
         """Write the report and return where its page is; by default in `report` in the run folder.
 
-        `inspect` are ids of conversations that must be in the page's inspector. `text=False` leaves out every text of
-        the recordings.
+        `text=False` leaves out every text of the recordings.
         """
         from ctxbench.reports.html.folder import write  # jinja2 comes with it
 
         results = self._results if text else replace(self._results, text=False)
-        return write(results, Path(out).expanduser() if out is not None else self.folder / "report", inspect)
+        return write(results, Path(out).expanduser() if out is not None else self.folder / "report")
 
     def compare(
         self,

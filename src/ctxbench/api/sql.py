@@ -34,13 +34,14 @@ Parameters = Sequence[object] | Mapping[str, object]
 """Values of a query: a sequence for `?`, a mapping for `$name`."""
 FrameOf = Callable[[], pd.DataFrame]
 
-MEMORY, THREADS = "2GB", 1
+MEMORY = "2GB"
 _Settings = dict[str, str | bool | int | float | list[str]]
 _SETTINGS: _Settings = {
     "allow_community_extensions": False,
     "allow_persistent_secrets": False,
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
+    "threads": 1,  # sums of fractions are the same to the last digit every time
 }
 # Set once the connection is there. The last one locks them all.
 _LOCKS = (
@@ -54,14 +55,7 @@ _SIZE = re.compile(r"\d+(\.\d+)?\s*[KMGT]i?B", re.IGNORECASE)
 _NO_TABLE = re.compile(r"Table with name \"?([^\s\"]+)\"? does not exist")
 
 
-def run_query(
-    run: Run,
-    frames: Mapping[str, FrameOf],
-    text: str,
-    parameters: Parameters = (),
-    memory: str = MEMORY,
-    threads: int = THREADS,
-) -> pd.DataFrame:
+def run_query(run: Run, frames: Mapping[str, FrameOf], text: str, parameters: Parameters, memory: str) -> pd.DataFrame:
     """Return the rows of a query over the tables of a run, its answers and grades, and some frames by name.
 
     `memory` bounds what DuckDB takes, which then goes on in temporary files. Raises MissingExtra without DuckDB,
@@ -75,10 +69,8 @@ def run_query(
         raise SpecError(f"parameters={parameters!r}: give a list for ?, or a dictionary for $name")
     if _SIZE.fullmatch(memory.strip()) is None:
         raise SpecError(f'memory={memory!r}: give a size such as "500MB" or "2GB"')
-    if threads < 1:
-        raise SpecError(f"threads={threads}: give 1 or more")
     with tempfile.TemporaryDirectory(prefix="ctxbench-sql-") as spill:
-        settings: _Settings = {**_SETTINGS, "memory_limit": memory, "threads": threads, "temp_directory": spill}
+        settings: _Settings = {**_SETTINGS, "memory_limit": memory, "temp_directory": spill}
         with duckdb.connect(":memory:", config=settings) as connection, _clear_errors(run, frames, memory):
             kinds = [statement.type.name for statement in duckdb.extract_statements(text)]
             if len(kinds) != 1 or kinds[0] not in _READS:
@@ -111,14 +103,10 @@ def _register(connection: duckdb.DuckDBPyConnection, run: Run, frames: Mapping[s
             why = " ".join(left_out) or "`ctxbench lab answer` makes them"
             raise RunError(f"{run.folder}: no answers are in this run: {why}")
         by_answerer = {stored.answerer: stored for stored in sets}
-        _union(
-            connection, "answers", [(stored.answer_files, {"answerer": name}) for name, stored in by_answerer.items()]
-        )
-        _union(
-            connection,
-            "grades",
-            [(stored.grade_files, {"answerer": stored.answerer, "grader": stored.grader}) for stored in sets],
-        )
+        answers = [(stored.answer_files, {"answerer": name}) for name, stored in by_answerer.items()]
+        grades = [(of.grade_files, {"answerer": of.answerer, "grader": of.grader}) for of in sets]
+        _union(connection, "answers", answers)
+        _union(connection, "grades", grades)
 
 
 def _union(

@@ -52,10 +52,10 @@ def verdict_tables(results: Results) -> list[Table]:
     return [*first_screen(verdict(results)), *incomplete(results.summary)]
 
 
-def run_tables(results: Results, by_kind: bool = False) -> list[Table]:
+def run_tables(results: Results) -> list[Table]:
     """Return the verdict and all tables of a run; with `none` in it, also what each strategy saves of the bill."""
     shown = [trap_table(results)] if is_traps(results) else first_screen(verdict(results))
-    shown += tables(results.summary, by_kind)
+    shown += tables(results.summary)
     if "none" in results.strategies and len(results.totals):
         shown.append(against(results.totals, lacking(results.summary), *results.sampling_notes))
     return shown

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 import secrets
 import shlex
-from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote, urlsplit
 
 import typer
@@ -33,9 +32,7 @@ def report(
     model: list[str] | None = None,
     lose: Loss = 5.0,
     every: bool = False,
-    inspect: list[str] | None = None,
     figures: bool = False,
-    by: Literal["conversation", "kind"] | None = None,
     print_only: bool = False,
     no_text: bool = False,
     markdown: Path | None = None,
@@ -44,44 +41,30 @@ def report(
     """Print the verdict on a run, and write its report: report.html, report.md, tables/ (CSV).
 
     report.html is one file that needs nothing else: open it from disk, send it, or store it in CI. With --json,
-    --markdown, --by conversation or --print-only no report is written.
+    --markdown or --print-only no report is written.
 
     Args:
         out (-o FOLDER): Where the report goes. [default: RUN/report]
         every (--all): Print all tables, not the verdict alone.
-        inspect (CONVERSATION): Put this one into the page's inspector; repeat it.
         figures: Draw the charts as SVG and PNG too, for papers: figures/.
-        by: conversation: a row per conversation and strategy instead. kind: all tables, with the probes by kind.
         print_only: Print, and write no report.
     """
-    from ctxbench.api.names import find_conversation
     from ctxbench.harness.bill import check_priced
-    from ctxbench.harness.folder.run import load
-    from ctxbench.reports.results import by_conversation
-    from ctxbench.reports.tables import conversation_table
 
     from .output import check_form, print_tables, put, results_of, run_json, run_tables, verdict_tables
 
     check_form(as_json, markdown)
     folder = run_folder(run)
-    if by == "conversation":
-        rows = by_conversation(load(folder), text=not no_text)
-        put(lambda: rows, lambda: [conversation_table(rows)], as_json, markdown)
-        return
     check_priced(model or ())
     results = results_of(folder, model or (), lose=lose, text=not no_text)
-    all_tables = partial(run_tables, results, by == "kind")
     if as_json or markdown is not None:
-        put(partial(run_json, results), all_tables, as_json, markdown)
+        put(lambda: run_json(results), lambda: run_tables(results), as_json, markdown)
         return
     from ctxbench.reports.html.folder import write
-    from ctxbench.reports.html.inspector import check
 
-    named = [find_conversation(results.run, name) for name in inspect or ()]
-    check(results.run, named)
-    print_tables(all_tables() if every or by else verdict_tables(results))
+    print_tables(run_tables(results) if every else verdict_tables(results))
     if not print_only:
-        typer.echo(f"report: {shlex.quote(str(write(results, out or folder / 'report', named, figures=figures)))}")
+        typer.echo(f"report: {shlex.quote(str(write(results, out or folder / 'report', figures=figures)))}")
 
 
 class Show(PlainCommand):

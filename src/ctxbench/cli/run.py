@@ -120,7 +120,7 @@ def run(
         complete = is_complete(folder) and not overwrite
         workers, by = jobs or os.cpu_count() or 1, engine_of(engine, jobs or os.cpu_count())
         how = {"strict": strict, "overwrite": overwrite}
-        with resumable("finished work is stored"):
+        with resumable("finished work is stored", folder):
             manifest = execute(plan, folder, jobs=workers, engine=by, watcher=watcher, remote=remote, **how)
     report_manifest(manifest, folder, remote)
     from ctxbench.harness.answers.tally import answer_tallies, run_tallies
@@ -161,7 +161,7 @@ def run(
     if report:
         from ctxbench.reports.html.folder import write
 
-        say(f"report: {shlex.quote(str(write(results, folder / 'report', [])))}")
+        say(f"report: {shlex.quote(str(write(results, folder / 'report')))}")
     cells = reader.table("results")
     none = (cells.status == "failed").groupby(cells.strategy.astype(str), sort=False).all()
     if none.any():
@@ -261,7 +261,7 @@ def audit(
     with redirect_stdout(sys.stderr), watching() as watcher:
         plan = Plan(RunInputs(sessions, form), ("none", RECORDED, *alternatives), probes=False, answers=False)
         workers = jobs or os.cpu_count() or 1
-        with resumable("finished work is stored"):
+        with resumable("finished work is stored", folder):
             manifest = execute(plan, folder, jobs=workers, overwrite=overwrite, watcher=watcher)
     report_manifest(manifest, folder)
     try:
@@ -347,8 +347,6 @@ def tune(
     from ctxbench.harness.folder.files import write_file
     from ctxbench.harness.tune.tune import Search
     from ctxbench.reports import tune as shown
-    from ctxbench.reports.figures.frontier import tuning_frontier
-    from ctxbench.reports.figures.style import save
     from ctxbench.strategies.chain import use_pythons
 
     from .output import print_json, print_tables
@@ -361,13 +359,10 @@ def tune(
         tuned = Search(strategy, names, out, trials, seed, model, measure, models, workers, done).run()
         exact = msgspec.json.format(msgspec.json.encode(shown.as_json(tuned)), indent=2)
         write_file(out / "tune.json", exact + b"\n")
-        drawn = tuning_frontier(tuned)
-        for name in ("frontier.svg", "frontier.png"):
-            save(drawn, out / name)
     report_problems(tuned.problems)
     if as_json:
         print_json(shown.as_json(tuned))
     else:
         print_tables(list(shown.tables(tuned)))
-        typer.echo(f"\nresults: {out}/   (tune.json, frontier.svg)")
+        typer.echo(f"\nresults: {out}/tune.json")
     end(tuned.replies, strict, models, out)

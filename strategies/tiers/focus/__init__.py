@@ -104,7 +104,6 @@ class Focus:
 
     def open(self, services: StrategyContext) -> FocusSession:
         """Open the tier for one conversation."""
-        language = ConversationLanguage(self.language)
         truncation: Truncation
         match self.truncation:
             case "tail_cutoff":
@@ -113,12 +112,9 @@ class Focus:
                 weights = ImportanceWeights(self.semantic, self.recency, self.emphasis, self.structure)
                 truncation = Importance(services, weights, self.read)
             case "dynamic_summary":
-                summariser = Summariser(
-                    "focus", language, self.max_summary_tokens, self.summariser, temperature=self.temperature
-                )
-                truncation = DynamicSummary(services, summariser, self.keep)
+                truncation = DynamicSummary(services, Summariser.of(self, "focus"), self.keep)
             case "conversation_merge":
-                truncation = ConversationMerge(services, self.run, self.ratio, language)
+                truncation = ConversationMerge(services, self.run, self.ratio, ConversationLanguage(self.language))
         return FocusSession(self, truncation, services)
 
     def start(self, services: StrategyContext) -> View:
@@ -151,8 +147,6 @@ class Focused:
 
 class FocusSession:
     """The Focus tier of one conversation. Every call is given the whole conversation."""
-
-    __slots__ = ("_dialogue", "_focus", "_last", "_quotas", "_services", "_truncation")
 
     def __init__(self, focus: Focus, truncation: Truncation, services: StrategyContext) -> None:
         self._focus, self._truncation, self._services = focus, truncation, services

@@ -36,8 +36,6 @@ class Truncation:
     without it asks the model nothing: so here the tail is the part that stays.
     """
 
-    __slots__ = ("_services",)
-
     def __init__(self, services: StrategyContext) -> None:
         self._services = services
 
@@ -85,8 +83,6 @@ class Importance(Truncation):
     first message taken is the assistant's, the user message before it is taken too if it fits; otherwise that first
     unit is dropped, because providers reject such requests.
     """
-
-    __slots__ = ("_base", "_index", "_read", "_result", "_rows", "_tokens", "_weights")
 
     def __init__(self, services: StrategyContext, weights: ImportanceWeights, read: int) -> None:
         super().__init__(services)
@@ -212,8 +208,6 @@ class ConversationMerge(Truncation):
     dropped.
     """
 
-    __slots__ = ("_language", "_ratio", "_run", "_runs")
-
     def __init__(self, services: StrategyContext, run: int, ratio: float, language: ConversationLanguage) -> None:
         super().__init__(services)
         self._run, self._ratio, self._language = run, ratio, language
@@ -274,8 +268,6 @@ class DynamicSummary(Truncation):
 
     The previous summary is summarised with them. Messages that have been summarised are never sent again.
     """
-
-    __slots__ = ("_keep", "_longest", "_rolling")
 
     def __init__(self, services: StrategyContext, summariser: Summariser, keep: float) -> None:
         super().__init__(services)

@@ -32,8 +32,6 @@ ROUNDS = 50
 class EntityGraph(TextIndex):
     """Texts searched by the entities that they mention."""
 
-    __slots__ = ("_precision", "_with_words")
-
     def __init__(self, with_words: bool = True, precision: float = 1e-5) -> None:
         super().__init__()
         self._with_words, self._precision = with_words, precision

@@ -50,8 +50,6 @@ K1, B = 0.9, 0.4
 class Postings(TermIndex):
     """Documents as bags of terms, from which some are deleted."""
 
-    __slots__ = ()
-
     def delete(self, document: int) -> None:
         """Delete a document: no term has it any more. Its own list of terms stays."""
         for term in self.terms_of(np.array([document]))[0].tolist():
@@ -104,8 +102,6 @@ class TextIndex(ABC):
 
     The scores of the last query are cached.
     """
-
-    __slots__ = ("_last", "_living", "_postings")
 
     def __init__(self) -> None:
         self._postings = Postings()
@@ -162,8 +158,6 @@ class Bm25(TextIndex):
     `most` bounds the time of a search: only the rarest terms of a query count, as many as occur in `most` texts
     together, and at least one. The terms left out weigh least. None = all terms count, as in Lucene.
     """
-
-    __slots__ = ("_lengths", "_most", "_total")
 
     def __init__(self, most: int | None = None) -> None:
         super().__init__()

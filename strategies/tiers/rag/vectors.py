@@ -59,8 +59,6 @@ GRAPH = Graph()
 class Vectors:
     """Unit vectors under the numbers of documents."""
 
-    __slots__ = ("_graph", "_matrix", "_slot_of", "_slots", "_table", "_uses", "_walker", "dimension", "index")
-
     def __init__(self, dimension: int, index: Index = "exact", graph: Graph = GRAPH) -> None:
         self.dimension, self.index, self._graph = dimension, index, graph
         self._clear()
@@ -145,8 +143,6 @@ class Vectors:
 
 class HnswGraph:
     """The index of hnswlib over unit vectors, by inner product. Vectors are numbered in order of addition."""
-
-    __slots__ = ("_alive", "_graph", "_index", "dimension")
 
     def __init__(self, dimension: int, graph: Graph) -> None:
         try:

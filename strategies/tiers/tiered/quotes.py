@@ -36,8 +36,6 @@ Prints = dict[int, tuple[int, ...]]
 class Quotes:
     """Fingerprints of texts, which are numbered in order of addition."""
 
-    __slots__ = ("prints",)
-
     def __init__(self) -> None:
         self.prints: Prints = {}
         """Texts by hash; no texts once more than `OFTEN` have it, because it is boilerplate then and no quote."""

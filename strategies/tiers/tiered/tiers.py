@@ -370,8 +370,6 @@ class ByPolicy(Replacement):
     item in a ghost queue after the eviction that it causes, not before.
     """
 
-    __slots__ = ("_coldest", "_out", "_tokens", "policy")
-
     def __init__(self, policy: Policy, heat: Heat | None = None) -> None:
         """With the `heat` of the items, cold ones leave before room is needed, whatever the policy."""
         self.policy = policy
@@ -381,8 +379,7 @@ class ByPolicy(Replacement):
 
     def come(self, id: str, tokens: int, now: float, used: bool) -> None:
         self._tokens[id] = tokens
-        access = (self.policy.access if used else self.policy.preload)(id, tokens, now)
-        self._out.update(dict.fromkeys(access.evicted))
+        self._out.update(dict.fromkeys(self.policy.access(id, tokens, now, used).evicted))
 
     def use(self, id: str, now: float) -> None:
         self._out.pop(id, None)

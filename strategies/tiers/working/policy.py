@@ -57,16 +57,27 @@ class Policy(ABC):
     def __post_init__(self) -> None:
         check_bounds(self)
 
-    def access(self, id: str, tokens: int, now: float) -> Access:
-        """Count a reference to an item, and admit the item if it is not in the cache."""
-        if self._check(id, tokens, now):
-            self._hit(id)
-            return HIT
-        return self._admitted(id, tokens, used=True)
+    def access(self, id: str, tokens: int, now: float, used: bool = True) -> Access:
+        """Count a reference to an item, and admit it if it is not in the cache. A preload is not `used`: no reference.
 
-    def preload(self, id: str, tokens: int, now: float) -> Access:
-        """Admit an item without a reference to it. An item in the cache stays as it is."""
-        return HIT if self._check(id, tokens, now) else self._admitted(id, tokens, used=False)
+        Raises ValueError for no tokens, for other tokens than it has in the cache, and for a clock that goes back.
+        """
+        size = self.tokens.get(id)
+        if tokens < 1:
+            raise ValueError(f"tokens must be at least 1, not {tokens}")
+        if size not in (None, tokens):
+            raise ValueError(f"{id!r} has {size} tokens in the cache, not {tokens}: give changed content a new id")
+        self._advance(now)
+        if size is not None:
+            if used:
+                self._hit(id)
+            return HIT
+        if tokens > self.capacity:
+            return REFUSED
+        # Victims are collected in a field, not returned: one access may evict in several steps of a policy's own.
+        self.evicted = []
+        self._admit(id, tokens, used)
+        return Access(False, tuple(self.evicted))
 
     def remove(self, id: str) -> None:
         """Remove an item from the cache. This is not an eviction."""
@@ -113,27 +124,10 @@ class Policy(ABC):
         self.remove(id)
         self.evicted.append(id)
 
-    def _check(self, id: str, tokens: int, now: float) -> bool:
-        if tokens < 1:
-            raise ValueError(f"tokens must be at least 1, not {tokens}")
-        size = self.tokens.get(id)
-        if size is not None and size != tokens:
-            raise ValueError(f"{id!r} has {size} tokens in the cache, not {tokens}: give changed content a new id")
-        self._advance(now)
-        return size is not None
-
     def _advance(self, now: float) -> None:
         if self.now is not None and now < self.now:
             raise ValueError(f"the clock went back from {self.now} to {now}: accesses come in order of time")
         self.now = now
-
-    def _admitted(self, id: str, tokens: int, used: bool) -> Access:
-        if tokens > self.capacity:
-            return REFUSED
-        # Victims are collected in a field, not returned: one access may evict in several steps of a policy's own.
-        self.evicted = []
-        self._admit(id, tokens, used)
-        return Access(False, tuple(self.evicted))
 
     def state(self) -> dict[str, Any]:
         """Return the whole state as plain data that JSON can hold."""
@@ -164,8 +158,6 @@ class Ranks:
 
     It has at most twice as many entries as items, and a few.
     """
-
-    __slots__ = ("_heap", "_ranks")
 
     def __init__(self) -> None:
         self._heap: list[tuple[Rank, str]] = []

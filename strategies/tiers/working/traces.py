@@ -102,7 +102,7 @@ def replay(trace: Trace, recipe: PolicyRecipe, capacity: int, preload: Successor
         for other in preload.after(id):
             if other not in cache.tokens:
                 size = int(trace.sizes[int(other)])
-                evictions += len(cache.preload(other, size, now).evicted)
+                evictions += len(cache.access(other, size, now, used=False).evicted)
                 preloaded += size
     return TraceReplay(hits, evictions, int(trace.tokens[trace.counted & ~hits].sum()), preloaded)
 
@@ -200,41 +200,6 @@ def scan(chance: Generator, length: int = LENGTH, items: int = ITEMS) -> Trace:
     once = np.flatnonzero(chance.random(length) < 0.2)
     ids[once] = items + np.arange(len(once))
     return _trace(chance, ids, items + len(once))
-
-
-@generator(4)
-def loop(chance: Generator, length: int = LENGTH, items: int = 1_000) -> Trace:
-    """Generate the same items in the same order again and again: LRU's worst case if they do not all fit."""
-    return _trace(chance, np.arange(length) % items, items)
-
-
-@generator(5)
-def shifting(chance: Generator, length: int = LENGTH, items: int = ITEMS, stretches: int = 10) -> Trace:
-    """Generate Zipf accesses in which the popular items are drawn again for each of the `stretches`."""
-    ids = _zipf(chance, length, items)
-    for span in np.array_split(np.arange(length), stretches):
-        ids[span] = chance.permutation(items)[ids[span]]
-    return _trace(chance, ids, items)
-
-
-@generator(6)
-def pairs(chance: Generator, length: int = LENGTH, items: int = ITEMS) -> Trace:
-    """Generate Zipf accesses, each repeated at most 20 accesses later: a burst that does not predict later use."""
-    ids = _zipf(chance, length // 2, items)
-    # The originals stand 2 apart, so a repetition `d` places later has d / 2 originals and about as many repetitions
-    # before it.
-    place = 2 * np.arange(len(ids))
-    order = np.argsort(np.concatenate([place, place + chance.integers(1, 20, len(ids))]), kind="stable")
-    return _trace(chance, np.concatenate([ids, ids])[order], items)
-
-
-@generator(7)
-def partners(chance: Generator, length: int = LENGTH, items: int = ITEMS) -> Trace:
-    """Generate nearly uniform accesses in which an item's partner follows it nine times of ten, for preloading."""
-    partner = chance.permutation(items)
-    first = _zipf(chance, length // 2, items, 0.3)
-    second = np.where(chance.random(len(first)) < 0.9, partner[first], chance.integers(0, items, len(first)))
-    return _trace(chance, np.column_stack([first, second]).ravel(), items)
 
 
 def _zipf(chance: Generator, length: int, items: int, exponent: float = 1.0) -> Ints:

@@ -56,8 +56,7 @@ def test_lines() -> None:
 
 
 def test_figures_are_those_of_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A baseline has the figures of each result that `ctxbench report --by conversation` shows; a strategy that failed
-    has none, and says why."""
+    """A baseline has the figures of each result; a strategy that failed has none, and says why."""
     fail(monkeypatch, LastTurn, "question 2 ")
     execute(plan(recording(tmp_path, conversations=4, turns=3)), tmp_path / "run")
     run = load(tmp_path / "run")

@@ -121,7 +121,7 @@ def test_report(run: Path, search: Search) -> None:
     written = report_files(run, "--no-text")
     assert b"left out by --no-text" in written
     assert search(written) == set()
-    for shown in (["--json"], ["--by", "conversation"], ["--markdown", "-"]):
+    for shown in (["--json"], ["--all"], ["--markdown", "-"]):
         printed = command("report", run, "--no-text", *shown, cwd=run.parent).stdout
         assert search(printed.encode()) == set()
 

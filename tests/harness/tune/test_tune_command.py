@@ -25,11 +25,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_is_printed(folder: Path) -> None:
-    """The frontier, what was held out beside it, its selection bias, the space, and texts that `run` takes."""
+    """The frontier, what was held out beside it, the space, and texts that `run` takes."""
     text = (folder / "first.txt").read_text()
     assert "The frontier of window(max_tokens=?): cost (tokens a conversation) and grounding" in text
     assert "Searched on 4 conversations; 4 conversations held out." in text
-    assert "Selection bias: " in text
     assert "Held out: against the whole history" in text
     assert "up to the longest conversation" in text
     found = json.loads((folder / "one" / "tune.json").read_text())
@@ -37,7 +36,6 @@ def test_what_is_printed(folder: Path) -> None:
     assert specs
     assert all(each in text for each in specs)
     ctxbench("run", "codes.jsonl", "-s", specs[0], "-o", "pasted", cwd=folder)
-    assert {each.name for each in (folder / "one").iterdir()} >= {"frontier.svg", "frontier.png", "tune.json"}
     assert not (folder / "one" / "running").exists()
 
 

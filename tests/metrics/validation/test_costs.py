@@ -1,4 +1,4 @@
-"""Recorded costs beside the prices: which formula they follow, other units, and prices that are not known."""
+"""Recorded costs beside the prices: which formula they follow, and prices that are not known."""
 
 from __future__ import annotations
 
@@ -80,19 +80,9 @@ def test_errors_of_the_sum_and_of_the_worst_call() -> None:
     assert found["plain_error"] == pytest.approx((2 * PLAIN - 3 * CACHED) / (3 * CACHED))
 
 
-@pytest.mark.parametrize(("unit", "dollars"), [(100, CACHED), (1e6, PLAIN), (1e-3, CACHED)])
-def test_costs_in_another_unit(unit: float, dollars: float) -> None:
-    """Cents, millionths of a dollar: it is said, and neither compared nor corrected."""
-    found = costs(spent(unit * dollars, unit * dollars))
-    assert found["unit"] == unit
-    assert isinstance(found["error"], Missing)
-
-
-def test_ten_times_is_no_unit() -> None:
-    """Plain prices are near ten times those of a prompt that was read whole."""
-    found = costs(spent(10 * CACHED))
-    assert found["unit"] == 1.0
-    assert found["follows"] == "neither"
+def test_neither_formula() -> None:
+    """Ten times the cost follows neither."""
+    assert costs(spent(10 * CACHED))["follows"] == "neither"
 
 
 def test_a_price_that_is_not_known() -> None:

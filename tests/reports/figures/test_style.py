@@ -2,60 +2,30 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import matplotlib as mpl
 import pytest
 
-from ctxbench.reports.figures.style import (
-    COLOURS,
-    MARKERS,
-    _fonts,
-    check,
-    figure,
-    legible,
-    save,
-    share_axis,
-    style,
-    written,
-)
-from ctxbench.scenarios.errors import RunError
+from ctxbench.reports.figures.style import COLOURS, MARKERS, _fonts, figure, legible, share_axis, style, written
 
 
-def draw(path: Path) -> bytes:
+def draw(ending: str) -> bytes:
     with style():
         drawn = figure()
         axes = drawn.subplots()
         axes.plot([0, 1], [0, 1], marker=MARKERS[1], color=COLOURS[1], label="a")
         axes.set_title("Tokens")
         axes.legend()
-    save(drawn, path)
-    return path.read_bytes()
+    return written(drawn, ending)
 
 
-@pytest.mark.parametrize("ending", [".svg", ".png", ".PNG"])
-def test_the_same_bytes(tmp_path: Path, ending: str) -> None:
+@pytest.mark.parametrize("ending", [".svg", ".png"])
+def test_the_same_bytes(ending: str) -> None:
     """Twice the same figure is twice the same file, also where the user's settings are others in between."""
-    first = draw(tmp_path / f"a{ending}")
+    first = draw(ending)
     with mpl.rc_context({"font.size": 20, "svg.hashsalt": "x", "axes.facecolor": "red", "svg.fonttype": "none"}):
-        assert draw(tmp_path / f"b{ending}") == first
+        assert draw(ending) == first
     assert mpl.__version__.encode() not in first
     assert b"date" not in first.lower()
-
-
-def test_where_no_figure_can_be_written(tmp_path: Path) -> None:
-    """Another ending, none, and a folder that is not there are one clear error."""
-    with pytest.raises(RunError, match=r"a\.pdf: a figure is written as \.svg or \.png, not as \.pdf"):
-        check(tmp_path / "a.pdf")
-    with pytest.raises(RunError, match="not as a file without ending"):
-        check(tmp_path / "a")
-    with pytest.raises(RunError, match="there is no folder"):
-        check(tmp_path / "none" / "a.svg")
-    (tmp_path / "b.svg").mkdir()
-    with style():
-        drawn = figure()
-    with pytest.raises(RunError, match=r"b\.svg: cannot be written: Is a directory"):
-        save(drawn, tmp_path / "b.svg")
 
 
 def test_letters_that_no_font_has() -> None:

@@ -333,18 +333,28 @@ def copilot_cli(name: str) -> list[dict[str, Any]]:
     ]
 
 
-def gemini_cli(name: str) -> dict[str, Any]:
+def gemini_cli(name: str) -> list[dict[str, Any]]:
     result = [{"functionResponse": {"id": "t1", "response": {"output": "a"}}}]
     call = {"id": "t1", "name": "read_file", "args": {"path": "a"}, "result": result, "timestamp": stamp(2)}
     thought = {"subject": "Read", "description": "it"}
     tokens = {"input": 100, "output": 5, "cached": 60, "thoughts": 7, "tool": 0, "total": 112}
     answer = {"model": "gemini", "tokens": tokens, "thoughts": [thought], "toolCalls": [call]}
-    messages = [
-        {"id": "a", "timestamp": stamp(0), "type": "user", "content": [{"text": "Go"}, {"inlineData": {}}]},
-        {"id": "b", "timestamp": stamp(1), "type": "gemini", "content": "", **answer},
-        {"id": "c", "timestamp": stamp(3), "type": "info", "content": "Update"},
+
+    def said(name: str, second: int, kind: str, content: Any, **more: Any) -> dict[str, Any]:
+        return {"id": name, "timestamp": stamp(second), "type": kind, "content": content, **more}
+
+    summary = [said("x", 4, "user", "In short"), said("y", 1, "gemini", [{"functionCall": {"id": "t1"}}])]
+    return [
+        {"sessionId": name, "projectHash": "p", "startTime": stamp(0), "lastUpdated": stamp(0), "kind": "main"},
+        said("a", 0, "user", [{"text": "Go"}, {"inlineData": {}}]),
+        said("b", 1, "gemini", "", tokens=None),
+        said("b", 1, "gemini", "", **answer),
+        said("c", 3, "info", "Update"),
+        said("d", 3, "gemini", "Done", tokens=tokens),
+        {"$set": {"messages": summary, "lastUpdated": stamp(4)}},
+        said("e", 5, "user", "Wrong"),
+        {"$rewindTo": "e"},
     ]
-    return {"sessionId": name, "messages": messages}
 
 
 def opencode(name: str) -> dict[str, Any]:
@@ -937,7 +947,7 @@ SAMPLES: dict[str, Sample] = {
     "copilot_cli": Sample(copilot_cli, "session", "events.jsonl"),
     "ctxbench": Sample(ctxbench, "lines"),
     "datadog_llm": Sample(datadog_llm, "session", "spans.jsonl"),
-    "gemini_cli": Sample(gemini_cli, "object"),
+    "gemini_cli": Sample(gemini_cli, "session", "session.jsonl"),
     "goose": Sample(goose, "object"),
     "helicone": Sample(helicone, "session", "requests.jsonl"),
     "http": Sample(http, "object"),

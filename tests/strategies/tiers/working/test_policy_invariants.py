@@ -116,7 +116,7 @@ def test_belady_by_size_evicts_as_a_scan_of_all_items_does(load: Accesses, prelo
         assert ours.access(id, size, time) == scanned.access(id, size, time)
         if at in preloaded:
             other = (int(id) + 1) % len(load.sizes)
-            one, two = (policy.preload(str(other), load.sizes[other], time) for policy in (ours, scanned))
+            one, two = (policy.access(str(other), load.sizes[other], time, used=False) for policy in (ours, scanned))
             assert one == two
 
 
@@ -135,7 +135,7 @@ def test_preloaded_items_leave_no_history() -> None:
     """b was only predicted: it has no reference, and is the first to go."""
     policy = opened("lru_k", 2)
     policy.access("a", 1, 0)
-    policy.preload("b", 1, 1)
+    policy.access("b", 1, 1, used=False)
     assert policy.access("c", 1, 2).evicted == ("a",)  # both have an infinite distance, a was used longest ago
     assert "b" not in policy.history  # type: ignore[attr-defined]
     assert policy.access("b", 1, 3).hit
@@ -147,7 +147,7 @@ def test_a_preload_is_no_use() -> None:
     for name in ("lfu", "hybrid(profile='knowledge')"):
         policy = opened(name, 2)
         policy.access("a", 1, 0)
-        policy.preload("b", 1, 1)
+        policy.access("b", 1, 1, used=False)
         assert policy.access("c", 1, 2).evicted == ("b",), name
 
 
@@ -157,7 +157,7 @@ def test_a_use_soon_after_a_preload_is_recorded() -> None:
     for policy in policies:
         policy.access("a", 1, 0)
         policy.access("b", 1, 10)
-    policies[0].preload("a", 1, 20)
+    policies[0].access("a", 1, 20, used=False)
     for policy in policies:
         policy.access("a", 1, 21)
         assert policy.history["a"] == [21, 0]  # type: ignore[attr-defined]
