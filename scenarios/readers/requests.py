@@ -66,6 +66,8 @@ class LoggedRequest:
     answer: Message | None = None
     tools: tuple[Tool, ...] = ()
     compactions: tuple[Compaction, ...] = ()
+    results: tuple[Message, ...] = ()
+    """Results of tools that the provider ran within the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +181,8 @@ class Series:
             if answer.call is not None and tools != self.latest.tools:
                 answer = replace(answer, call=replace(answer.call, tools=tools))
             if at == len(messages):
-                messages.append(answer)
+                results = enumerate(self.latest.results, at + 1)
+                messages += (answer, *(replace(result, id=f"m{number}") for number, result in results))
             else:
                 thinking = messages[at].thinking or answer.thinking
                 messages[at] = replace(messages[at], call=answer.call, time=answer.time, thinking=thinking)
