@@ -67,6 +67,13 @@ class Usage(_Value, frozen=True):
     """Part of `input` that is audio."""
     audio_output: int | None = None
     """Part of `output` that is audio."""
+    audio_read: int | None = None
+    """Part of `cache_read` that is audio."""
+    image_input: int | None = None
+    image_output: int | None = None
+    image_read: int | None = None
+    searches: int | None = None
+    """Web searches that the provider ran, each at a price of its own."""
 
 
 STOPPED = ("aborted", "cancelled", "error")
@@ -122,7 +129,8 @@ class Call(_Value, frozen=True):
     request_id: str = ""
     """The provider's id of the request, or of its response where only that is recorded."""
     tier: str = ""
-    """Service tier, in the recording's own word: default, standard, priority, batch …"""
+    """Service tier, in the recording's own word: default, standard, flex, priority, batch … Behind it a speed and a
+    region of inference that have prices of their own: `standard fast us`."""
     requested: str = ""
     """The model asked for, where another name answered: an alias, a router, a fallback. Empty = `model`."""
     first_token: float | None = None
@@ -337,7 +345,8 @@ def compacted_start(compaction: Compaction, replaced: Sequence[Message]) -> tupl
 
 _COUNT_FIELDS = (
     *("input", "output", "cache_read", "cache_write", "cache_write_1h"),
-    *("reasoning", "audio_input", "audio_output"),
+    *("reasoning", "audio_input", "audio_output", "audio_read"),
+    *("image_input", "image_output", "image_read", "searches"),
 )
 # Counts that are part of another one.
 _PARTS = (
@@ -345,6 +354,10 @@ _PARTS = (
     ("reasoning", "output", "of reasoning", "of output"),
     ("audio_output", "output", "of audio output", "of output"),
     ("audio_input", "input", "of audio input", "of input"),
+    ("audio_read", "cache_read", "of audio read", "read"),
+    ("image_input", "input", "of image input", "of input"),
+    ("image_output", "output", "of image output", "of output"),
+    ("image_read", "cache_read", "of image read", "read"),
 )
 
 

@@ -84,6 +84,7 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
                 # bad usage or evidence must not cost the conversation; any other fault does
                 conversation = without_bad_usage(conversation, place, problems)
                 conversation = without_bad_probes(conversation, place, problems)
+                conversation = without_orphans(conversation, place, problems)
                 try:
                     check(conversation, place)
                 except RecordingError as error:
@@ -402,6 +403,17 @@ def without_bad_usage(conversation: Conversation, place: Place, problems: Proble
             field, what = fault
             problems.add(RecordingError(place.at(f"messages[{at}].call.usage{field and '.'}{field}"), what, remedy))
             messages[at] = replace(message, call=replace(call, usage=None))
+    return replace(conversation, messages=tuple(messages))
+
+
+def without_orphans(conversation: Conversation, place: Place, problems: Problems) -> Conversation:
+    """Return the conversation with results of tools that no message before them called as messages of the user."""
+    called, messages = set[str | None](), list(conversation.messages)
+    for at, message in enumerate(messages):
+        called.update(call.id for call in message.calls)
+        if message.role == "tool" and message.answers not in called:
+            problems.unknown("result of a tool that no message called, read as a user's message", place)
+            messages[at] = replace(message, role="user", answers=None)
     return replace(conversation, messages=tuple(messages))
 
 

@@ -266,15 +266,17 @@ def _messages(group: Sequence[_Line], problems: Problems) -> Iterator[Message]:
     place, content = first.message.place, first.message.at("content")
     if first.kind == "user":
         names = chain([first.uuid], (f"{first.uuid}.{n}" for n in count(1)))
-        said = recorded_messages({"role": "user", "content": content}, place, problems, "claude_code", last.time)
+        role = "system" if first.message.at("role") in ("system", "developer") else "user"
+        said = recorded_messages({"role": role, "content": content}, place, problems, "claude_code", last.time)
         yield from (replace(message, id=name) for message, name in zip(said, names, strict=False))
         return
     parts = [line.at("message.content") for line in group]
     content = [one for part in parts for one in ([{"type": "text", "text": part}] if isinstance(part, str) else part)]
     logged = {"role": "assistant", "content": content}
-    message, *_ = recorded_messages(logged, place, problems, "claude_code", last.time)
+    message, *results = recorded_messages(logged, place, problems, "claude_code", last.time)
     # Up to some 2.1.4x the earlier lines of a response have an unfinished count of its output.
     yield replace(message, id=first.uuid, call=_call(last.message, last, problems))
+    yield from (replace(result, id=f"{first.uuid}.{number}") for number, result in enumerate(results, 1))
 
 
 def _call(message: Fields, line: _Line, problems: Problems) -> Call | None:
