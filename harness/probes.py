@@ -439,8 +439,7 @@ def _recalled(events: tuple[Event, ...]) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(name for _, name in best)) if recalls else None
 
 
-FOCUS = "focus"
-"""The tier that is sent: what leaves it is in one below."""
+FOCUS = "focus"  # the tier that is sent: what leaves it is in one below
 
 
 @dataclass(slots=True)

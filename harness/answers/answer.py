@@ -32,8 +32,7 @@ from ..probes import CEILING, FLOOR, asked_probes, questions, replayed
 from ..replay import ConversationIndex
 from .store import Answered, answered_by, answers_of, contexts_of, digest_of, grades_of, part_paths, read, shards, write
 
-UNKNOWN = "UNKNOWN"
-"""Answer of an answerer where the context does not say."""
+UNKNOWN = "UNKNOWN"  # answer of an answerer where the context does not say
 NOT_ASKED = "not in the sample of questions"
 
 
@@ -164,8 +163,7 @@ class Live:
 
 Row = dict[str, Any]
 Rows = list[Row]
-Key = tuple[str, str, int]
-"""Conversation, strategy and number of a probe."""
+Key = tuple[str, str, int]  # conversation, strategy and number of a probe
 
 
 def answer(

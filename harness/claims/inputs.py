@@ -189,8 +189,7 @@ class ConversationSet(NamedTuple):
     """Whether the conversations are samples of a load that the claim describes, each a unit of its own."""
 
 
-TURNS, CHARACTERS = 10, 50_000
-"""The load of 001 §5: ten turns, each with a tool result of 50,000 characters."""
+TURNS, CHARACTERS = 10, 50_000  # the load of 001 §5: ten turns, each with a tool result of 50,000 characters
 
 
 def loads(seeds: int) -> Iterator[Conversation]:
@@ -214,8 +213,7 @@ def loads(seeds: int) -> Iterator[Conversation]:
         yield Conversation(f"archive_load/{seed}", tuple(messages))
 
 
-LONG = 10_000
-"""Characters from which a result is archived (001 §3.4)."""
+LONG = 10_000  # characters from which a result is archived (001 §3.4)
 
 
 def has_long_result(conversation: Conversation) -> bool:

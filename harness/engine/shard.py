@@ -46,8 +46,7 @@ from ..models import Models, Settings
 from ..probes import CEILING, FLOOR, ProbeRow, ask_bounds, ask_probes, write_probes
 from ..replay import ContextLog, ConversationIndex, RecordedContext, attempted, replay
 
-OWN, ANSWERS = -1, -2
-"""Parts of a shard that are no strategy's."""
+OWN, ANSWERS = -1, -2  # parts of a shard that are no strategy's
 
 
 class Work(msgspec.Struct, frozen=True):

@@ -231,8 +231,7 @@ def asked_model(conversation: Conversation, said: int) -> str:
     return next((call.requested or call.model for call in calls), "")
 
 
-AFTER_TOOLS = -1
-"""Place of a cache mark that stands after the tools."""
+AFTER_TOOLS = -1  # place of a cache mark that stands after the tools
 
 
 def anthropic_prompt(

@@ -46,14 +46,11 @@ from .store import ResultPart, damage, is_part, read_conversations, read_manifes
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-QUESTION = -1
-"""Number of the question in the context of a probe."""
+QUESTION = -1  # number of the question in the context of a probe
 
-AT_ONCE = 200_000
-"""Steps of a run that are in memory at a time where it is read piece by piece."""
+AT_ONCE = 200_000  # steps of a run that are in memory at a time where it is read piece by piece
 
-KEYS = ["conversation", "strategy"]
-"""Columns that name a result."""
+KEYS = ["conversation", "strategy"]  # columns that name a result
 
 # Bytes of a table up to which it is kept in memory once it was read.
 _KEPT = 64 << 20
@@ -259,7 +256,7 @@ class Run:
             raise RunError(f"{self.folder}: a part is damaged ({error}): {_AGAIN}") from None
 
 
-_AGAIN = "give the same `ctxbench run` command again, which makes it again"
+_AGAIN = "give the command that made this run once more: it makes what is damaged again"
 
 
 def _read_part(path: Path, columns: Sequence[str] | None) -> pa.Table:
@@ -360,8 +357,7 @@ def steps_of(run: Run) -> pd.DataFrame:
 
 _TIERED = re.compile(r"\btiered\b(?:\((?P<parameters>[^|]*)\))?")
 _POLICY = re.compile(r"\bpolicy='(?P<name>\w+)")
-DEFAULT_POLICY = "lru_k"
-"""Cache policy of the Working tier where the strategy's text names none."""
+DEFAULT_POLICY = "lru_k"  # cache policy of the Working tier where the strategy's text names none
 
 
 def working_policy(strategy: str) -> str:

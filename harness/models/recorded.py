@@ -248,8 +248,7 @@ _REFUSAL = re.compile(
 """How a refusal begins that a provider does not mark as one, in English and Chinese."""
 
 
-Asked = str | tuple[Message, ...]
-"""One user message, or a chat."""
+Asked = str | tuple[Message, ...]  # one user message, or a chat
 
 
 def messages_of(request: Asked) -> tuple[Message, ...]:

@@ -30,18 +30,15 @@ from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveTier, Bloc
 from ..models.embedding import Lexical
 from .bench import BenchSetup, fastest
 
-PLAIN = "zstd -9"
-"""The coder that the archive is compared with."""
+PLAIN = "zstd -9"  # the coder that the archive is compared with
 MODEL = f"order-{BOUND_ORDER} model"
-SHARE = 0.1
-"""Tokens of a summary as a share of the block's: 10:1 (004 §2.3)."""
+SHARE = 0.1  # tokens of a summary as a share of the block's: 10:1 (004 §2.3)
 NEAREST = 10
 RERANKED = (0, 100, 200)
 READS = 1000
 RATIO, BITS = 16, 4
 """Compression ratio of embeddings (004 §2.3), and bits of the number of a centroid: 8 are a bit better, far slower."""
-LEAST = 39 << BITS
-"""Fewest vectors for quantisation: faiss wants 39 for each centroid."""
+LEAST = 39 << BITS  # fewest vectors for quantisation: faiss wants 39 for each centroid
 
 
 class Size(NamedTuple):
