@@ -16,7 +16,7 @@ from ..errors import Place
 from ..model import Call, Conversation, Scalar
 from ..source import Problems, as_text, decode, objects, records
 from . import OBJECT, Fields, Reader, Recordings, anywhere, as_object, text_of
-from .claude_code import Line, Tree, conversation_of
+from .claude_code import SessionLine, Tree, conversation_of
 from .prompts import Stored, stored_messages
 from .requests import usage
 
@@ -25,7 +25,7 @@ _PROMPT_COUNTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_inp
 
 
 class ClaudeStream(Reader):
-    """What `claude -p --output-format stream-json` prints, and claude-code-action keeps in its execution file.
+    """Events of `claude -p --output-format stream-json`, which claude-code-action keeps in its execution file.
 
         {type: "system", subtype: "init" | "compact_boundary", session_id, claude_code_version}
         {type: "assistant" | "user", message, session_id, parent_tool_use_id, uuid} · {type: "result", usage, …}
@@ -59,12 +59,12 @@ class _ClaudeEvents:
     """A stream, whose events become lines of a session file one by one."""
 
     problems: Problems
-    lines: list[Line] = field(default_factory=list)
+    lines: list[SessionLine] = field(default_factory=list)
     told: dict[str, Scalar] = field(default_factory=dict)
     _last: dict[tuple[str, str], str] = field(default_factory=dict)  # the last line of each session and agent
     _prompts: dict[str, str] = field(default_factory=dict)  # by the call that started the agent
-    # Messages of the session's own since the last result, by id: each the last one with it, and its length so far.
-    _answers: dict[str, tuple[dict[str, Any], int]] = field(default_factory=dict)
+    # Messages since the last result, by id: each the last one with it, its length so far, and its agent.
+    _answers: dict[str, tuple[dict[str, Any], int, str]] = field(default_factory=dict)
     _partial: dict[str, str] = field(default_factory=dict)
     _uuids: set[str] = field(default_factory=set)
 
@@ -77,9 +77,9 @@ class _ClaudeEvents:
                 if event.at("type") == "assistant" and isinstance(said.get("content"), list):
                     for part in map(as_object, said["content"]):
                         self._prompts[text_of(part.get("id"))] = text_of(as_object(part.get("input")).get("prompt"))
-                    if not agent and isinstance(said.get("usage"), dict):
-                        _, length = self._answers.get(text_of(said.get("id")), (said, 0))
-                        self._answers[text_of(said.get("id"))] = said, length + len(as_text(said["content"]))
+                    if isinstance(said.get("usage"), dict):
+                        _, length, _ = self._answers.get(text_of(said.get("id")), (said, 0, ""))
+                        self._answers[text_of(said.get("id"))] = said, length + len(as_text(said["content"])), agent
                 summary = bool(self.lines and self.lines[-1].is_boundary and event.at("isSynthetic"))
                 self._line(event, agent, {"message": said, "isCompactSummary": summary})
             case "system" if event.at("subtype") == "compact_boundary":
@@ -89,9 +89,9 @@ class _ClaudeEvents:
                 self.problems.written_by(event.text("claude_code_version"), ClaudeStream.checked)
             case "stream_event":
                 self._partial[agent] = event.text("event.message.id") or self._partial.get(agent, "")
-                if (counts := event.typed("event.usage", OBJECT)) and self._partial[agent] in self._answers:
-                    said, _ = self._answers[self._partial[agent]]
-                    said["usage"] = said["usage"] | counts
+                if (used := event.typed("event.usage", OBJECT)) and self._partial[agent] in self._answers:
+                    said, *_ = self._answers[self._partial[agent]]
+                    said["usage"] = said["usage"] | used
             case "result":
                 self._share(as_object(event.at("usage")))
                 self.told |= {"cost": cost} if isinstance(cost := event.at("total_cost_usd"), float) else {}
@@ -109,15 +109,16 @@ class _ClaudeEvents:
         if before is None and event.at("type") == "assistant":
             asked = {"role": "user", "content": self._prompts.get(agent, "")}
             first = {**common, "type": "user", "uuid": (before := f"prompt of {uuid}"), "message": asked}
-            self.lines.append(Line(first, event.place))
+            self.lines.append(SessionLine(first, event.place))
         # A boundary has no parent, but the line that it goes on from.
         linked = {"logicalParentUuid" if "subtype" in told else "parentUuid": before, "uuid": uuid}
-        self.lines.append(Line({"type": event.at("type"), **common, **linked, **told}, event.place))
+        self.lines.append(SessionLine({"type": event.at("type"), **common, **linked, **told}, event.place))
         self._last[session, agent] = uuid
 
     def _share(self, total: dict[str, Any]) -> None:
         """Share the output of a result over the answers of its turn, if their usage lacks some of it."""
-        answers, self._answers = list(self._answers.values()), {}
+        answers = [(said, length) for said, length, agent in self._answers.values() if not agent]
+        self._answers = {}
         sums = {
             name: sum(_count(said["usage"], name) for said, _ in answers) for name in (*_PROMPT_COUNTS, "output_tokens")
         }
@@ -136,7 +137,7 @@ def _count(counts: dict[str, Any], name: str) -> int:
 
 
 class CodexExec(Reader):
-    """What `codex exec --json` prints: items of a thread, or, up to version 0.43, events of the protocol.
+    """Events of `codex exec --json`: items of a thread, or, up to version 0.43, those of the protocol.
 
         {type: "thread.started", thread_id} · {type: "turn.started"} · {type: "item.started" | "item.completed", item:
           {id, type: "reasoning" | "agent_message", text} · {type: "command_execution", command, aggregated_output} ·
