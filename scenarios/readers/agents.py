@@ -341,8 +341,8 @@ def _cline_converted(turn: Fields, used: Usage | None, problems: Problems) -> It
     milliseconds, content = turn.at("ts"), turn.at("content")
     time = milliseconds / 1000 if milliseconds else None
     blocks = content if isinstance(content, str) else list(map(_cline_block, content))
-    if turn.at("role") == "user":
-        said = recorded_messages({"role": "user", "content": blocks}, turn.place, problems, "cline", time)
+    if (role := turn.at("role")) in ("user", "system", "developer"):
+        said = recorded_messages({"role": role, "content": blocks}, turn.place, problems, "cline", time)
         yield from (replace(message, id="") for message in said)
     elif turn.at("role") == "assistant":
         if (metrics := turn.typed("metrics", OBJECT)) is not None:
@@ -351,9 +351,10 @@ def _cline_converted(turn: Fields, used: Usage | None, problems: Problems) -> It
         model = turn.text("modelInfo.id|modelInfo.modelId")
         provider = turn.text("modelInfo.provider|modelInfo.providerId")
         logged = {"role": "assistant", "content": blocks}
-        message, *_ = recorded_messages(logged, turn.place, problems, "cline", time)
+        message, *results = recorded_messages(logged, turn.place, problems, "cline", time)
         thinking = message.thinking or turn.text("reasoning_content")
         yield replace(message, id="", thinking=thinking, call=Call(model, provider, used))
+        yield from (replace(result, id="") for result in results)
     else:
         raise RecordingError(turn.below("role"), f"unknown role {turn.at('role')!r}", "use user, assistant")
 
@@ -458,8 +459,8 @@ class _GooseSession:
     def _messages(self, message: Fields) -> Iterator[Message]:
         """Yield a message in our form, its tool results apart."""
         role, time = message.needed("role", str), message.typed("created", float)
-        if role not in ("user", "assistant"):
-            raise RecordingError(message.place.below("role"), f"unknown role {role!r}", "use user, assistant")
+        if role not in ("user", "assistant", "system", "developer"):
+            raise RecordingError(message.place.below("role"), f"unknown role {role!r}", "use user, assistant, system")
         message.needed("content", LIST)
         parts = list(_goose_parts(message, self.problems))
         logged = {"role": role, "content": parts}

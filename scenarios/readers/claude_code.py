@@ -86,6 +86,8 @@ class ClaudeCode(Reader):
 
     - One response is several lines, one block each, with the same `requestId`. They become one message in the place of
       the first line, with the time and usage of the last one: usage grows from line to line.
+    - A fork, a branch or a resumed session may begin with copies of its origin's lines, in a file of its own: calls
+      that are read in both count once. Only a branch names its origin (`forkedFrom`).
     - Lines form a tree (`uuid`, `parentUuid`; across a compaction `logicalParentUuid`). The conversation is the branch
       that ends at the last line; `meta["off_branch"]` counts the lines that a rewind left behind. Results of parallel
       tools hang on the line of their own call, so results of a response on the branch belong to the branch. A line
@@ -198,6 +200,8 @@ class Tree:
             meta: dict[str, Scalar] = {"off_branch": len(set(members[group]) - chosen)}
             if group != main:
                 meta["parent"] = session if agent else (main or group)[0]
+            elif origin := self.lines[min(chosen)].text("forkedFrom.sessionId"):
+                meta["parent"] = origin
             name = "/".join(part for part in (session or stem, agent) if part)
             yield name, [self.lines[at] for at in sorted(chosen)], meta
 
@@ -267,15 +271,17 @@ def _messages(group: Sequence[SessionLine], problems: Problems) -> Iterator[Mess
     place, content = first.message.place, first.message.at("content")
     if first.kind == "user":
         names = chain([first.uuid], (f"{first.uuid}.{n}" for n in count(1)))
-        said = recorded_messages({"role": "user", "content": content}, place, problems, "claude_code", last.time)
+        role = "system" if first.message.at("role") in ("system", "developer") else "user"
+        said = recorded_messages({"role": role, "content": content}, place, problems, "claude_code", last.time)
         yield from (replace(message, id=name) for message, name in zip(said, names, strict=False))
         return
     parts = [line.at("message.content") for line in group]
     content = [one for part in parts for one in ([{"type": "text", "text": part}] if isinstance(part, str) else part)]
     logged = {"role": "assistant", "content": content}
-    message, *_ = recorded_messages(logged, place, problems, "claude_code", last.time)
+    message, *results = recorded_messages(logged, place, problems, "claude_code", last.time)
     # Up to some 2.1.4x the earlier lines of a response have an unfinished count of its output.
     yield replace(message, id=first.uuid, call=_call(last.message, last, problems))
+    yield from (replace(result, id=f"{first.uuid}.{number}") for number, result in enumerate(results, 1))
 
 
 def _call(message: Fields, line: SessionLine, problems: Problems) -> Call | None:
