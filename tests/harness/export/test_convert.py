@@ -164,9 +164,8 @@ def test_anthropic_keeps_calls() -> None:
 def test_convert_from_end_to_end(tmp_path: Path) -> None:
     """The same input is the same bytes, on standard output and packed too, and is read again."""
     (tmp_path / "agent.jsonl").write_bytes(agent().to_json() + b"\n")
-    done = ctxbench("convert", "agent.jsonl", "--to", "o.jsonl", "--as", "openai", "--json", cwd=tmp_path)
+    done = ctxbench("convert", "agent.jsonl", "--to", "o.jsonl", "--as", "openai", cwd=tmp_path)
     assert "1 conversation written to o.jsonl" in done.stderr
-    assert json.loads(done.stdout) == {"conversations": 1, "format": "openai"}
     plain = (tmp_path / "o.jsonl").read_bytes()
     for name in ("o.jsonl.gz", "p.jsonl.gz", "o.jsonl.zst"):
         ctxbench("convert", "agent.jsonl", "--to", name, "--as", "openai", cwd=tmp_path)
