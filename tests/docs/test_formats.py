@@ -12,10 +12,8 @@ from ctxbench.reports.profile import coverage_by_format
 from ctxbench.scenarios.readers import readers
 from tests.docs.scripts import script
 
-ENOUGH = 0.995
-"""Share of the text shown to a model that a reader must read."""
-LOWER = {"langfuse", "openclaw_telemetry"}
-"""Formats of which less is read; the page says why."""
+ENOUGH = 0.995  # share of the text shown to a model that a reader must read
+LOWER = {"langfuse", "openclaw_telemetry"}  # formats of which less is read; the page says why
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "formats.md"
