@@ -76,6 +76,7 @@ _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+)://?(?=[^/])")
 # fsspec takes an address of the hub without its kind for a model.
 _DATA_SET, _DATA_SETS = re.compile(r"^hf://(?!(?:datasets|spaces|buckets)/)"), "hf://datasets/"
 _CHUNK = 1 << 16
+_LOGS = (".aider.chat.history.md", ".aider.llm.history")  # they stand in the folder of the project
 
 
 def is_address(name: str) -> bool:
@@ -92,6 +93,11 @@ def shown(file: str) -> str:
     return file if holder == path or holder in path.parents else str(holder)
 
 
+def is_hidden(name: str) -> bool:
+    """Return whether a file or folder is passed over for its name: it begins with a dot, and no agent's log has it."""
+    return name.startswith(".") and name not in _LOGS
+
+
 def files_within(path: Path) -> tuple[list[Path], list[str]]:
     """Return the paths of all files in a file, itself if it is no container; and what is passed over, with the reason.
 
@@ -104,7 +110,7 @@ def files_within(path: Path) -> tuple[list[Path], list[str]]:
     found, ignored, hidden = [], [f"{path}: {what}: {count:,}" for what, count in archive.passed_over.items()], 0
     for name in sorted(archive.members):
         member = PurePosixPath(name)
-        if any(part.startswith(".") or part == "__MACOSX" for part in member.parts):
+        if any(is_hidden(part) or part == "__MACOSX" for part in member.parts):
             hidden += 1
         elif _is_archive(_suffix(name)):
             ignored.append(f"{path / name}: an archive within an archive")
@@ -185,7 +191,7 @@ def opened(path: Path) -> BinaryIO:
 @contextmanager
 def seekable(file: BinaryIO) -> Iterator[BinaryIO]:
     """Yield a file that can be read out of order and mapped: itself, or a copy on disk that is gone with it."""
-    if not isinstance(file, io.BufferedReader) or not isinstance(file.raw, _Unpacked):
+    if not isinstance(file, io.BufferedReader) or isinstance(file.raw, io.FileIO):
         yield file
         return
     with tempfile.TemporaryFile() as copy:

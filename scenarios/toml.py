@@ -21,8 +21,11 @@ Keys = tuple[str | int, ...]
 
 _PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 _DEEP = re.compile(r"""(?<![\w."'-])(?:[\w"'-]++[ \t]*+\.[ \t]*+){64}""")
-_HEADER = re.compile(r"\s*(\[\[?)(.*?)\]\]?\s*(?:#.*)?")
-_KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
+# Their quoted names hold no bracket and no quote, and each part is taken once: nothing is tried twice.
+_NAME = r"""(?:[\w-]++|"[^"]*+"|'[^']*+')"""
+_NAMES = rf"\s*+({_NAME}(?:\s*+\.\s*+{_NAME})*+)\s*+"
+_HEADER = re.compile(rf"\s*+(\[\[?){_NAMES}\]\]?\s*+(?:#.*)?")
+_KEY = re.compile(rf"{_NAMES}=")
 _STEP = re.compile(r"\.([\w-]+)|\[(\d+)\]")
 _UNKNOWN = re.compile("object contains unknown field `(.*)`")
 _MISSING = re.compile("object missing required field `(.*)`")
@@ -74,9 +77,13 @@ class Toml:
             raise SetupError(f"{Place(str(path))}: not UTF-8 ({error.reason}): save the file as UTF-8") from None
 
     def wrong(self, keys: Keys, what: str, remedy: str = "") -> SetupError:
-        """Return an error about a value, with the line of the value or of the nearest table around it."""
-        line = next((self._lines[keys[:size]] for size in range(len(keys), 0, -1) if keys[:size] in self._lines), 0)
-        return SetupError(f"{Place(self._path, line, dotted(keys))}: {what}" + (f" ({remedy})" if remedy else ""))
+        """Return an error about a value, with its line."""
+        place = Place(self._path, self.line(keys), dotted(keys))
+        return SetupError(f"{place}: {what}" + (f" ({remedy})" if remedy else ""))
+
+    def line(self, keys: Keys) -> int:
+        """Return the line of a value, or of the nearest table around it; 0 if neither begins a line."""
+        return next((self._lines[keys[:size]] for size in range(len(keys), 0, -1) if keys[:size] in self._lines), 0)
 
     def convert(self, keys: Keys, kind: type[T]) -> T:
         """Return the value at some keys as `kind`. Raises SetupError for the first field that does not fit."""

@@ -30,11 +30,9 @@ from ..folder.store import parts_of
 from .shard import ANSWERS, Done, PartTask, do_bundle
 from .workers import Bundle, Engine, dispatch, stages
 
-HERE = "local"
-"""The address of a Ray that begins and ends with the run."""
+HERE = "local"  # the address of a Ray that begins and ends with the run
 
-TRIES = 10
-"""How often a task is begun again when its worker or machine is lost."""
+TRIES = 10  # how often a task is begun again when its worker or machine is lost
 
 
 def engine_of(text: str, cores: int | None = None) -> Engine | None:
@@ -142,6 +140,8 @@ def _connected(address: str, cores: int | None) -> Iterator[Any]:
             raise RunError(f"--engine: no Ray cluster can be reached at {address} ({error})") from None
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     here: dict[str, Any] = {"num_cpus": cores, "include_dashboard": False} if address == HERE else {}
+    if not address.startswith("ray://"):  # else workers import what lies in the working directory, before all else
+        here["job_config"] = ray.job_config.JobConfig(_client_job=True)
     try:
         ray.init(address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False, **here)
     except (OSError, ValueError, RuntimeError) as error:  # ConnectionError is an OSError

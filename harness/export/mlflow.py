@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
+import sqlite3
 import zlib
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -267,6 +268,15 @@ def _experiment(into: MlflowClient, name: str, where: TrackingStore) -> str:
         experiment = into.get_experiment_by_name(name)
     if experiment is None or experiment.lifecycle_stage != "active":
         raise MlflowException(f"the experiment {name!r} was deleted there: restore it, or name another")
+    if where.artifacts:  # a store of somebody else's folder would send the files to a host of theirs
+        file = Path(where.uri.removeprefix("sqlite:///"))
+        with closing(sqlite3.connect(file)) as store:
+            # MLflow itself has a trigger for the keys of its gateway.
+            rules = store.execute(
+                "SELECT 1 FROM sqlite_master WHERE type IN ('trigger', 'view') AND tbl_name <> 'secrets'"
+            ).fetchall()
+        if rules or experiment.artifact_location != where.artifacts or file.is_symlink():
+            raise MlflowException("it was not made here: move it away, or name it as the tracking URI")
     return str(experiment.experiment_id)
 
 

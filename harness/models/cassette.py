@@ -40,8 +40,7 @@ from ..folder.store import ACCOUNT, account, read_manifest, write_manifest
 
 SCHEMA = 3
 """Version of the tables. Another number is another layout, which this version does not read."""
-APPLICATION = int.from_bytes(b"ctxb", "big")
-"""SQLite's application id of a cassette."""
+APPLICATION = int.from_bytes(b"ctxb", "big")  # SQLite's application id of a cassette
 
 _SUMS = Spending.__struct_fields__
 _TABLES = (

@@ -18,7 +18,7 @@ import msgspec
 
 from ..errors import Place, RecordingError
 from ..model import Conversation
-from ..source import MISFIT, Problems, convert, records
+from ..source import MISFIT, Problems, convert, loads, records
 
 Recordings = Iterator[tuple[Place, Conversation]]
 """Conversations as they are read, each with its place in the files."""
@@ -30,6 +30,8 @@ class Reader:
 
     about: ClassVar[str]
     """One line for `ctxbench list formats`."""
+    checked: ClassVar[str] = ""
+    """The program that writes the format, and the newest version that the reader was checked with: `Codex 0.147`."""
     shapes: ClassVar[tuple[frozenset[str], ...]] = ()
     """Sets of key paths (`source.key_paths`). A file is of this format if it has all paths of one set; `*` stands for
     any one key. If several formats fit, the one with the larger set is taken."""
@@ -176,7 +178,7 @@ def decoded(logged: Any) -> Any:
     """Return the object or list that a text holds as JSON; anything else as it is."""
     if isinstance(logged, str) and logged.lstrip()[:1] in ("{", "["):
         try:
-            return msgspec.json.decode(logged)
+            return loads(logged)
         except (msgspec.DecodeError, RecursionError, UnicodeError):
             return logged
     return logged

@@ -22,10 +22,12 @@ from .requests import dollars, usage
 
 
 class GeminiCli(Reader):
-    """Gemini CLI sessions: one JSON object, `~/.gemini/tmp/<project>/chats/session-<time>-<id>.json`.
+    """Gemini CLI sessions, `~/.gemini/tmp/<project>/chats/session-<time>-<id>`: JSON Lines, up to 0.38 a JSON object.
 
-        {sessionId, messages: [{id, timestamp, type, content, model, thoughts: [{subject, description}],
-          tokens: {input, output, cached, thoughts, tool, total}, toolCalls: [{id, name, args, result, timestamp}]}]}
+        {sessionId, projectHash, kind: "main" | "subagent"} · message · {$set: {messages …}} · {$rewindTo: id}    .jsonl
+        {sessionId, messages: [message]}                                                                          .json
+        message: {id, timestamp, type, content, model, thoughts: [{subject, description}], tokens: {input, output,
+          cached, thoughts, tool, total}, toolCalls: [{id, name, args, result, timestamp}]}
 
     Source: github.com/google-gemini/gemini-cli, `packages/core/src/services/chatRecordingService.ts`. The sessions have
     no system prompt, tool schemas or start times of calls.
@@ -35,22 +37,98 @@ class GeminiCli(Reader):
     - `input` includes what was read from the cache; tokens of `tool` prompts come on top of it. Thoughts are billed as
       output, so our output is `output` + `thoughts`. Tokens that are all zero are no usage.
     - Messages of type `info`, `warning` and `error` are what the screen shows, and are not sent.
+    - On lines, the last record of an id counts, in the place of the first. `$rewindTo` takes back a message and all
+      behind it. `$set.messages` is the context that the model has from then on: where a summary stands there for
+      answers, it is a compaction, and the history stays; else it is the history.
+    - A subagent has its own file, `chats/<session>/<id>.jsonl`: it is `<session>/<id>`, with `meta["parent"]`.
     """
 
-    about = "Gemini CLI sessions (one JSON object)"
+    about = "Gemini CLI sessions (JSON Lines, or one JSON object)"
+    checked = "Gemini CLI 0.61"
     shapes = (
         frozenset({".sessionId", ".messages", ".messages[].type", ".messages[].timestamp", ".messages[].content"}),
+        frozenset({".sessionId", ".projectHash", ".startTime", ".lastUpdated"}),
     )
 
-    def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
-        session, history = Fields(decode(raw, OBJECT, place), place), History(problems)
-        session.needed("messages", LIST)
-        for message in session.each("messages"):
-            with problems.collect():
-                for one in _gemini_messages(message, problems):
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
+        for path in files:
+            sessions = list[_GeminiSession]()
+            for place, raw in (objects if path.suffix == ".jsonl" else records)(path, problems):
+                with problems.collect():
+                    record = Fields(decode(raw, OBJECT, place), place)
+                    name = record.text("sessionId")
+                    if not sessions or record.at("messages") is not None or (name and name != sessions[-1].name):
+                        sessions.append(_GeminiSession(problems, record, name))
+                    sessions[-1].add(record)
+            for session in sessions:
+                with problems.collect():
+                    if conversation := session.conversation(path):
+                        yield session.head.place, conversation
+                    else:
+                        problems.ignored.append(f"{session.head.place}: a session without messages")
+
+
+@dataclass(slots=True)
+class _GeminiSession:
+    """A session, to which the records of its file are added one by one."""
+
+    problems: Problems
+    head: Fields
+    name: str
+    messages: dict[str, Fields] = field(default_factory=dict)
+    # By the message that it stands behind: the summary of a compaction, the first message kept, its time, its context.
+    compactions: dict[str, tuple[str, str, float | None, set[str]]] = field(default_factory=dict)
+
+    def add(self, record: Fields) -> None:
+        """Add the next record. Raises RecordingError if it cannot be read."""
+        if (target := record.typed("$rewindTo", str)) is not None:
+            names = list(self.messages)
+            for name in names[names.index(target) if target in names else 0 :]:  # as Gemini CLI itself does
+                del self.messages[name]
+        elif record.typed("$set", OBJECT) is not None:
+            self._replace(record)
+        elif record.at("sessionId") is None:
+            self.messages[record.text("id") or f"#{len(self.messages)}"] = record
+        elif record.at("messages") is not None:
+            self.messages = {f"#{at}": message for at, message in enumerate(record.each("messages"))}
+
+    def _replace(self, record: Fields) -> None:
+        """Take the messages of `$set` for the history; for a compaction, if a summary stands there for answers."""
+        context = {
+            message.text("id"): message
+            for message in record.each("$set.messages")
+            if '"functionResponse"' not in as_text([message.at("content")])  # results stand in their calls
+        }
+        new = [message for name, message in context.items() if name not in self.messages]
+        gone = any(self.messages[name].at("type") == "gemini" for name in self.messages.keys() - context.keys())
+        if context and (not gone or any(message.get("tokens") for message in new)):
+            self.messages = context
+        elif new and all(new[0].text("id") not in told for *_, told in self.compactions.values()):
+            kept = next((name for name in context if name in self.messages), "")
+            summary = _gemini_text(new[0], "content", self.problems)[0]
+            time = moment_seconds(record.typed("$set.lastUpdated", Moment))
+            self.compactions[next(reversed(self.messages))] = summary, kept, time, set(context)
+
+    def conversation(self, path: Path) -> Conversation | None:
+        """Return the session; None if nothing was said in it."""
+        history, first_of, compactions = History(self.problems), dict[str, str](), list[Compaction]()
+        for name, message in self.messages.items():
+            before = len(history.messages)
+            with self.problems.collect():
+                for one in _gemini_messages(message, self.problems):
                     history.add(one, message.place)
-        if history.messages:
-            yield place, Conversation(session.needed("sessionId", str), history.in_order())
+            if len(history.messages) > before:
+                first_of[name] = history.messages[before].id
+            if name in self.compactions and history.messages:
+                summary, kept, time, _ = self.compactions[name]
+                compactions.append(Compaction(history.last, summary, first_of.get(kept), time=time))
+        if not history.messages:
+            return None
+        name, meta = self.head.needed("sessionId", str), dict[str, Scalar]()
+        if self.head.at("kind") == "subagent" and path.resolve().parent.name != "chats":
+            meta["parent"] = path.resolve().parent.name
+            name = f"{meta['parent']}/{name}"
+        return Conversation(name, history.in_order(), compactions=tuple(compactions), meta=meta)
 
 
 def _gemini_messages(message: Fields, problems: Problems) -> Iterator[Message]:
@@ -263,8 +341,8 @@ def _cline_converted(turn: Fields, used: Usage | None, problems: Problems) -> It
     milliseconds, content = turn.at("ts"), turn.at("content")
     time = milliseconds / 1000 if milliseconds else None
     blocks = content if isinstance(content, str) else list(map(_cline_block, content))
-    if turn.at("role") == "user":
-        said = recorded_messages({"role": "user", "content": blocks}, turn.place, problems, "cline", time)
+    if (role := turn.at("role")) in ("user", "system", "developer"):
+        said = recorded_messages({"role": role, "content": blocks}, turn.place, problems, "cline", time)
         yield from (replace(message, id="") for message in said)
     elif turn.at("role") == "assistant":
         if (metrics := turn.typed("metrics", OBJECT)) is not None:
@@ -273,9 +351,10 @@ def _cline_converted(turn: Fields, used: Usage | None, problems: Problems) -> It
         model = turn.text("modelInfo.id|modelInfo.modelId")
         provider = turn.text("modelInfo.provider|modelInfo.providerId")
         logged = {"role": "assistant", "content": blocks}
-        message, *_ = recorded_messages(logged, turn.place, problems, "cline", time)
+        message, *results = recorded_messages(logged, turn.place, problems, "cline", time)
         thinking = message.thinking or turn.text("reasoning_content")
         yield replace(message, id="", thinking=thinking, call=Call(model, provider, used))
+        yield from (replace(result, id="") for result in results)
     else:
         raise RecordingError(turn.below("role"), f"unknown role {turn.at('role')!r}", "use user, assistant")
 
@@ -316,6 +395,7 @@ class Goose(Reader):
     - A tool's error is its result. Requests for confirmation and notices are not sent.
     """
 
+    checked = "goose 1.9"
     about = "goose sessions (JSON Lines, exported JSON)"
     shapes = (frozenset({".working_dir", ".conversation", ".conversation[].role", ".conversation[].content[].type"}),)
 
@@ -379,8 +459,8 @@ class _GooseSession:
     def _messages(self, message: Fields) -> Iterator[Message]:
         """Yield a message in our form, its tool results apart."""
         role, time = message.needed("role", str), message.typed("created", float)
-        if role not in ("user", "assistant"):
-            raise RecordingError(message.place.below("role"), f"unknown role {role!r}", "use user, assistant")
+        if role not in ("user", "assistant", "system", "developer"):
+            raise RecordingError(message.place.below("role"), f"unknown role {role!r}", "use user, assistant, system")
         message.needed("content", LIST)
         parts = list(_goose_parts(message, self.problems))
         logged = {"role": role, "content": parts}
@@ -434,6 +514,7 @@ class CopilotCli(Reader):
     """
 
     about = "GitHub Copilot CLI sessions (JSON Lines)"
+    checked = "GitHub Copilot CLI 1.0"
     shapes = (frozenset({".type", ".data", ".id", ".parentId", ".timestamp"}),)
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
@@ -470,6 +551,7 @@ class _Events:
         match kind:
             case "session.start" | "session.resume":
                 self.name, self.version = data.text("sessionId"), data.text("copilotVersion")
+                self.problems.written_by(self.version, CopilotCli.checked)
             case "session.model_change":
                 self.effort = data.text("reasoningEffort") or self.effort
             case "system.message":

@@ -200,14 +200,14 @@ class ShareMessages:
 
     def _message(self, turn: _Turn, place: Place) -> Message:
         speaker = turn.role or "" if turn.speaker is None else turn.speaker
-        if speaker not in _ROLES:
+        if not speaker:
             where = place.below("role" if turn.speaker is None else "from")
             raise RecordingError(where, f"unknown role {speaker!r}", f"use {', '.join(_ROLES)}")
-        name, role = f"m{len(self.messages)}", _ROLES[speaker]
+        name, role = f"m{len(self.messages)}", _ROLES.get(speaker, "tool")  # get_weather: a result of that tool
         text = next((said for said in (turn.value, turn.content) if isinstance(said, str)), "")
         if role == "tool":
             if not self.open:
-                raise RecordingError(place, "a tool result with no call before it", "put its function_call before it")
+                return Message(name, role, text, answers="", name=speaker if speaker not in _ROLES else "")
             # the last call stays open, so a surplus result answers it again instead of being an error
             call = self.open.pop(0) if len(self.open) > 1 else self.open[0]
             return Message(name, role, text, answers=call.id, name=call.name)
@@ -446,6 +446,8 @@ def _content(content: dict[str, Any], place: Place, problems: Problems) -> tuple
 _NAME = ".aider.chat.history.md"
 _STARTED = "# aider chat started at "
 _MODEL = re.compile(r"(?:Main model|Model|Models): (\S+)")
+_CONFIRMED = re.compile(r"#### (?:<blank>|.*\(Y\)es/\(N\)o.*|Add [^?]*\?[^:]*: *(?:y|yes|n|no|a|all|s|skip|d))\s*")
+_THOUGHT = re.compile(r"<(think[\w-]*)>(.*?)</\1>\s*|-+\s*► \**THINKING\**\s(.*?)-+\s*► \**ANSWER\**\s*", re.DOTALL)
 
 
 class Aider(Reader):
@@ -461,12 +463,15 @@ class Aider(Reader):
     system prompt are not in it, and token counts are rounded there, so they are not read.
 
     - Lines of an answer that look like another kind (`> `, `#### `) are read as that kind, as Aider itself does.
-    - Commands (`/add` …) that nothing answers are not sent.
+    - Commands (`/add` …) that nothing answers are not sent, nor are empty inputs (`<blank>`) and answers to the
+      program's own questions (`#### Add file to the chat? (Y)es/(N)o … [Yes]: skip`).
+    - Reasoning, between `► **THINKING**` and `► **ANSWER**` or in a tag `<think…>`, is not sent again.
     - Sessions are conversations `<project>`, `<project>.2` … in the order of the file; those without an answer are
       counted in the notes. The model of an answer is the last one named before it.
     """
 
     about = "Aider chat histories (Markdown)"
+    checked = "Aider 0.86"
 
     @staticmethod
     def recognises(path: Path, head: bytes) -> bool:
@@ -478,6 +483,8 @@ class Aider(Reader):
             name, number = path.resolve().parent.name if path.name == _NAME else path.stem, 0
             for place, started, lines in _sessions(path, problems):
                 turns = list(_turns(lines))
+                version = next((line for line in lines if line.startswith("> Aider v")), "")
+                problems.written_by(version.removeprefix("> Aider v"), self.checked)
                 if any(role == "assistant" for role, _, _ in turns):
                     number += 1
                     meta: dict[str, Scalar] = {"started": started}
@@ -513,7 +520,7 @@ def _turns(lines: Iterable[str]) -> Iterator[tuple[Literal["user", "assistant"],
 
 
 def _role_of_line(line: str) -> Literal["program", "user", "assistant"]:
-    if line.startswith("> ") or line.rstrip() == ">":
+    if line.startswith("> ") or line.rstrip() == ">" or _CONFIRMED.fullmatch(line):
         return "program"
     return "user" if line.startswith("#### ") else "assistant"
 
@@ -523,7 +530,11 @@ def _aider_messages(turns: Sequence[tuple[Literal["user", "assistant"], str, str
     messages = list[Message]()
     for at, (role, text, model) in enumerate(turns):
         answered = at + 1 < len(turns) and turns[at + 1][0] == "assistant"
+        thoughts = list[str]()
+        while role == "assistant" and (thought := _THOUGHT.match(text)):
+            thoughts.append((thought[2] or thought[3] or "").strip())
+            text = text[thought.end() :]
         if role == "assistant" or answered or not text.startswith("/"):
             call = Call(model) if role == "assistant" else None
-            messages.append(Message(f"m{len(messages)}", role, text, call=call))
+            messages.append(Message(f"m{len(messages)}", role, text, thinking=joined(thoughts), call=call))
     return tuple(messages)

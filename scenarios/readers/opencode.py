@@ -4,38 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from ..errors import Place, RecordingError
 from ..media import media_of
 from ..model import Call, Compaction, Conversation, Message, Scalar, ToolCall, Usage
-from ..source import Problems, as_text, decode, records, whole_file
+from ..source import Problems, as_text, decode, file_head, records, whole_file
 from . import LIST, OBJECT, Fields, Reader, Recordings
 from .messages import History, joined, milliseconds
 from .requests import dollars, usage
+from .stored_chats import has_tables, rows
 
+_BESIDE = ("-wal", "-shm")  # files beside a database, which are read with it
 _READ = ("text", "reasoning", "file", "tool", "step-finish")
-_SCREEN = ("step-start", "snapshot", "patch", "retry", "agent", "compaction")
+_SCREEN = ("step-start", "snapshot", "patch", "retry", "agent", "compaction", "subtask")
 
 
 @dataclass(slots=True)
 class _Recorded:
-    """A message as it was stored: its info and parts."""
+    """A message as it was stored: its id, info and parts."""
 
+    name: str
     info: Fields
     parts: list[Fields] = field(default_factory=list)
 
 
 class OpenCode(Reader):
-    """OpenCode sessions: `opencode export`, a dump of its tables, or its storage folder (up to version 1.1).
+    """OpenCode sessions: its database (from version 1.2 on), `opencode export`, a dump of tables, its storage folder.
 
+        database  ~/.local/share/opencode/opencode.db, SQLite: session, message, part with the JSON text `data`
         export    {info: session, messages: [{info: message, parts: [part]}]}
         tables    sessions.json, messages.json and parts.json in one folder, arrays of rows with the JSON text `data`
         storage   session/<project>/<session>.json · message/<session>/<message>.json · part/<message>/<part>.json
 
-    Source: github.com/sst/opencode, `packages/opencode/src/session`. The tables are tested on recorded ones, export and
-    storage on written examples. No tool schemas; a system prompt only where messages hold it (`system`).
+    Source: github.com/sst/opencode, `packages/opencode/src/session`. The tables are tested on recorded ones, the
+    others on written examples. No tool schemas; a system prompt only where messages hold it (`system`).
 
     - A part `step-finish` ends a call: its tokens are that call's. Older versions have several in a message. Tool parts
       hold call and result: the results become messages behind the answer.
@@ -43,12 +48,13 @@ class OpenCode(Reader):
       are no usage: the provider sent none.
     - An answer with tools is complete when the last of them starts; the message's end is that of its tools.
     - An answer with `summary` is a compaction: it stands for all messages before the request for it, which is no
-      message.
+      message, or for those before its `tail_start_id`.
     - A session started by another has `meta["parent"]`. Parts of the screen (snapshots, patches, retries) are not sent,
       nor are texts that are `ignored`.
     """
 
-    about = "OpenCode sessions (export, tables, storage folder)"
+    about = "OpenCode sessions (database, export, tables, storage folder)"
+    checked = "OpenCode 1.17"
     shapes = (
         frozenset({".info", ".info.id", ".messages", ".messages[].info", ".messages[].parts"}),
         frozenset({".id", ".projectID", ".directory", ".time", ".time.created"}),
@@ -59,16 +65,23 @@ class OpenCode(Reader):
 
     @staticmethod
     def recognises(path: Path, head: bytes) -> bool:
-        """Return whether a file is a message or a part in the storage folder: they are read with their session."""
+        """Return whether a file is a database, or a message or part in the storage folder, read with its session."""
+        if has_tables(head):  # the tables of a large one may be anywhere in it
+            return has_tables(head, "session", "message", "part") or path.name.startswith("opencode")
+        if path.name.startswith("opencode") and path.name.endswith(_BESIDE):
+            return True
         stored = path.parent.parent.name in ("message", "part") and path.name.startswith(("msg_", "prt_"))
         return stored and head.lstrip().startswith(b"{")
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         tables = _Tables(problems)
         for path in files:
-            if path.parent.parent.name in ("message", "part"):
+            if path.parent.parent.name in ("message", "part") or path.name.endswith(_BESIDE):
                 continue
             with problems.collect():
+                if has_tables(file_head(path, 16)):
+                    yield from _database(path, problems)
+                    continue
                 for place, raw in records(path, problems):
                     with problems.collect():
                         record = Fields(decode(raw, OBJECT, place), place)
@@ -87,7 +100,30 @@ def _exported(record: Fields, problems: Problems) -> Iterator[_Recorded]:
     for message in record.each("messages"):
         with problems.collect():
             info = Fields(message.needed("info", OBJECT), message.below("info"))
-            yield _Recorded(info, list(message.each("parts")))
+            yield _Recorded(info.text("id"), info, list(message.each("parts")))
+
+
+_QUERY = """SELECT message.session_id, session.parent_id, session.version, message.id, message.data, part.data
+FROM message LEFT JOIN part ON part.message_id = message.id LEFT JOIN session ON session.id = message.session_id
+ORDER BY message.session_id, message.time_created, message.id, part.id"""
+
+
+def _database(path: Path, problems: Problems) -> Recordings:
+    for name, stored in groupby(rows(path, _QUERY, problems), key=lambda row: row[1][0]):
+        session, recorded, latest = Fields({"id": name}, Place(str(path))), list[_Recorded](), None
+        for place, (_, parent, version, message, data, part) in stored:
+            with problems.collect():
+                if message != latest:
+                    latest, parts = message, list[Fields]()
+                    session = Fields({"id": name, "parent_id": parent, "version": version}, session.place)
+                    recorded.append(_Recorded(message, _data(data, place.at("message.data")), parts))
+                if part is not None:
+                    parts.append(_data(part, place.at("part.data")))
+        yield from _conversation(session, recorded, session.place, problems)
+
+
+def _data(text: Any, place: Place) -> Fields:
+    return Fields(decode(text.encode(), Any, place) if isinstance(text, str) else text, place)
 
 
 def _stored(session: Fields, path: Path, problems: Problems) -> Iterator[_Recorded]:
@@ -95,7 +131,7 @@ def _stored(session: Fields, path: Path, problems: Problems) -> Iterator[_Record
     for file in sorted((storage / "message" / Path(session.needed("id", str)).name).glob("*.json")):
         for info in _whole(file, problems):
             parts = sorted((storage / "part" / file.stem).glob("*.json"))
-            yield _Recorded(info, [part for one in parts for part in _whole(one, problems)])
+            yield _Recorded(info.text("id"), info, [part for one in parts for part in _whole(one, problems)])
 
 
 def _whole(path: Path, problems: Problems) -> Iterator[Fields]:
@@ -120,12 +156,11 @@ class _Tables:
         if row.at("project_id") is not None:
             self._sessions[name] = row
         elif row.at("seq") is None and session is not None:  # rows with a number are what the screen shows
-            data, where = row.at("data"), row.place.at("data")
-            data = Fields(decode(data.encode(), Any, where) if isinstance(data, str) else data, where)
+            data = _data(row.at("data"), row.place.at("data"))
             if message is not None:
                 self._parts.append((name, session, message, data))
             else:
-                self._messages.setdefault(session, {})[name] = _Recorded(data)
+                self._messages.setdefault(session, {})[name] = _Recorded(name, data)
 
     def conversations(self) -> Recordings:
         """Yield the sessions, in the order of their ids."""
@@ -144,28 +179,35 @@ class _Tables:
 
 def _conversation(session: Fields, recorded: Iterable[_Recorded], place: Place, problems: Problems) -> Recordings:
     history, compactions, system = History(problems), list[Compaction](), ""
+    first_of, tail = dict[str, str](), ""
     for one in recorded:
         with problems.collect():
-            info, role = one.info, one.info.needed("role", str)
+            info, role, before = one.info, one.info.needed("role", str), len(history.messages)
             parts = list(_parts(one.parts, problems))
+            tail = next((part.text("tail_start_id") for part in parts if part.at("type") == "compaction"), tail)
             if role == "user":
                 if not any(part.at("type") == "compaction" for part in parts):  # else it asks for the summary behind it
                     shared = (part for part in parts if part.at("type") == "file")
                     files = ({"type": "file", "mime": part.text("mime"), "url": part.text("url")} for part in shared)
                     media, time = tuple(filter(None, map(media_of, files))), milliseconds(info, "time.created")
                     history.add(Message("", "user", _text(parts), time=time, media=media), info.place)
+            elif role in ("system", "developer"):
+                history.add(Message("", "system", _text(parts), time=milliseconds(info, "time.created")), info.place)
             elif role != "assistant":
                 raise RecordingError(info.place.below("role"), f"unknown role {role!r}", "use user, assistant")
             elif info.at("summary") is True:
-                compactions += _compaction(info, parts, history, problems)
+                compactions += _compaction(info, parts, history, first_of.get(tail), problems)
             else:
                 told = info.typed("system", str | list[str]) or ""  # type: ignore[arg-type]
                 system = system or (told if isinstance(told, str) else "\n".join(told))
                 for message in _answers(info, parts, history, problems):
                     history.add(message, info.place)
+            if one.name and len(history.messages) > before:
+                first_of[one.name] = history.messages[before].id
     if not history.messages:
         return
-    meta: dict[str, Scalar] = {"version": version} if (version := session.text("version")) else {}
+    problems.written_by(version := session.text("version"), OpenCode.checked)
+    meta: dict[str, Scalar] = {"version": version} if version else {}
     meta |= {"parent": parent} if (parent := session.text("parentID|parent_id")) else {}
     prompt = (Message("system", "system", system),) if system else ()
     messages, name = (*prompt, *history.in_order()), session.needed("id", str)
@@ -184,7 +226,9 @@ def _parts(recorded: Iterable[Fields], problems: Problems) -> Iterator[Fields]:
                 yield part
 
 
-def _compaction(info: Fields, parts: Sequence[Fields], history: History, problems: Problems) -> Iterator[Compaction]:
+def _compaction(
+    info: Fields, parts: Sequence[Fields], history: History, kept: str | None, problems: Problems
+) -> Iterator[Compaction]:
     """Yield the compaction that a summary is, if there is anything before it. Its call is no message."""
     told = (_usage(part, problems) for part in parts if part.at("tokens") is not None)
     used = next(filter(None, told), None)
@@ -192,7 +236,7 @@ def _compaction(info: Fields, parts: Sequence[Fields], history: History, problem
         time, started = milliseconds(info, "time.completed|time.created"), milliseconds(info, "time.created")
         call = Call(info.text("modelID"), info.text("providerID"), used, started)
         before = None if used is None else used.input
-        yield Compaction(history.last, _text(parts), tokens_before=before, time=time, call=call)
+        yield Compaction(history.last, _text(parts), kept, before, time, call=call)
 
 
 def _answers(info: Fields, parts: Sequence[Fields], history: History, problems: Problems) -> Iterator[Message]:
@@ -211,6 +255,7 @@ def _answers(info: Fields, parts: Sequence[Fields], history: History, problems: 
             calls.append(ToolCall(called, tool, as_text(part.at("state.input") or {})))
             results.append((called, part))
         finish = next((part for part in step if part.at("type") == "step-finish"), None)
+        paid = info if finish is None and len(steps) == 1 and info.at("tokens") is not None else finish
         failed = finish is None and info.at("error") is not None
         starts = [milliseconds(part, "state.time.start") for _, part in results]
         yield Message(
@@ -225,7 +270,7 @@ def _answers(info: Fields, parts: Sequence[Fields], history: History, problems: 
             call=Call(
                 info.text("modelID"),
                 info.text("providerID"),
-                None if finish is None else _usage(finish, problems),
+                None if paid is None else _usage(paid, problems),
                 milliseconds(info, "time.created") if at == 0 else None,
                 stop="error" if failed else "" if finish is None else finish.text("reason"),
                 error=as_text(info.get("error.data.message|error.name") or "") if failed else "",

@@ -3,8 +3,8 @@
     [message, …] · a list on each line · {messages: [message, …], id} on lines, in an array, or alone
 
 An `id`, `thread_id`, `session_id` or `conversation_id` beside the list is the conversation's, else the file's name.
-SQLite databases are opened in memory, so that one may stand in an archive. What a database has in its write-ahead log
-(`-wal`) is not in the file; a log that holds anything is a problem.
+SQLite databases are opened in memory, so that one may stand in an archive, with what the write-ahead log beside them
+(`-wal`) has committed.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from .. import packed
 from ..errors import Place, RecordingError
 from ..model import Call, Conversation, Message
-from ..source import LONGEST, Problems, decode, record_head, records, whole_file
+from ..source import LONGEST, Problems, decode, file_head, record_head, records, whole_file
 from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere, as_object, text_of
 from .messages import COMPACTIONS, HOSTED, OUTPUTS
 from .prompts import LoggedCall, Stored, exchange, stored_messages
@@ -103,7 +104,7 @@ def rows(path: Path, query: str, problems: Problems) -> Iterator[tuple[Place, tu
     """
     data, number = bytearray(whole_file(path, problems)), 0
     log = path.with_name(f"{path.name}-wal")
-    if log.is_file() and log.stat().st_size:
+    if packed.is_file(log) and file_head(log, 1) and not _commit(whole_file(log, problems), data):
         what, remedy = "its newest rows are not in the database yet", "close the program, or copy it by `.backup`"
         problems.add(RecordingError(Place(str(log)), what, remedy))
     data[_READ_VERSION] = b"\1\1"
@@ -111,16 +112,43 @@ def rows(path: Path, query: str, problems: Problems) -> Iterator[tuple[Place, tu
     try:
         with closing(sqlite3.connect(":memory:")) as database:
             database.deserialize(data)
+            most = len(data)  # each row takes more than a byte; of pages that lead back to each other there is no end
             del data
             database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
             database.executescript("PRAGMA trusted_schema = off; PRAGMA cell_size_check = on; PRAGMA query_only = on")
             database.set_authorizer(_only_tables)
             database.set_progress_handler(lambda: next(steps, None) is None, _STEPS)
             for number, row in enumerate(database.execute(query), 1):
+                if number > most:
+                    raise sqlite3.OperationalError("interrupted")
                 yield Place(str(path), number), row
-    except (sqlite3.Error, OverflowError) as error:
+    except (sqlite3.Error, OverflowError, UnicodeError) as error:  # its messages may hold bytes of the file
         why = _WHY.get(str(error), str(error))
         raise RecordingError(Place(str(path), number), f"cannot be read as SQLite: {why}", "copy it again") from None
+
+
+def _commit(log: bytes, data: bytearray) -> bool:
+    """Write the pages that a write-ahead log has committed into the bytes of its database, if it is its log.
+
+    The log is a header of 32 bytes and frames, each a header of 24 bytes and a page (sqlite.org/fileformat2.html).
+    Frames of an older log have other salts. Checksums are not looked at: the commit comes last.
+    """
+    size, salts, start, pages = int.from_bytes(log[8:12], "big"), log[16:24], 32, dict[int, int]()
+    if size != (int.from_bytes(data[16:18], "big") if data[16:18] != b"\0\1" else 1 << 16) or size < 512:
+        return False
+    while start + 24 + size <= len(log) and log[start + 8 : start + 16] == salts:
+        page, count = int.from_bytes(log[start : start + 4], "big"), int.from_bytes(log[start + 4 : start + 8], "big")
+        pages[page - 1] = start + 24
+        if count * size > len(data) + len(log):
+            return False
+        if count:  # of all pages, behind a commit
+            data[count * size :] = bytes(max(count * size - len(data), 0))
+            for page, at in pages.items():
+                if 0 <= page < count:
+                    data[page * size : (page + 1) * size] = log[at : at + size]
+            pages = {}
+        start += 24 + size
+    return True
 
 
 def _only_tables(action: int, _what: str | None, _column: str | None, _name: str | None, within: str | None) -> int:
@@ -142,6 +170,7 @@ class LangChain(StoredChats):
     `{messages}`.
     """
 
+    checked = "langchain-core 1.7"
     about = "LangChain messages (messages_to_dict, dumpd, model_dump)"
     shapes = (
         *around(".type", ".data", ".data.content", ".data.type"),
@@ -165,13 +194,22 @@ def history(
     return stored_messages(stored, place, problems, format_name)
 
 
-def metadata_counts(metadata: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the counts of `usage_metadata`, whose input is the whole prompt."""
+def metadata_counts(metadata: Mapping[str, Any], response: Any = None) -> dict[str, Any] | None:
+    """Return the counts of `usage_metadata`, whose input is the whole prompt.
+
+    What Anthropic's response said beside it is taken instead: older versions of langchain-anthropic leave the cached
+    tokens out. Newer ones have 0 for what was written where they say for how long it was.
+    """
+    if isinstance(response, dict) and {"input_tokens", "cache_read_input_tokens"} <= response.keys():
+        return response
     details, generated = (as_object(metadata.get(f"{side}_token_details")) for side in ("input", "output"))
     counts = (metadata.get("input_tokens"), metadata.get("output_tokens"), details.get("cache_read"))
-    reported = counted(*counts, details.get("cache_creation"), metadata.get("total_tokens"), generated.get("reasoning"))
-    audio = {"audio_input_tokens": details.get("audio"), "audio_output_tokens": generated.get("audio")}
-    return reported and {**reported, **audio}
+    names = ("ephemeral_1h_input_tokens", "ephemeral_5m_input_tokens")
+    by_lifetime = [count for count in map(details.get, names) if isinstance(count, int)]
+    written = details.get("cache_creation") or (sum(by_lifetime) if by_lifetime else None)
+    reported = counted(*counts, written, metadata.get("total_tokens"), generated.get("reasoning"), cached_at="within")
+    more = {"audio_input_tokens": details.get("audio"), "audio_output_tokens": generated.get("audio")}
+    return reported and {**reported, **more, names[0]: details.get(names[0])}
 
 
 def _call(message: Any, place: Place, problems: Problems) -> Call:
@@ -184,7 +222,7 @@ def _call(message: Any, place: Place, problems: Problems) -> Call:
     return Call(
         model=next((response[name] for name in names if isinstance(response.get(name), str)), ""),
         provider=text_of(response.get("model_provider")),
-        usage=usage(metadata_counts(as_object(counts)), place.below("usage_metadata"), problems),
+        usage=usage(metadata_counts(as_object(counts), response.get("usage")), place.below("usage_metadata"), problems),
         stop=text_of(response.get("finish_reason")) or text_of(response.get("stop_reason")),
         request_id=text_of(response.get("id")),
         tier=tier(response),
@@ -219,6 +257,7 @@ class LangGraph(Reader):
     - Objects of Python stand as the values they are made of; nothing is imported to read them.
     """
 
+    checked = "langgraph-checkpoint-sqlite 3.1"
     about = "LangGraph checkpoints (SQLite) and states of threads (JSON)"
     shapes = tuple(
         frozenset(f"{outer}{key}" for key in (values, f"{values}.messages", f"{values}.messages[].{kind}", beside))
@@ -418,6 +457,7 @@ class OpenAIItems(StoredChats):
     - The API lists items from the newest to the oldest by default: such a list is turned around.
     """
 
+    checked = "openai-agents 0.24"
     about = "OpenAI Responses items (lists; Agents SDK sessions, SQLite or JSON)"
     shapes = (
         *(shape for name in _LISTS for keys in (_CALL, _MESSAGE) for shape in around(*keys, list_name=name)),

@@ -91,7 +91,7 @@ def test_what_is_damaged_is_named_and_made_again(
     path, other = sorted((run / table).iterdir())[:2]
     spoil(path, other)
     name = f"{table}/{path.name}" if spoil is not add else f"{table}/00000-007"
-    with pytest.raises(RunError, match=rf"{name}.*: give the same `ctxbench run` command again"):
+    with pytest.raises(RunError, match=rf"{name}.*: give the command that made this run once more"):
         load(run)
     parts = {part: part.stat().st_mtime_ns for part in (run / "steps").iterdir() if part.name[:5] == "00001"}
     execute(plan(made / "talks.jsonl", strategies=STRATEGIES), run)

@@ -140,7 +140,8 @@ WRONG = {
     "[bill]\nrules = 'new'": "bill.rules: must be 'recording' or ",
     "[bill]\nplacement = ['new']": "bill.placement: must be 'automatic' or ",
     "run = 3": "ctxbench.toml:1: run: is a table of the options of `ctxbench run` (write [run])",
-    "[run": "ctxbench.toml: not TOML: ",
+    "[run": "ctxbench.toml:1: not TOML: ",
+    "answerer = 'local'": "ctxbench.toml:1: answerer: there is no such key; write it below [run]",
     "[models]\n'timeout=3, api_base' = 'http://h'": "models.timeout=3, api_base: is no parameter of a model",
     "[models]\n'ａpi_key_env' = 'SECRET'": "models.ａpi_key_env: is no parameter of a model",
 }

@@ -76,7 +76,7 @@ def test_what_is_wrong_with_it(tmp_path: Path) -> None:
     (part,) = (tmp_path / "r" / "recordings").glob("*")
     part.write_bytes(part.read_bytes()[:40])
     assert (
-        "00000.jsonl.zst is not as it was written: give the same `ctxbench run` command again"
+        "00000.jsonl.zst is not as it was written: give the command that made this run once more"
         in ctxbench("report", "r", cwd=tmp_path, code=2).stderr
     )
 

@@ -104,6 +104,8 @@ def test_code_of_a_stranger(tmp_path: Path, server: Server, monkeypatch: pytest.
     run(folder, "run", "some.jsonl", "-s", "none", "-o", "r", "-q")
     assert not (folder / "ran").exists()
     monkeypatch.setenv("CTXBENCH_TRUST", "1")
+    run(folder, "config", "--trust")
+    monkeypatch.delenv("CTXBENCH_TRUST")
     run(folder, "run", "some.jsonl", "-q")
     assert (folder / "ran").exists()
 
@@ -144,12 +146,14 @@ grader = 'rules()'
 recordings = ['astropy.pytest']
 format = "huggingface(column='chosen')"
 strategy = ['window(max_tokens=?[1000..64000:log])']
+strategy = ["layered(search=?['full', 'document'])"]
 mlflow = false
 cassette = 'replies.sqlite'"""
 NEEDS_APPROVAL = """answerer = 'local(gguf="model.gguf")'
 grader = 'llm(model="gpt-4o")'
 strategy = ['summary(summariser="gpt-" "4o-mini")']
 strategy = ["'evil.p' 'y:M'"]
+strategy = ["summary(summariser=?['offline', 'gpt-4o-mini'])"]
 strategy = ['"evil\\x2epy:M"']
 strategy = ["@libraries | 'evil.p' 'y:M'"]
 answerer = 'local(ｇguf="model.gguf")'
@@ -207,6 +211,19 @@ def test_credentials_of_this_machine(model: str, monkeypatch: pytest.MonkeyPatch
         Settings(answerer=f"{model}(api_base='{HOST}')").checked()
     monkeypatch.setenv("OPENAI_BASE_URL", HOST)
     assert host_of("gpt-4o-mini", ModelAccess()) == HOST
+
+
+def test_links_of_a_stranger(tmp_path: Path, server: Server) -> None:
+    """Results go through no link that leads out of the folder, unless it is approved or named; two approvals stay."""
+    folder = clone(tmp_path, server)
+    (folder / "runs" / "other").mkdir(parents=True)
+    (folder / "runs" / "other" / "report").symlink_to(tmp_path)
+    words = ("run", "some.jsonl", "-a", "offline", "-q")
+    assert f"runs/other/report is outside this folder, {tmp_path}" in run(folder, *words, code=2)
+    run(folder, *words, "-o", "mine")
+    said = run(folder, "config", "--trust")
+    assert said.count("approved:") == 2
+    run(folder, *words)
 
 
 def test_what_init_writes_is_approved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -134,6 +134,12 @@ class PlainCommand(_PlainFlags, TyperCommand):
                     absent += [value] * (path != "init")  # which reads nothing, and expands `~`
         if settings is not None:
             settings.require(path, ctx)
+        sources = {ctx.get_parameter_source(name).name for name in ("run", "runs", "out") if name in ctx.params}
+        if sources and "COMMANDLINE" not in sources:
+            from . import trust
+
+            if not trust.is_approved(Path("runs"), links := trust.links()):
+                trust.refuse(Path("runs"), links)
         if ctx.params.get("replay") is False:
             from .replies import say_models
 

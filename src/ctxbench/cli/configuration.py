@@ -26,7 +26,7 @@ from ctxbench.scenarios.errors import Place, UserError, printable_line
 from ctxbench.scenarios.files import read_file
 from ctxbench.scenarios.secrets import without_secrets
 from ctxbench.scenarios.spec import nearest, suggestion
-from ctxbench.scenarios.toml import parse
+from ctxbench.scenarios.toml import Toml, parse
 
 from . import trust
 from .streams import command as command_line
@@ -106,13 +106,9 @@ class Configuration:
         """File of each value, with the line where it is known."""
         self.effects: dict[Setting, list[str]] = {}
         """Sentences on the effects of each value that need the user's approval."""
-        self._app, self._lines_of_text = app, text.splitlines()
+        self._app, self._toml = app, Toml(file, text)
         self._prefix = ("tool", "ctxbench") if file.name == PYPROJECT else ()
-        try:
-            table = parse(text)
-        except tomllib.TOMLDecodeError as error:
-            raise UserError(f"{file}: not TOML: {error}") from None
-        for key, value in reduce(getitem, self._prefix, table).items():
+        for key, value in reduce(getitem, self._prefix, self._toml.tables).items():
             if key in app.commands:
                 self._command(app.commands[key], (key,), value)
             else:
@@ -181,8 +177,14 @@ class Configuration:
                     is_first = isinstance(value, list) and value and not _is_list(parameter)
                     self._set(path, parameter, (key,), value[0] if is_first else value)
         else:
-            known = dict.fromkeys([*SHARED, *VARIABLES, *(name for name in self._app.commands if name not in _WITHOUT)])
-            raise self._error((key,), f"there is no such key{suggestion(key, known)}")
+            commands = [name for name in self._app.commands if name not in _WITHOUT]
+            mine = next((name for name in commands if key in parameters_of(self._app.commands[name])), "")
+            hint = (
+                f"; write it below [{mine}]"
+                if mine
+                else suggestion(key, dict.fromkeys([*SHARED, *VARIABLES, *commands]))
+            )
+            raise self._error((key,), f"there is no such key{hint}")
 
     def _command(self, command: Any, path: tuple[str, ...], table: Any) -> None:
         """Read the table of a command, or of a group with the tables of its commands."""
@@ -256,15 +258,7 @@ class Configuration:
         return UserError(f"{Place(str(self.file), self._line(key), '.'.join(key))}: {what}")
 
     def _line(self, key: tuple[str, ...]) -> int:
-        """Return the line of a key, or of its table; 0 if it cannot be found, as in an inline table."""
-        table: tuple[str, ...] = ()
-        for number, line in enumerate(self._lines_of_text, 1):
-            if match := re.match(r"\s*(?:\[\s*([^\[\]]+?)\s*\]|([\w.\"' -]+?)\s*=)", line):
-                name = tuple(part.strip(" \"'") for part in (match[1] or match[2]).split("."))
-                table, name = (name, name) if match[1] else (table, (*table, *name))
-                if name == (*self._prefix, *key):
-                    return number
-        return 0
+        return self._toml.line((*self._prefix, *key))
 
 
 _WORDS = {int: "a whole number from {0.min} to {0.max}", float: "a number from {0.min} to {0.max}"}
@@ -304,8 +298,11 @@ def config(
 
     app = context.find_root().command
     settings = configuration(app)
-    if settings is not None and trust_it:
-        trust.approve(settings.file, settings.all_effects)
+    decisions = [(Path("runs"), trust.links())]
+    if settings is not None:
+        decisions.insert(0, (settings.file, settings.all_effects))
+    for file, sentences in decisions if trust_it else ():
+        trust.approve(file, sentences)
     rows = _command_rows(app, list(words), settings) if words else _set_rows(app, settings)
     if as_json:
         print_json({"file": None if settings is None else str(settings.file), "settings": rows})
@@ -320,9 +317,11 @@ def config(
     widths = [min(max(map(len, column)), 60) for column in zip(*cells, strict=True)]
     for row in cells:
         typer.echo("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
-    if settings is not None and settings.all_effects:
-        typer.echo("approved:" if settings.is_approved else "not approved (`ctxbench config --trust` approves it):")
-        for sentence in settings.all_effects:
+    for file, sentences in decisions:
+        if sentences:
+            is_approved = trust.is_approved(file, sentences)
+            typer.echo("approved:" if is_approved else "not approved (`ctxbench config --trust` approves it):")
+        for sentence in sentences:
             typer.echo(f"  {printable_line(without_secrets(sentence))}")
 
 

@@ -120,7 +120,7 @@ def run(
         complete = is_complete(folder) and not overwrite
         workers, by = jobs or os.cpu_count() or 1, engine_of(engine, jobs or os.cpu_count())
         how = {"strict": strict, "overwrite": overwrite}
-        with resumable("finished work is stored"):
+        with resumable("finished work is stored", folder):
             manifest = execute(plan, folder, jobs=workers, engine=by, watcher=watcher, remote=remote, **how)
     report_manifest(manifest, folder, remote)
     from ctxbench.harness.answers.tally import answer_tallies, run_tallies
@@ -261,7 +261,7 @@ def audit(
     with redirect_stdout(sys.stderr), watching() as watcher:
         plan = Plan(RunInputs(sessions, form), ("none", RECORDED, *alternatives), probes=False, answers=False)
         workers = jobs or os.cpu_count() or 1
-        with resumable("finished work is stored"):
+        with resumable("finished work is stored", folder):
             manifest = execute(plan, folder, jobs=workers, overwrite=overwrite, watcher=watcher)
     report_manifest(manifest, folder)
     try:

@@ -157,12 +157,13 @@ def say_how_to_repeat() -> None:
 
 
 @contextmanager
-def resumable(kept: str) -> Iterator[None]:
-    """Say what is kept of a command that is stopped within the block, and how to continue."""
+def resumable(kept: str, folder: Path | None = None) -> Iterator[None]:
+    """Say what is kept of a command that is stopped within the block, if the folder has anything, and how to go on."""
     try:
         yield
     except (Stopped, KeyboardInterrupt):  # a strategy may raise KeyboardInterrupt
-        say_stopped(f"{kept}. To continue: {same_command()}")
+        if folder is None or any(folder.glob("*/*.parquet")):
+            say_stopped(f"{kept}. To continue: {same_command()}")
         raise
 
 

@@ -39,6 +39,7 @@ _EFFECTS = {
 """Effects that need approval, with the options, and the parameters of models, that have them."""
 _NAME = re.compile(r"\A\s*[A-Za-z_][\w-]*=")
 _RANGE = re.compile(r"=\s*\?(\[[\d.e+-]*(:log)?\])?")
+_TEXTS = re.compile(r"=\s*\?(?=\[\s*['\"])")
 
 
 def effect(name: str, value: Any, folder: Path) -> str:
@@ -75,7 +76,11 @@ def _is_plain(text: str, is_format: bool) -> bool:
     if "'''" in text or '"""' in text:  # a search replaces its ranges within these too
         return False
     try:
-        parsed = [] if re.fullmatch(r"@\w+", text) else calls(_RANGE.sub("=0", _NAME.sub("", text)), "strategy")
+        parsed = (
+            []
+            if re.fullmatch(r"@\w+", text)
+            else calls(_RANGE.sub("=0", _TEXTS.sub("=", _NAME.sub("", text))), "strategy")
+        )
     except SpecError:
         return False
     values = [value for call in parsed for value in (call.name, *call.parameters.values())]
@@ -102,6 +107,13 @@ def run_effects(plan: ManifestPlan) -> list[str]:
     return [f"{text!r} {does}" for text, does in [*effects, *((model, "is called") for model in models)] if does]
 
 
+def links() -> list[str]:
+    """Return which links at and below `runs`, where results go by default, lead out of this folder, in words."""
+    here, runs = os.path.realpath("."), Path("runs")
+    at = [(place, Path(os.path.realpath(place))) for place in (runs, *runs.glob("*"), *runs.glob("*/*"))]
+    return [f"{place} is outside this folder, {real}" for place, real in at if not real.is_relative_to(here)]
+
+
 def is_approved(file: Path, sentences: Sequence[str]) -> bool:
     """Return whether a file decides nothing, or what the user has approved."""
     is_trusted = not sentences or os.environ.get("CTXBENCH_TRUST") == "1"
@@ -110,16 +122,18 @@ def is_approved(file: Path, sentences: Sequence[str]) -> bool:
 
 def approve(file: Path, sentences: Sequence[str]) -> None:
     """Store that the user approves what a file decides, if anything. Raises UserError if that cannot be stored."""
+    from filelock import FileLock
+
     from ctxbench.harness.folder.files import placed
 
-    if is_approved(file, sentences):
-        return
     try:
+        if not sentences or _approvals().get(_key(file)) == _digest(sentences):
+            return
         _store().parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with placed(_store()) as draft:
+        with FileLock(_store().with_name("trust.lock"), timeout=10), placed(_store()) as draft:
             draft.touch(mode=0o600)
             draft.write_text(json.dumps({**_approvals(), _key(file): _digest(sentences)}, indent=1), "utf-8")
-    except (OSError, RuntimeError) as error:  # there may be no home
+    except (OSError, RuntimeError) as error:  # there may be no home; another process may hold the lock
         raise UserError(f"the approval cannot be stored: {error}") from None
 
 

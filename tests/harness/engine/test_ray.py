@@ -52,13 +52,19 @@ def cluster() -> Iterator[Any]:
     nodes.shutdown()
 
 
-def test_two_workers_write_the_same_bytes(made: tuple[Path, Path], tmp_path: Path) -> None:
-    """A run on a Ray of two workers has the bytes of one in this process, but for the times."""
+def test_two_workers_write_the_same_bytes(
+    made: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run on a Ray of two workers has the bytes of one in this process, and runs no module of the folder it is in."""
     path, alone = made
+    monkeypatch.chdir(tmp_path)
+    for name in ("ctxbench", "msgspec", "pyarrow", "pydantic"):
+        Path(f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
     manifest = execute(plan(path), tmp_path / "run", engine=on_ray(cores=2))
     assert manifest.complete
     assert manifest.shards > 2
     assert bytes_of(tmp_path / "run") == bytes_of(alone)
+    assert not Path("ran").exists()
 
 
 def test_no_cluster_there(made: tuple[Path, Path], tmp_path: Path) -> None:

@@ -6,8 +6,10 @@ import json
 import math
 import shutil
 import socket
+import sqlite3
 import zlib
 from base64 import b64decode
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +199,22 @@ def test_a_run_that_is_logged_at_its_end(runs: Path) -> None:
     done = ctxbench(*command, cwd=runs, code=2)
     assert "cannot be written to" in done.stderr
     assert "results: one/" in done.stdout
+
+
+def test_a_store_of_a_stranger(empty: Path, runs: Path, made: Path) -> None:
+    """A store beside the run whose experiment, or whose trigger, sends files elsewhere gets none."""
+    shutil.copytree(made / "one", runs / "one")
+    ours = (runs / "mlartifacts").as_uri()
+    for artifacts, rule in (
+        ("http://192.0.2.7/x", ""),
+        (ours, "CREATE TRIGGER t AFTER INSERT ON runs BEGIN SELECT 1; END"),
+    ):
+        shutil.copy(empty, runs / "mlflow.db")
+        client(place(runs / "one")).create_experiment("ctxbench", artifacts)
+        with closing(sqlite3.connect(runs / "mlflow.db")) as store:
+            store.executescript(rule)
+        said = ctxbench("export", "mlflow", "one", "--model", MODEL, cwd=runs, code=2).stderr
+        assert "it was not made here" in said
 
 
 def test_a_server_that_is_down(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
