@@ -190,6 +190,7 @@ _FACTS = {
     "have": "In an application: {}.",
     "extra": "Needs pip install 'ctxbench[{}]'.",
     "kept": "Kept in {}",
+    "checked": "Checked with {}.",
     "export": "To export: {}",
 }
 
@@ -224,6 +225,7 @@ def _formats() -> dict[str, Entry]:
         name: Entry(
             written=_signature(name, kind),
             about=kind.about,
+            checked=kind.checked,
             parameters=_defaults(kind),
             kept=[f"{agent.folder}/{agent.files}" for agent in agents if name.startswith(agent.reader)],
             export=exports.get(name, ""),
