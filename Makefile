@@ -29,7 +29,7 @@ endif
 INSTALL   = $(PIP) -c constraints.txt
 # What `make bench` and `make test` install has a hash for each file, which is checked before anything is unpacked.
 LOCKED    = $(PIP) --no-deps --require-hashes --only-binary :all: -r
-TESTED   := adapter-langchain adapter-langmem adapter-llama-index adapter-openai-agents datasets deepseek docs local mlflow notebooks prometheus providers ray sql tune wandb
+TESTED   := adapter-langchain adapter-langmem adapter-llama-index adapter-openai-agents datasets deepseek docs local mlflow notebooks prometheus providers ray tune wandb
 # Extras that conflict with the versions of constraints.txt: each has a file of its own in constraints/.
 APART    := adapter-autogen adapter-deepagents adapter-google-adk adapter-inspect adapter-openhands adapter-semantic-kernel adapter-strands ragas remote tracking
 COMMA    := ,

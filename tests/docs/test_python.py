@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -28,22 +27,3 @@ def test_the_first_lines_run(
     exec(compile(BLOCKS[0], "docs/mlflow-and-notebooks.md", "exec"), {})
     assert "2 conversations" in capsys.readouterr().out
     assert (tmp_path / "runs" / "mine" / "report" / "report.html").is_file()
-
-
-def test_the_queries_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each of the three queries has rows, on a run with questions."""
-    pytest.importorskip("duckdb")
-    monkeypatch.chdir(tmp_path)
-    ctxbench.run("smoke", strategies=["none", "archive | cache_marks"], out="runs/mine")
-    frames = []
-    rows_of = ctxbench.BenchmarkRun.sql
-
-    def sql(run: ctxbench.BenchmarkRun, *values: Any, **more: Any) -> Any:
-        frames.append(rows_of(run, *values, **more))
-        return frames[-1]
-
-    monkeypatch.setattr(ctxbench.BenchmarkRun, "sql", sql)
-    (block,) = (block for block in BLOCKS if "run.sql(" in block)
-    exec(compile(block, "docs/mlflow-and-notebooks.md", "exec"), {"ctxbench": ctxbench})
-    assert len(frames) == 3
-    assert all(map(len, frames))

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
+from ctxbench.harness.answers.store import answered
 from ctxbench.harness.bill import check_priced
 from ctxbench.harness.bill.bill import conversation_bills
 from ctxbench.harness.bill.requests import billed_models
@@ -50,7 +51,6 @@ from ctxbench.strategies.base import Strategy
 from ctxbench.strategies.chain import listed, spec, use_pythons
 
 from .names import find_strategy
-from .sql import MEMORY, Parameters, run_query
 from .verdict import MORE, BenchmarkGate, BenchmarkVerdict, comparison_frame, comparison_of, gate_of
 
 if TYPE_CHECKING:
@@ -339,22 +339,18 @@ class BenchmarkRun:
         return described(conversation_bills(self.reader, [Scheme(model) for model in models or self.models]), names)
 
     def table(self, name: str) -> pd.DataFrame:
-        """Return a table of the run folder, whole, such as `steps`: a row per model call and strategy."""
-        return self.reader.table(name)
+        """Return a table of the run folder, whole, such as `steps`: a row per model call and strategy.
 
-    def sql(self, query: str, parameters: Parameters = (), *, memory: str = MEMORY) -> pd.DataFrame:
-        """Return the rows of a query in SQL over the tables of the run, which are not loaded for it.
-
-        Tables are those of `table`, `answers` and `grades` of all answer models and graders, and the frames `summary`,
-        `growth` and `bill`, with their columns. A query only reads: it has no files and no network.
-
-        parameters   values for `?` as a list, or for `$name` as a dictionary
-        memory       memory that DuckDB takes at most; what needs more goes to temporary files
-
-        Raises MissingExtra without DuckDB (extra `sql`), SpecError for a mistake in the query.
+        `answers` has those of all answer models with their grades, named in `answerer` and `grader`.
         """
-        frames_of = {"summary": self.summary, "growth": self.growth, "bill": self.bill}
-        return run_query(self.reader, frames_of, query, parameters, memory)
+        if name != "answers":
+            return self.reader.table(name)
+        with self.reader.readable():
+            sets, left_out = answered(self.reader)
+        if not sets:
+            why = " ".join(left_out) or "`ctxbench lab answer` makes them"
+            raise RunError(f"{self.folder}: no answers are in this run: {why}")
+        return pd.concat([of.rows.assign(answerer=of.answerer, grader=of.grader) for of in sets], ignore_index=True)
 
     def plot(self, name: str) -> Figure:
         """Draw a figure of the report for papers, by matplotlib.
