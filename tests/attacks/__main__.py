@@ -1,8 +1,8 @@
 """Attack what ctxbench promises, and print what was tried, held and fell: `python -m tests.attacks` (ten minutes).
 
 Every regular expression gets texts that might take it long. Bits are flipped in every file of a run folder, at
-`--positions` places, each followed by a command that reads it. The tests of `docs/promises.md` run, of signals, and of two runs at once, slow
-ones too: each case is an attempt.
+`--positions` places, each followed by a command that reads it. The tests of `docs/promises.md` run, of signals, and of
+two runs at once, slow ones too: each case is an attempt.
 """
 
 from __future__ import annotations
