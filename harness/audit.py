@@ -19,8 +19,7 @@ from .folder.run import Run, load
 
 CUTS = ("summarised", "dropped", "cleared")
 """Events of what a compaction, or an edit of the provider's, did to a context."""
-UNCOMPACTED = "uncompacted"
-"""Folder, in a run's, of the replay without needless calls."""
+UNCOMPACTED = "uncompacted"  # folder, in a run's, of the replay without needless calls
 
 
 def aftermaths(run: Run) -> dict[str, Aftermath]:

@@ -47,9 +47,21 @@ def media_of(part: Mapping[str, Any]) -> Media | None:
     What a file holds as plain text is read as text: such a part is none.
     """
     kind = _kind(part)
-    if kind is None or (kind != "image" and isinstance(part.get("text"), str)):
+    is_text = kind not in (None, "image") and (isinstance(part.get("text"), str) or document_text(part) is not None)
+    return None if kind is None or is_text else sized(kind, part)
+
+
+def document_text(part: Mapping[str, Any]) -> str | None:
+    """Return what Anthropic's documents of plain text and search results show, with their titles; None for others."""
+    kind, source = part.get("type"), part.get("source")
+    held = part.get("content")
+    if kind == "document" and isinstance(source, dict) and source.get("type") in ("text", "content"):
+        held = source.get("data", source.get("content"))
+    elif kind != "search_result":
         return None
-    return sized(kind, part)
+    inner = [one.get("text") if isinstance(one, dict) else one for one in (held if isinstance(held, list) else [held])]
+    shown = (source, part.get("title"), part.get("context"), *inner)
+    return "\n".join(text for text in shown if isinstance(text, str) and text)
 
 
 def sized(kind: MediaKind, part: Mapping[str, Any]) -> Media:

@@ -14,7 +14,7 @@ import mmap
 import os
 import re
 import stat
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Generator, Hashable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -48,14 +48,28 @@ CUT_OFF = ("the JSON ends in the middle", "the file was cut off: copy it again, 
 HEAD = 1 << 22
 """Bytes that are enough to recognise logs which begin with long messages."""
 
-_HIGH, _LOW = rb"\\u[dD][89abAB][0-9a-fA-F]{2}", rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-# Half of a pair of escapes: a high one without a low one behind it (which may be cut off at the end of the data), or a
-# low one without a high one before it. An even number of backslashes before it is passed over: behind an odd one it is
-# no escape, but a backslash and plain letters.
-_SURROGATE = re.compile(rb"(?<!\\)(?:\\\\)*(?:%b(?!\\u[dD][c-fC-F]|\\?u?[dD]?\Z)|(?<!%b)%b)" % (_HIGH, _HIGH, _LOW))
+_PAIR = rb"u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+# What JavaScript and Python write into JSON although it is none: its name in notes, bytes that hint at it, a pattern of
+# all before it and of itself, and what is read instead. An unclosed string ends with the data, as in _TOKEN.
+_MENDS = (
+    (
+        "record with half of a surrogate pair, read as U+FFFD",
+        (rb"\ud", rb"\uD"),
+        re.compile(
+            rb"((?:[^\\]++|\\(?:%b|(?!u[dD][89a-fA-F]).))*+)(?:(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|(\\?))" % _PAIR,
+            re.DOTALL,
+        ),
+        rb"\ufffd",
+    ),
+    (
+        "record with NaN or Infinity, read as null",
+        (b"NaN", b"Infinity"),
+        re.compile(rb'((?:[^"NI-]++|-(?!I)|"[^"\\]*+(?>\\.[^"\\]*+)*+"?)*+)(?:(NaN|-?Infinity)|([NI-]*))', re.DOTALL),
+        b"null",
+    ),
+)
 # A string or a bracket. An unclosed string ends with the data: to search for its end again would be quadratic.
 _TOKEN = re.compile(rb'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"?|[\[\]{},:]', re.DOTALL)
-_NUMBER = re.compile(rb"[:\[,]\s*-?(?:NaN|Infinity)\b")
 _FOLLOWED = re.compile(r"JSON is malformed: trailing characters \(byte (\d+)\)")
 _GLUED = re.compile(rb"\}[ \t]*\{")
 _BLANK = b" \t\r\n"
@@ -90,6 +104,8 @@ class Problems:
     of a type that no reader knows."""
     consumed: int = 0
     """Bytes read so far, for the progress bar."""
+    repeated: Counter[str] = field(default_factory=Counter)
+    """Calls that were read before, by the file or conversation in which they stand again and do not count."""
     _unknown: dict[str, list[Place]] = field(default_factory=dict)
     _newer: dict[str, str] = field(default_factory=dict)
 
@@ -116,21 +132,53 @@ class Problems:
 
     def written_by(self, version: str, checked: str) -> None:
         """Note a version of a program that is newer than the one its reader was `checked` with: `Codex 0.147`."""
-        if _numbers(version)[: len(_numbers(checked))] > _numbers(checked):
+        known, numbers = _numbers(checked), _numbers(version)
+        if len(numbers) >= len(known) and numbers[: len(known)] > known:
             self._newer[checked] = max(self._newer.get(checked, ""), version[:_LONGEST_SHOWN], key=_numbers)
 
     def note_unknown(self) -> None:
-        """Turn the counts of unknown parts and newer versions into notes, one per type over all files."""
+        """Turn repeated calls, newer versions and counts of unknown parts into notes, one per type over all files."""
+        if self.repeated:
+            most = self.repeated.most_common(3)
+            where = ", ".join(f"{name} {count:,}" for name, count in most) + " …" * (len(self.repeated) > len(most))
+            calls = "call stands" if (number := self.repeated.total()) == 1 else "calls stand"
+            what = f"{number:,} {calls} in the recordings once more ({where})"
+            self.notes.append(f"{what}: each counts once, where it was read first")
+            self.repeated.clear()
         for checked, version in self._newer.items():
             program, _, known = checked.rpartition(" ")
             what = f"{program} {version} is newer than {known}, the last version that was checked"
             self.notes.append(f"{what}: read as far as it is understood")
         self._newer.clear()
-        for what, places in self._unknown.items():
+        for what, places in (*self._unknown.items(), *((what, list(at)) for what, at in _MENDED.items())):
             files = len({place.file for place in places})
             where = str(places[0]) if files == 1 else f"{files} files, first {places[0]}"
-            self.notes.append(f"{what}: {len(places):,} not read ({where})")
+            count = f"{len(places):,}" if "read as" in what else f"{len(places):,} not read"
+            self.notes.append(f"{what}: {count} ({where})")
         self._unknown.clear()
+        _MENDED.clear()
+
+
+_MENDED: dict[str, dict[Place, None]] = {}
+"""Records that had to be mended, by what was mended: `decode` has no Problems to note it."""
+
+
+def mended(text: bytes) -> tuple[bytes, list[str]]:
+    """Return a text without what JavaScript and Python write into JSON although it is none, and what that was.
+
+    UTF-8 cannot hold half of a surrogate pair: no table, page or digest of it could be written.
+    """
+    changes = []
+    for what, hints, pattern, instead in _MENDS:
+        if any(hint in text for hint in hints):
+            sound = pattern.sub(partial(_replaced, instead), text)
+            changes += [what] if sound != text else []
+            text = sound
+    return text, changes
+
+
+def _replaced(instead: bytes, match: re.Match[bytes]) -> bytes:
+    return match[1] + (instead if match[2] else match[3])
 
 
 def _numbers(version: str) -> list[int]:
@@ -138,7 +186,10 @@ def _numbers(version: str) -> list[int]:
 
 
 def decode(raw: bytes | msgspec.Raw, kind: type[T], place: Place) -> T:
-    """Decode one JSON record as `kind`. Raises a RecordingError that names the field, below the field of `place`."""
+    """Decode one JSON record as `kind`, mended if need be.
+
+    Raises a RecordingError that names the field, below the field of `place`.
+    """
     try:
         return msgspec.json.decode(raw, type=kind)
     # A ValidationError is a DecodeError too, and so is looked at first.
@@ -149,7 +200,24 @@ def decode(raw: bytes | msgspec.Raw, kind: type[T], place: Place) -> T:
     except RecursionError:
         raise RecordingError(place, "nested too deep", "flatten it") from None
     except msgspec.DecodeError as error:
-        raise RecordingError(place, *_malformed(bytes(raw), str(error))) from None
+        sound, changes = mended(bytes(raw))
+        if not changes:
+            raise RecordingError(place, *_malformed(sound, str(error))) from None
+    value = decode(sound, kind, place)
+    for what in changes:
+        _MENDED.setdefault(what, {})[place] = None
+    return value
+
+
+def loads(text: str) -> Any:
+    """Return the value of a JSON text, mended if need be. Raises what msgspec does for a text that is no JSON."""
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        sound, changes = mended(text.encode())
+        if not changes:
+            raise
+    return msgspec.json.decode(sound)
 
 
 def convert(value: Any, kind: type[T], place: Place) -> T:
@@ -185,16 +253,12 @@ def _mismatch(error: msgspec.ValidationError, place: Place) -> RecordingError:
 
 
 def _malformed(raw: bytes, message: str) -> tuple[str, str]:
-    if "surrogate" in message or _SURROGATE.search(raw):
-        return "a \\u escape is half of a surrogate pair, which is no character", "repair or remove the escape"
     if "trailing comma" in message or ("trailing" in message and raw.endswith(b",")):
         return "not JSON: a comma follows the last item", "remove it"
     if "trailing" in message:
         return "more than one JSON value stands here", "put each record on a line of its own"
     if "truncated" in message:
         return CUT_OFF
-    if _NUMBER.search(raw):
-        return "NaN and Infinity are not JSON", "write null"
     return f"not JSON: {message.removeprefix('JSON is malformed: ')}", "repair this record, or leave it out"
 
 
@@ -434,7 +498,7 @@ def _cell(value: Any) -> Any:
     """Return a cell without nulls, and as a value if it holds JSON."""
     if isinstance(value, str) and value[:1] in ("{", "["):
         try:
-            held = msgspec.json.decode(value)
+            held = loads(value)
         except (msgspec.DecodeError, RecursionError, UnicodeError):
             return value
         is_list = isinstance(held, list) and bool(held) and all(isinstance(part, (dict, str)) for part in held)
@@ -469,7 +533,8 @@ def is_value(text: bytes) -> bool:
     try:
         msgspec.json.decode(text, type=msgspec.Raw)
     except (msgspec.DecodeError, RecursionError):
-        return False
+        sound, changes = mended(text)
+        return bool(changes) and is_value(sound)
     return True
 
 

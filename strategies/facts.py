@@ -13,7 +13,7 @@ import numpy as np
 
 from ctxbench.metrics.language import LANGUAGES, SHORT, terms, unread, written_in
 from ctxbench.metrics.rows import Rows
-from ctxbench.metrics.tfidf import Scores, TfIdf, best
+from ctxbench.metrics.tfidf import TfIdf, best
 from ctxbench.scenarios.model import Fact, Message
 from ctxbench.scenarios.spec import NonNegativeFloat, PositiveInt
 from ctxbench.scenarios.view import Messages
@@ -122,7 +122,7 @@ class Facts:
 
     def _best(self, store: FactStore, context: list[str]) -> list[tuple[int, float]]:
         """Return as many facts as may fit: their numbers and scores, the best first, of equal ones the later first."""
-        scores = self.similarity * store.similar(context) + self.confidence * store.confidences.all
+        scores = self.similarity * store.index.cosine(context) + self.confidence * store.confidences.all
         scores[list(store.superseded)] = -np.inf
         current = len(scores) - len(store.superseded)
         most = min(self.max_tokens // _LEAST_LINE, current if self.limit is None else self.limit, current)
@@ -203,13 +203,12 @@ class FactStore:
         self.lines: list[str] = []  # the line of each fact in the memory
         self.superseded: set[int] = set()  # numbers of the facts that were updated since
         self.confidences: Rows[np.float64] = Rows(np.float64)  # the highest confidence of each fact
-        self._index = TfIdf()
+        self.index = TfIdf()
         # Number of the fact with these words, and of the latest fact about the same thing.
         self._numbers: dict[str, int] = {}
         self._current: dict[str, int] = {}
 
     def take(self, facts: Iterable[StatedFact]) -> None:
-        """Take in facts, in the order of their messages."""
         documents: list[Sequence[str]] = []
         for fact in facts:
             if fact not in self._prepared:
@@ -229,8 +228,4 @@ class FactStore:
                 self.superseded.add(self._current.get(about, number))
                 self._current[about] = number
             self.superseded.discard(number)
-        self._index.add(documents)
-
-    def similar(self, context: Iterable[str]) -> Scores:
-        """Return the TF-IDF cosine of the context's terms with each fact."""
-        return self._index.cosine(context)
+        self.index.add(documents)

@@ -261,7 +261,6 @@ class Layers:
         return self._move(expired, "short", None) or moved or not before == past.changed == len(items)
 
     def take_summaries(self, stored: Sequence[StoredSummary], count: Callable[[str], int]) -> None:
-        """Take in the summaries that were stored since the last call."""
         rules, (_, importance) = self._rules, KINDS["session_summary"]
         for source, summary in stored[self._taken :]:
             for text in passages(summary, rules.max_memory_tokens, rules.passages, count):

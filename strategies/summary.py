@@ -27,7 +27,6 @@ from .parts.language import LanguageSetting
 from .parts.summarize import KEPT, Summariser
 from .parts.units import (
     Dialogue,
-    NewestMessages,
     OrphanedResults,
     require_one_limit,
     room_beside_systems,
@@ -167,7 +166,7 @@ class RollingSummary:
         if not self.covered and not summary and (budget is None or self.tokens <= budget):
             return context
 
-        def newest(room: int | None) -> NewestMessages:
+        def newest(room: int | None) -> tuple[Messages, Messages]:
             at = self._dialogue.place(self.covered)
             return select_newest(services, history, at, room, self._user_first, self._ids)
 

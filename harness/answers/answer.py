@@ -32,8 +32,7 @@ from ..probes import CEILING, FLOOR, asked_probes, questions, replayed
 from ..replay import ConversationIndex
 from .store import Answered, answered_by, answers_of, contexts_of, digest_of, grades_of, part_paths, read, shards, write
 
-UNKNOWN = "UNKNOWN"
-"""Answer of an answerer where the context does not say."""
+UNKNOWN = "UNKNOWN"  # answer of an answerer where the context does not say
 NOT_ASKED = "not in the sample of questions"
 
 
@@ -73,10 +72,7 @@ class Answer(NamedTuple):
 
 
 class Answerer(Protocol):
-    """Answers questions from contexts. A model that fails makes a Missing answer, never an exception.
-
-    `failed` is one to ask for again, `unusable` one that would be the same.
-    """
+    """Answers questions. A failing model makes a Missing answer: `failed` to ask for again, `unusable` for good."""
 
     name: str  # the answerer: `offline`, or the full name of a model
     identity: str  # that, with all else that the answers depend on
@@ -164,8 +160,7 @@ class Live:
 
 Row = dict[str, Any]
 Rows = list[Row]
-Key = tuple[str, str, int]
-"""Conversation, strategy and number of a probe."""
+Key = tuple[str, str, int]  # conversation, strategy and number of a probe
 
 
 def answer(
@@ -356,10 +351,7 @@ def has_gold(probe: Probe) -> bool:
 
 
 def item_of(probe: Probe, said_by: Mapping[str, Message], answer: str, name: str) -> GradedItem:
-    """Return the answer to a probe in the form that graders take. `said_by` maps ids to the conversation's messages.
-
-    A probe that rests on documents outside the conversation is open-domain: its dates need not be as exact.
-    """
+    """Return the answer to a probe as graders take it; one from documents outside needs no exact dates."""
     texts = [said(said_by[name_of]) for name_of in probe.evidence if name_of in said_by]
     kind: Kind = KINDS.get(probe.category, "plain") if probe.answerable else "unanswerable"
     evidence = tuple(filter(None, [*texts, *probe.passages]))

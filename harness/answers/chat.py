@@ -54,10 +54,8 @@ CHAT_PROMPT = _prompt("answer", [key for key in _TEXTS if not key.startswith("te
 """Names the prompt by its digest: recorded answers to another prompt are told from these."""
 _TEXT = ("text_instruction_en", "text_instruction_zh", "text_question_en", "text_question_zh")
 _TOOL = ("text_tool_question_en", "text_tool_question_zh", "not_available")
-TEXT_PROMPT = _prompt("answer_text", _TEXT)
-"""The same for a model that is asked with one text."""
-TEXT_TOOL_PROMPT = _prompt("answer_text_tool", _TEXT + _TOOL)
-"""The same where it is offered a strategy's tool."""
+TEXT_PROMPT = _prompt("answer_text", _TEXT)  # the same for a model that is asked with one text
+TEXT_TOOL_PROMPT = _prompt("answer_text_tool", _TEXT + _TOOL)  # the same where it is offered a strategy's tool
 PROMPTS = CHAT_PROMPT, TEXT_PROMPT, TEXT_TOOL_PROMPT
 
 

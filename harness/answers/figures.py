@@ -39,8 +39,7 @@ from ..probes import CEILING, FLOOR
 from .answer import NOT_ASKED, UNKNOWN
 from .tally import Tally, answer_tallies
 
-WHOLE = "none"
-"""The strategy that sends the whole history."""
+WHOLE = "none"  # the strategy that sends the whole history
 BOUNDS = FLOOR, CEILING
 HALF = 0.5
 _KEYS = ["conversation", "number"]

@@ -93,10 +93,7 @@ class ClaimInputs:
         return self._run_beside("beside", missing, self.conversations) if missing else None
 
     def run_of(self, strategy: str, on: str = "run") -> Run:
-        """Return the run that has a strategy, on the run's conversations or on one of SETS.
-
-        Raises RunError if no claim names the strategy.
-        """
+        """Return the run that has a strategy, on the run's conversations or one of SETS. Raises RunError."""
         if on != "run":
             _, strategies, answers, _ = SETS[on]
             conversations = self.conversations_of(on)
@@ -189,8 +186,7 @@ class ConversationSet(NamedTuple):
     """Whether the conversations are samples of a load that the claim describes, each a unit of its own."""
 
 
-TURNS, CHARACTERS = 10, 50_000
-"""The load of 001 §5: ten turns, each with a tool result of 50,000 characters."""
+TURNS, CHARACTERS = 10, 50_000  # the load of 001 §5: ten turns, each with a tool result of 50,000 characters
 
 
 def loads(seeds: int) -> Iterator[Conversation]:
@@ -214,8 +210,7 @@ def loads(seeds: int) -> Iterator[Conversation]:
         yield Conversation(f"archive_load/{seed}", tuple(messages))
 
 
-LONG = 10_000
-"""Characters from which a result is archived (001 §3.4)."""
+LONG = 10_000  # characters from which a result is archived (001 §3.4)
 
 
 def has_long_result(conversation: Conversation) -> bool:

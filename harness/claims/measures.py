@@ -142,8 +142,7 @@ def restored(conversation: Conversation, counter: TokenCounter) -> tuple[int, in
     return sum(load(json.dumps({"uuid": event.uuid})) == texts[event.message] for event in archived), len(archived)
 
 
-DOCUMENT_ENCODING = "cl100k_base"
-"""The encoding that 002 counts in."""
+DOCUMENT_ENCODING = "cl100k_base"  # the encoding that 002 counts in
 
 
 def estimate(inputs: ClaimInputs) -> Figures:
@@ -208,8 +207,7 @@ def as_written(_: ClaimInputs) -> Figures:
     yield Measured("evicted", "lru_k_document: A A B C with room for two", protected)
 
 
-DOCUMENT = Coding(level=9, dictionary="none")
-"""The coding of 004 §2.3: zstd, level 9."""
+DOCUMENT = Coding(level=9, dictionary="none")  # the coding of 004 §2.3: zstd, level 9
 CODINGS = {"zstd 9, no dictionary": DOCUMENT, "zstd 19, raw dictionary": Coding()}
 
 
@@ -433,8 +431,7 @@ def facts_example(inputs: ClaimInputs) -> Figures:
 
 SIZES = {"a fact: 1 to 200 characters": 200, "201 to 2,000": 2_000, "2,001 to 20,000": 20_000, "over 20,000": 10**12}
 """Sizes of texts that are timed, and the most characters of each."""
-TEXTS = 400
-"""Texts of each size that are timed."""
+TEXTS = 400  # texts of each size that are timed
 
 
 def counting(inputs: ClaimInputs) -> Figures:
@@ -532,8 +529,7 @@ def searched(index: Vectors, vectors: NDArray[np.float32], queries: NDArray[np.f
 MOVES = 1_000
 REPEATS = 3
 TIER_BLOCK = 65_536
-APART = 60.0
-"""Recorded seconds between moves: longer than the cool-down."""
+APART = 60.0  # recorded seconds between moves: longer than the cool-down
 
 
 def tier_latencies(inputs: ClaimInputs) -> Figures:

@@ -28,8 +28,7 @@ from .claim import Claimed, ClaimRow, Finding, Measured, Unit, sentence, verdict
 from .inputs import ClaimInputs, ClaimSettings
 from .rows import Row, measure_row
 
-Bound = float | dict[str, float] | None
-"""One for all settings, or by setting: others have none."""
+Bound = float | dict[str, float] | None  # one for all settings, or by setting: others have none
 
 
 class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -37,8 +37,7 @@ from ctxbench.scenarios.errors import RunError
 from ..folder.run import Floats
 from .figures import About, MeasuredRun
 
-MOST_MOVED = 3
-"""Conversations that are named with a comparison: as many that got worse as got better."""
+MOST_MOVED = 3  # conversations that are named with a comparison: as many that got worse as got better
 STILL = Missing("undefined", "nothing moved")
 NOISELESS = Missing("undefined", "compared exactly: a replay has no noise")
 """Takes the place of the interval of an exact comparison."""

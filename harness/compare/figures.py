@@ -31,10 +31,8 @@ from ..bill.requests import own_models
 from ..bill.simulation import Scheme
 from ..folder.run import Columns, Floats, Run, recorded_models, step_columns, steps_of, uneven
 
-ANSWERS = "answers"
-"""The table of the figures that exist once per answer model and grader."""
-CLOCK = "us"
-"""The unit of wall-clock figures: another machine measures others."""
+ANSWERS = "answers"  # the table of the figures that exist once per answer model and grader
+CLOCK = "us"  # the unit of wall-clock figures: another machine measures others
 
 
 class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -125,7 +123,14 @@ def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: 
             rows = step_columns(piece) if kind == "steps" else piece.table(kind)
             for name, of_piece in grid.sums(of_kind, rows).items():
                 tables[name] += of_piece  # 0 but for the conversations of the piece
-    about = {name: _about(name, metric, run) for name, metric in wanted.items()}
+    about = dict[str, About]()
+    for name, metric in wanted.items():
+        version = str(metric.version)
+        if name == "overflows":  # under another window the same contexts overflow elsewhere
+            is_recorded = not run.manifest.plan.window and recorded_models(run)
+            version += f", window {'recorded' if is_recorded else run.manifest.window}"
+        form: Form = metric.of.form if isinstance(metric.of, get_args(Summed)) else "ratio"
+        about[name] = About(metric.unit, metric.better, form, version)
     for answers in answered(run).whole:
         of_answers = grid.sums({name: METRICS[name] for name in OF_ANSWERS}, answers.rows)
         for name in OF_ANSWERS:
@@ -169,15 +174,6 @@ def measured_by_name(run: Run, models: Sequence[str] = (), clock: bool = False) 
     live |= {answers.metric(name) for answers in stored.whole if not answers.is_usual for name in OF_ANSWERS}
     settings = {of(text): text for text in measures.sums if of(text) != text}
     return replace(measures, **by_name, settings=settings, live=frozenset(live))
-
-
-def _about(name: str, metric: Metric, run: Run) -> About:
-    form: Form = metric.of.form if isinstance(metric.of, get_args(Summed)) else "ratio"
-    version = str(metric.version)
-    if name == "overflows":  # under another window the same contexts overflow elsewhere
-        is_recorded = not run.manifest.plan.window and recorded_models(run)
-        version += f", window {'recorded' if is_recorded else run.manifest.window}"
-    return About(metric.unit, metric.better, form, version)
 
 
 def _bills(run: Run, models: Sequence[str], grid: SumGrid, prices: Prices) -> dict[str, tuple[Floats, About]]:

@@ -30,11 +30,9 @@ from ..folder.store import parts_of
 from .shard import ANSWERS, Done, PartTask, do_bundle
 from .workers import Bundle, Engine, dispatch, stages
 
-HERE = "local"
-"""The address of a Ray that begins and ends with the run."""
+HERE = "local"  # the address of a Ray that begins and ends with the run
 
-TRIES = 10
-"""How often a task is begun again when its worker or machine is lost."""
+TRIES = 10  # how often a task is begun again when its worker or machine is lost
 
 
 def engine_of(text: str, cores: int | None = None) -> Engine | None:

@@ -46,8 +46,7 @@ from ..models import Models, Settings
 from ..probes import CEILING, FLOOR, ProbeRow, ask_bounds, ask_probes, write_probes
 from ..replay import ContextLog, ConversationIndex, RecordedContext, attempted, replay
 
-OWN, ANSWERS = -1, -2
-"""Parts of a shard that are no strategy's."""
+OWN, ANSWERS = -1, -2  # parts of a shard that are no strategy's
 
 
 class Work(msgspec.Struct, frozen=True):
@@ -281,7 +280,7 @@ def write_recordings(
     sizes = [len(conversation.messages) for conversation in conversations]
     messages = [message for conversation in conversations for message in conversation.messages]
     running = [index.ledger.running(size) for index, size in zip(indexes, sizes, strict=True)]
-    calls = [message.call or NO_CALL for message in messages]
+    calls = [call if (call := message.call) is not None and not call.copied else NO_CALL for message in messages]
     usage = [call.usage or NO_USAGE for call in calls]
     part.write(
         "messages",

@@ -67,7 +67,7 @@ def anthropic_lines(conversation: Conversation) -> Iterator[bytes]:
     tools: tuple[Tool, ...] | None = None
     written = 0
     for at, message in enumerate(messages):
-        if not at or message.role != "assistant" or message.call is None:
+        if not at or message.role != "assistant" or message.call is None or message.call.copied:
             continue
         call = message.call
         tools = conversation.tools if call.tools is None else call.tools
@@ -231,8 +231,7 @@ def asked_model(conversation: Conversation, said: int) -> str:
     return next((call.requested or call.model for call in calls), "")
 
 
-AFTER_TOOLS = -1
-"""Place of a cache mark that stands after the tools."""
+AFTER_TOOLS = -1  # place of a cache mark that stands after the tools
 
 
 def anthropic_prompt(

@@ -22,11 +22,9 @@ if TYPE_CHECKING:
 
 _THREADS = 2
 
-DIGEST = 16
-"""Bytes of a digest."""
+DIGEST = 16  # bytes of a digest
 
-RANDOM = 8
-"""Random bytes in the name of a draft."""
+RANDOM = 8  # random bytes in the name of a draft
 
 
 @contextmanager

@@ -30,14 +30,10 @@ from ctxbench.scenarios.secrets import has_secret, without_secrets
 from .files import file_digests, placed
 from .store import ACCOUNT, ANSWERS, TABLES, ResultPart, read_manifest
 
-LEASE = ".lease"
-"""Name of the object that a run renews while it writes."""
-BEAT = 5.0
-"""Seconds between two renewals of a lease."""
-PATIENCE = 4
-"""Renewals that a run waits for before it takes over a lease that nobody renews."""
-_AT_ONCE = 32
-"""Files that are fetched together."""
+LEASE = ".lease"  # name of the object that a run renews while it writes
+BEAT = 5.0  # seconds between two renewals of a lease
+PATIENCE = 4  # renewals that a run waits for before it takes over a lease that nobody renews
+_AT_ONCE = 32  # files that are fetched together
 _ALONE = ("manifest.json", ACCOUNT)
 # Copies that this process has made, and what they are copies of.
 _addresses: dict[Path, str] = {}

@@ -127,8 +127,7 @@ class Spending(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _FILE_DIGEST = re.compile(r"(?<=\w)@[0-9a-f]{12}(?=['(\s|]|\Z)")
-_BY = "strategy "
-"""Start of the names of `Manifest.versions` that stand for packages of strategies."""
+_BY = "strategy "  # start of the names of `Manifest.versions` that stand for packages of strategies
 
 
 # A field that nobody wrote is an error: the manifest of another version must not be read as one of this.
@@ -175,8 +174,7 @@ def signed(content: Signed) -> Signed:
     return msgspec.structs.replace(content, blake2b=digest)
 
 
-LEFT_OUT = "left out by --no-text"
-"""Stands in the place of words that may quote a recording."""
+LEFT_OUT = "left out by --no-text"  # stands in the place of words that may quote a recording
 
 
 def without_text(manifest: Manifest) -> Manifest:

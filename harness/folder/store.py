@@ -49,8 +49,7 @@ from .files import RANDOM, file_digests, is_intact, placed, write_table
 from .schema import FORMAT, SCHEMAS, Manifest, signed
 
 T = TypeVar("T")
-Rows = Mapping[str, Any]
-"""Columns by name: a sequence or array each, or a RaggedArray."""
+Rows = Mapping[str, Any]  # columns by name: a sequence or array each, or a RaggedArray
 
 
 class ResultPart:
@@ -111,16 +110,13 @@ PER_CELL = ("steps", "grounding", "probes", "timings", "results")
 """Tables of which a finished run has one part per shard, and per shard and strategy, the last one written last.
 (`contexts`, `events` and `survival` only where needed.)"""
 
-TABLES = (*SCHEMAS, "recordings")
-"""Every folder of a run."""
+TABLES = (*SCHEMAS, "recordings")  # every folder of a run
 
-ANSWERS = ("answers", "grades")
-"""Folders of answers and grades, with parts of their own (`answers/store.py`)."""
+ANSWERS = ("answers", "grades")  # folders of answers and grades, with parts of their own (`answers/store.py`)
 
 LOCK = ".lock"
 """A file that the run which is writing holds a lock on. It stays, empty."""
-ACCOUNT = ".account"
-"""A file with the name under which the folder's money is counted, where a model was called."""
+ACCOUNT = ".account"  # a file with the name under which the folder's money is counted, where a model was called
 
 _LEVEL, _PAGE = 12, 1 << 24
 """How well tables are compressed, in pages of up to as many bytes. A memory message repeats most of the one before it,
@@ -249,10 +245,7 @@ TIMES = "timings/"
 
 
 def damage(folder: Path, manifest: Manifest) -> dict[str, str]:
-    """Map each file of a run that is missing, changed or not its own to what is wrong with it.
-
-    Of a run that is not finished, only what is changed is known.
-    """
+    """Map each file that is missing, changed or foreign to what is wrong; of an unfinished run only changed ones."""
     times = {TIMES + name.removeprefix("results/") for name in manifest.files if name.startswith("results/")}
     here = set(part_files(folder))
     written = manifest.files.keys() | times if manifest.complete else here

@@ -26,8 +26,7 @@ from .profiles import BesidePeople, GraderUsage, LabelSample, Profile
 
 _QUOTED = re.compile("“.*”", re.DOTALL)
 
-GROUPS = ("language", "kind", "system")
-"""The fields by which figures are broken down."""
+GROUPS = ("language", "kind", "system")  # the fields by which figures are broken down
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +121,7 @@ def _spread(answers: Sequence[Labelled], size: int, seed: int, used: set[str]) -
     return {name for _, _, name in ranked[:size]}
 
 
-BATCH = 16
-"""Answers that a grader is given at once: at most so many are lost when the command is stopped."""
+BATCH = 16  # answers that a grader is given at once: at most so many are lost when the command is stopped
 
 Pairs = Sequence[tuple[Labelled, Grade]]
 

@@ -31,17 +31,14 @@ from ..models import Models, Reply, Unusable
 from ..models.recorded import Choice, ModelRequest, at_once
 from .profiles import GraderUsage
 
-TOKENS = 300
-"""The most tokens of a reply."""
+TOKENS = 300  # the most tokens of a reply
 PROMPTS = word_lists(__package__, "prompts")
 """Instructions and rubrics of `data/prompts.toml`. Their digests are part of the names of grades."""
 FORM: str = PROMPTS["llm"]["form"]
-READ = "1"
-"""Version of how texts are read: grades of two versions do not compare."""
+READ = "1"  # version of how texts are read: grades of two versions do not compare
 
 Variant = Literal["strict", "lenient"]
-Length = Annotated[int, msgspec.Meta(ge=100)]
-"""Characters of one text that are shown."""
+Length = Annotated[int, msgspec.Meta(ge=100)]  # characters of one text that are shown
 
 
 def digest(*texts: str) -> str:
@@ -55,11 +52,6 @@ def rubric(kind: Kind, variant: Variant) -> tuple[str, str]:
     rule = llm["rules"][kind][variant].replace("{same}", llm["same"])
     text = llm["frame"].replace("{rule}", rule)
     return text, f"llm-{variant}-{kind}@{digest(text, FORM)}"
-
-
-def rubrics(variant: Variant) -> list[str]:
-    """Return the names of the prompts for all kinds."""
-    return [rubric(kind, variant)[1] for kind in PROMPTS["llm"]["rules"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +74,7 @@ class Llm:
 
     def digest(self) -> str:
         """Return a digest of the prompts of this variant, and of how texts are read."""
-        return digest(*rubrics(self.variant), READ)
+        return digest(*(rubric(kind, self.variant)[1] for kind in PROMPTS["llm"]["rules"]), READ)
 
 
 class LlmGrader:
@@ -228,10 +220,7 @@ _BRACKET = re.compile(r"\[(/?[A-Z][A-Z_]{2,30})\]")
 
 
 def seen(text: str) -> str:
-    """Return the text as a person sees it.
-
-    It is without what a tokenizer or chat template takes for a mark of its own: `<|im_end|>`, `[INST]`, `</s>`.
-    """
+    """Return the text as a person sees it, without marks of templates: `<|im_end|>`, `[INST]`, `</s>`."""
     if not (text.isascii() and text.isprintable()):
         text = _LINES.sub("\n", _SURROGATES.sub("\ufffd", text))
         text = _UNSEEN.sub("", text)
@@ -253,8 +242,7 @@ def cut(text: str, most: int) -> str:
 _PARTS_ASKED = 3
 _PARTS = re.compile(r"(?<=[?？])|[!！。‹›]")
 YES, NO = " Yes", " No"
-LARGEST = 100.0
-"""Larger than any difference of two log probabilities of likely tokens."""
+LARGEST = 100.0  # larger than any difference of two log probabilities of likely tokens
 _TEXTS = PROMPTS["logit"]
 
 

@@ -35,8 +35,7 @@ from .profiles import GraderUsage
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-TOKENS = 2_000
-"""The most tokens of a reply: lists of statements are long."""
+TOKENS = 2_000  # the most tokens of a reply: lists of statements are long
 
 Name = Literal[
     "faithfulness",

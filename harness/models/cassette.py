@@ -40,8 +40,7 @@ from ..folder.store import ACCOUNT, account, read_manifest, write_manifest
 
 SCHEMA = 3
 """Version of the tables. Another number is another layout, which this version does not read."""
-APPLICATION = int.from_bytes(b"ctxb", "big")
-"""SQLite's application id of a cassette."""
+APPLICATION = int.from_bytes(b"ctxb", "big")  # SQLite's application id of a cassette
 
 _SUMS = Spending.__struct_fields__
 _TABLES = (
@@ -214,7 +213,7 @@ class Cassette:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             held = code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
             remedy = "end the program that holds the cassette" if held else "move it away"
-            if isinstance(error, OSError) or code in _SHUT:
+            if isinstance(error, PermissionError) or (code in _SHUT and self.path.is_file()):
                 remedy = "make it writable, add --replay if it has all replies"
             raise SetupError(f"{self.path}: {what}: {remedy}, or name another with --cassette") from None
 

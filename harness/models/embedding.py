@@ -33,14 +33,11 @@ from .recorded import Embedded, Reply
 
 Vectors = NDArray[np.float32]
 
-SLOTS = 1984
-"""Coordinates that the words of a text are hashed into."""
-OWN = 64
-"""Coordinates that hold a signature of the whole text, which no other text has."""
+SLOTS = 1984  # coordinates that the words of a text are hashed into
+OWN = 64  # coordinates that hold a signature of the whole text, which no other text has
 GRAM = 4
 """Letters in a piece of a word. Pieces let `booking` find `booked`, and endpoints find their parts."""
-PIECE = 0.5
-"""Weight of a piece of a word."""
+PIECE = 0.5  # weight of a piece of a word
 LENGTH = 12.0
 """How long the signature is, beside words that weigh 1 to 2.4 each. Without it the shortest texts win every search."""
 
@@ -48,11 +45,9 @@ _WORD = re.compile(rf"[{HAN}]+|[^\W_{HAN}]+")
 _HAN = re.compile(f"[{HAN}]")
 # Letters of a word that are looked at: a long hash or blob is as rare by its start.
 _LONGEST = 64
-_REMEMBERED = 50_000
-"""Words, and summaries, after which all are forgotten."""
+_REMEMBERED = 50_000  # words, and summaries, after which all are forgotten
 
-Slots = tuple[tuple[int, ...], tuple[float, ...]]
-"""Coordinates, and what is added to each."""
+Slots = tuple[tuple[int, ...], tuple[float, ...]]  # coordinates, and what is added to each
 
 
 class Lexical:

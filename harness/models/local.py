@@ -165,7 +165,7 @@ class Local:
 
         The last piece that is there already is read again: so the model forgets all that it read behind it.
         """
-        in_cache, self._starts = shared(pieces, self._starts), []
+        in_cache, self._starts = sum(takewhile(bool, map(eq, pieces, self._starts))), []
         for piece in pieces[max(in_cache - 1, 0) :]:
             # The first piece is read without the cache unless it is known to be there: llama.cpp would go on from
             # whatever another text has in common with it.
@@ -229,8 +229,3 @@ def starts(text: str) -> list[str]:
             end = gap.end()
             pieces.append(text[:end])
     return pieces
-
-
-def shared(one: Sequence[str], other: Sequence[str]) -> int:
-    """Return how many pieces two texts begin with together."""
-    return sum(takewhile(bool, map(eq, one, other)))

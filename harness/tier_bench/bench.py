@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import timeit
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,8 +15,7 @@ from ..engine.plan import Plan, RunInputs, Watcher, execute, written_to
 from ..folder.run import Run, load
 from ..models import Settings
 
-ROUNDS = 5
-"""Rounds of which the fastest counts: a shared machine only ever makes it slower."""
+ROUNDS = 5  # rounds of which the fastest counts: a shared machine only ever makes it slower
 
 
 def fastest(do: Callable[[], object], rounds: int = ROUNDS) -> float:
@@ -27,10 +26,9 @@ def fastest(do: Callable[[], object], rounds: int = ROUNDS) -> float:
 Counting = Callable[[int, str], AbstractContextManager[Callable[[], None]]]
 
 
-@contextmanager
-def uncounted(_: int, __: str) -> Iterator[Callable[[], None]]:
-    """Yield a function to call after each piece of work, which shows nothing."""
-    yield lambda: None
+def uncounted(_: int, __: str) -> AbstractContextManager[Callable[[], None]]:
+    """Show nothing of the work that goes on."""
+    return nullcontext(lambda: None)
 
 
 @dataclass

@@ -32,8 +32,7 @@ from ctxbench.strategies.tiers.rag.vectors import Index
 from ..models import Models
 from .bench import BenchSetup, Counting, uncounted
 
-RERANKED = 20
-"""Passages that are ranked again, in the ways that rerank."""
+RERANKED = 20  # passages that are ranked again, in the ways that rerank
 
 
 class Way(NamedTuple):

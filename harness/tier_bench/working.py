@@ -29,8 +29,7 @@ from ctxbench.strategies.tiers.working.traces import TRACES, Trace, recorded, re
 from ..folder.run import Run, read_derived, write_derived
 from .bench import BenchSetup
 
-FLUID = 25_000
-"""The most accesses for which the tighter bound is computed."""
+FLUID = 25_000  # the most accesses for which the tighter bound is computed
 
 
 class Load(NamedTuple):
@@ -163,13 +162,10 @@ def bounds(load: Load, capacity: int) -> Bounds:
     return Bounds(hits, tokens, is_fluid, mean(first), popular)
 
 
-SIZES = tuple(1 << power for power in range(11, 18))
-"""Cache sizes in tokens, 2K to 128K (design document 004)."""
-POLICIES = (POLICY, "lru", "belady")
-"""The tier's own policy, the usual one, and the optimum, which knows the future."""
+SIZES = tuple(1 << power for power in range(11, 18))  # cache sizes in tokens, 2K to 128K (design document 004)
+POLICIES = (POLICY, "lru", "belady")  # the tier's own policy, the usual one, and the optimum, which knows the future
 BOUND = "bound"
-MOST = 3_000
-"""The most messages whose accesses are traced: finding the references of each takes longest."""
+MOST = 3_000  # the most messages whose accesses are traced: finding the references of each takes longest
 _STORED, _COLUMNS = "miss_ratios", ("policy", "size", "misses", "look_ups", "conversations")
 
 

@@ -27,17 +27,12 @@ from ctxbench.strategies.chain import parse, spec, strategies
 
 DIGITS = 3
 """Significant digits of the settings tried, so that they can be read: 8120, not 8123, unless a range is narrower."""
-AROUND = (2, 4, 8)
-"""How many times its default a number may be, and how small a part of it."""
-LONG = 64
-"""The smallest part of a conversation that is tried as a limit."""
-NEAR_END = 0.01
-"""How close to the end of a share's range it is searched, where the end itself is out of bounds."""
-OF_LENGTH = ("max_tokens", "messages")
-"""Parameters that limit what is sent."""
+AROUND = (2, 4, 8)  # how many times its default a number may be, and how small a part of it
+LONG = 64  # the smallest part of a conversation that is tried as a limit
+NEAR_END = 0.01  # how close to the end of a share's range it is searched, where the end itself is out of bounds
+OF_LENGTH = ("max_tokens", "messages")  # parameters that limit what is sent
 
-Values = Mapping[str, object]
-"""Values of free parameters, by their names in the whole chain."""
+Values = Mapping[str, object]  # values of free parameters, by their names in the whole chain
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,12 +32,10 @@ from ..folder.files import placed
 from ..folder.run import Run, load
 from ..models import Settings
 
-TOKENS = "tokens"
-"""The cost where no model is billed: tokens sent, including those of the strategy's own model calls."""
+TOKENS = "tokens"  # the cost where no model is billed: tokens sent, including those of the strategy's own model calls
 QUALITIES = ("answer_quality", "context_recall", "grounding")
 """Measures of quality: the first of these that the recordings allow is taken."""
-FIGURES = "figures"
-"""The folder of the figures in that of a search."""
+FIGURES = "figures"  # the folder of the figures in that of a search
 
 
 class Task(msgspec.Struct, frozen=True):

@@ -65,8 +65,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 TRAIN, HELD = "train", "held-out"
-WHOLE = "none"
-"""The whole history, which nothing was chosen for, shown beside the chosen settings."""
+WHOLE = "none"  # the whole history, which nothing was chosen for, shown beside the chosen settings
 
 
 @contextmanager
@@ -151,12 +150,9 @@ def _independent_groups(conversations: Sequence[Conversation]) -> dict[str, list
     return groups
 
 
-BATCH = 4
-"""Trials that are chosen at once, and may run side by side."""
-RANDOM_FIRST = 8
-"""Random trials of TPE before there is enough to learn from."""
-AGAIN = 20
-"""How often a setting that was tried already is drawn again, by the sampler and then at random."""
+BATCH = 4  # trials that are chosen at once, and may run side by side
+RANDOM_FIRST = 8  # random trials of TPE before there is enough to learn from
+AGAIN = 20  # how often a setting that was tried already is drawn again, by the sampler and then at random
 
 
 class Trial(NamedTuple):

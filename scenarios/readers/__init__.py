@@ -18,7 +18,7 @@ import msgspec
 
 from ..errors import Place, RecordingError
 from ..model import Conversation
-from ..source import MISFIT, Problems, convert, records
+from ..source import MISFIT, Problems, convert, loads, records
 
 Recordings = Iterator[tuple[Place, Conversation]]
 """Conversations as they are read, each with its place in the files."""
@@ -178,7 +178,7 @@ def decoded(logged: Any) -> Any:
     """Return the object or list that a text holds as JSON; anything else as it is."""
     if isinstance(logged, str) and logged.lstrip()[:1] in ("{", "["):
         try:
-            return msgspec.json.decode(logged)
+            return loads(logged)
         except (msgspec.DecodeError, RecursionError, UnicodeError):
             return logged
     return logged

@@ -15,7 +15,7 @@ from ..errors import Place, RecordingError
 from ..model import Call
 from ..source import Problems, decode, records
 from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere, as_object
-from .exchanges import Exchange, anthropic_response, endpoint_of
+from .exchanges import Exchange, endpoint_of, streamed_response
 from .http import HttpExchanges, logged_request
 from .messages import decoded_body, iso_seconds, iso_time
 from .requests import LoggedRequest, Responses, conversations, dollars, series
@@ -245,12 +245,12 @@ def _pair(record: dict[str, Any], place: Place) -> Exchange | None:
 
 
 def _invocation(record: dict[str, Any], place: Place) -> Exchange | None:
-    """Return a call of Bedrock's log. The events of a streamed response are those of Anthropic's API."""
+    """Return a call of Bedrock's log. The events of a streamed response are those of the model's own API."""
     request = as_object(as_object(record.get("input")).get("inputBodyJson"))
     names = place.below("input.inputBodyJson"), place.below("output.outputBodyJson")
     response = as_object(record.get("output")).get("outputBodyJson")
     if isinstance(response, list):
-        response = anthropic_response([msgspec.json.encode(event) for event in response], names[1])
+        response = streamed_response([msgspec.json.encode(event) for event in response], names[1])
     if not request or not isinstance(response, dict):
         return None
     endpoint = "converse" if str(record.get("operation")).startswith("Converse") else "invoke"

@@ -200,14 +200,14 @@ class ShareMessages:
 
     def _message(self, turn: _Turn, place: Place) -> Message:
         speaker = turn.role or "" if turn.speaker is None else turn.speaker
-        if speaker not in _ROLES:
+        if not speaker:
             where = place.below("role" if turn.speaker is None else "from")
             raise RecordingError(where, f"unknown role {speaker!r}", f"use {', '.join(_ROLES)}")
-        name, role = f"m{len(self.messages)}", _ROLES[speaker]
+        name, role = f"m{len(self.messages)}", _ROLES.get(speaker, "tool")  # get_weather: a result of that tool
         text = next((said for said in (turn.value, turn.content) if isinstance(said, str)), "")
         if role == "tool":
             if not self.open:
-                raise RecordingError(place, "a tool result with no call before it", "put its function_call before it")
+                return Message(name, role, text, answers="", name=speaker if speaker not in _ROLES else "")
             # the last call stays open, so a surplus result answers it again instead of being an error
             call = self.open.pop(0) if len(self.open) > 1 else self.open[0]
             return Message(name, role, text, answers=call.id, name=call.name)

@@ -10,7 +10,8 @@ A streamed response is put together to the one that is not streamed, one that wa
 server-sent events, and AWS's binary frames (docs.aws.amazon.com/transcribe: event stream encoding):
 
     OpenAI chat        chunks of `choices[].delta`; the usage stands in the last one
-    OpenAI Responses   events; the last one, `response.completed`, has the whole response
+    OpenAI Responses   events; the last one, `response.completed`, has the whole response, often without its output,
+                       which stands in events of its items (`response.output_item.done`) and their texts (`delta`)
     Anthropic          `message_start` with the usage of the prompt, blocks with their deltas, `message_delta` with the
                        usage of the output
     Gemini             responses, one after the other, or one JSON array of them; the last usage counts
@@ -36,10 +37,9 @@ import yaml
 from ..errors import Place, RecordingError
 from ..source import LONGEST, Problems, convert, decode, whole_file
 from . import LIST, OBJECT, Fields, as_object
-from .messages import Moment
+from .messages import Moment, reasoning
 
 _DONE = b"[DONE]"
-_ENDS = ("response.completed", "response.incomplete", "response.failed")
 _MOST_VALUES, _DEEPEST = 2_000_000, 200
 """Most values in a cassette in YAML, and levels of them: aliases can stand for more than any memory holds."""
 _LONGEST_NUMBER = 100
@@ -174,13 +174,16 @@ def _har(entry: Fields) -> Exchange | None:
     if (endpoint := _called(url, entry.at("request.method"), status)) is None:
         return None
     asked, answered = entry.place.below("request.postData.text"), entry.place.below("response.content.text")
-    text = entry.typed("response.content.text", str) or ""
-    body = {"base64_string": text} if entry.at("response.content.encoding") == "base64" else text
     moment, took = entry.typed("startedDateTime", Moment), entry.typed("time", float) or 0.0
     started = None if moment is None else moment.timestamp()
     finished = started + took / 1000 if started is not None and took >= 0 else None
-    request = (entry.typed("request.postData.text", str) or "").encode()
-    return Exchange(url, endpoint, request, _json(body, answered), asked, answered, started, finished)
+    bodies = _har_body(entry, "request.postData"), _har_body(entry, "response.content")
+    return Exchange(url, endpoint, *bodies, asked, answered, started, finished)
+
+
+def _har_body(entry: Fields, at: str) -> bytes:
+    name = "base64_string" if entry.text(f"{at}.encoding").lower() == "base64" else "string"
+    return _json({name: entry.typed(f"{at}.text", str) or ""}, entry.place.below(f"{at}.text"))
 
 
 def _called(url: str, method: Any, status: Any) -> str | None:
@@ -195,7 +198,8 @@ def _json(body: Any, place: Place) -> bytes:
         if isinstance(body, dict) and ("string" in body or "base64_string" in body or "data" in body):
             text = body.get("string") or body.get("base64_string") or body.get("data") or ""
             data = text if isinstance(text, bytes) else str(text).encode()
-            data = data if body.get("string") else base64.b64decode(data, validate=True)
+            if not body.get("string") or str(body.get("encoding")).lower() == "base64":
+                data = base64.b64decode(b"".join(data.split()), validate=True)
         elif isinstance(body, str):
             data = body.encode()
         else:
@@ -318,19 +322,20 @@ def chat_response(stream: list[bytes], place: Place) -> dict[str, Any]:
     for chunk in _events(stream, place):
         for name in ("id", "model", "created", "usage", "service_tier"):
             # The last that has one counts: the usage stands in the last chunk, and is null in those before it.
-            whole[name] = chunk.at(name) or whole.get(name)
+            whole[name] = _updated(whole.get(name), chunk.at(name))
         for choice in chunk.each("choices"):
             if choice.at("index") or choice.typed("delta", OBJECT) is None:
                 continue  # the others of several answers are not in the conversation
             finish = choice.typed("finish_reason", str) or finish
-            text.append(choice.typed("delta.content", str) or "")
-            thinking.append(choice.text("delta.reasoning_content|delta.reasoning"))
+            text.append(choice.typed("delta.content", str) or choice.text("delta.refusal|delta.audio.transcript"))
+            told = (choice.at(f"delta.{name}") for name in ("reasoning_content", "reasoning"))
+            thinking.append(reasoning(told, choice.at("delta.reasoning_details"))[0])
             for part in choice.each("delta.tool_calls"):
                 empty = {"id": None, "function": {"name": "", "arguments": ""}}
                 call = calls.setdefault(part.typed("index", int) or 0, empty)
                 call["id"] = call["id"] or part.at("id")
-                for name in ("name", "arguments"):
-                    call["function"][name] += part.typed(f"function.{name}", str) or ""
+                for name, path in (("name", "custom.name"), ("arguments", "custom.input")):
+                    call["function"][name] += part.typed(f"function.{name}|{path}", str) or ""
     message: dict[str, Any] = {"role": "assistant", "content": "".join(text)}
     message["reasoning_content"] = "".join(thinking) or None
     message["tool_calls"] = [calls[index] for index in sorted(calls)] or None
@@ -353,12 +358,42 @@ def whole_response(exchange: Exchange, form: str) -> bytes:
     return msgspec.json.encode(converse_response(framed, place) if as_frames else _WHOLE[form](stream, place))
 
 
-def responses_response(stream: list[bytes], place: Place) -> Any:
-    """Return the response that a stream of the Responses API ends with. Raises RecordingError if it was cut off."""
+def streamed_response(stream: list[bytes], place: Place) -> Any:
+    """Return the response of a stream whose API only its first event tells."""
+    first = next(_events(stream, place), Fields({}, place))
+    if first.text("type").startswith("response."):
+        return responses_response(stream, place)
+    return (anthropic_response if first.at("choices") is None else chat_response)(stream, place)
+
+
+def responses_response(stream: list[bytes], place: Place) -> dict[str, Any]:
+    """Return the response of a stream of the Responses API, of one that was cut off as far as it goes."""
+    whole, items, said = dict[str, Any](), dict[int, dict[str, Any]](), dict[tuple[int, str], str]()
     for event in _events(stream, place):
-        if event.at("type") in _ENDS and event.at("response") is not None:
-            return event.at("response")
-    raise RecordingError(place, "the stream ends before the response", "leave the failed call out")
+        at, kind = event.typed("output_index", int) or 0, event.text("type").removeprefix("response.")
+        whole |= event.typed("response", OBJECT) or {}
+        if kind in ("output_item.added", "output_item.done"):
+            items[at] = event.typed("item", OBJECT) or {}
+        elif kind in _DELTAS and isinstance(event.at("delta"), str):
+            said[at, kind] = said.get((at, kind), "") + event.at("delta")
+            items.setdefault(at, {"type": "message", "role": "assistant"})
+    if not whole and not items:
+        raise RecordingError(place, "the stream ends before the response", "leave the failed call out")
+    for (at, kind), text in said.items():
+        name, part = _DELTAS[kind]
+        items[at][name] = items[at].get(name) or ([{"type": part, "text": text}] if part else text)
+    return whole | {"output": whole.get("output") or [items[at] for at in sorted(items)]}
+
+
+# Where an item has what stands in parts in events of these types: as blocks of a type, or as a text.
+_DELTAS = {
+    "output_text.delta": ("content", "output_text"),
+    "refusal.delta": ("content", "refusal"),
+    "reasoning_text.delta": ("content", "reasoning_text"),
+    "reasoning_summary_text.delta": ("summary", "summary_text"),
+    "function_call_arguments.delta": ("arguments", ""),
+    "custom_tool_call_input.delta": ("input", ""),
+}
 
 
 def anthropic_response(stream: list[bytes], place: Place) -> dict[str, Any]:
@@ -378,7 +413,7 @@ def anthropic_response(stream: list[bytes], place: Place) -> dict[str, Any]:
             if isinstance(delta.get("partial_json"), str):
                 inputs[index] = inputs.get(index, "") + delta["partial_json"]
         elif kind == "message_delta":
-            usage = {**as_object(whole.get("usage")), **(event.typed("usage", OBJECT) or {})}
+            usage = _updated(as_object(whole.get("usage")), event.typed("usage", OBJECT) or {})
             managed = event.typed("context_management", OBJECT) or whole.get("context_management")
             whole = {**whole, **delta, "usage": usage, "context_management": managed}
     for index, text in inputs.items():
@@ -395,8 +430,15 @@ def gemini_response(stream: list[bytes], place: Place) -> dict[str, Any]:
         parts += said if isinstance(said, list) else []
         finish = response.typed("candidates.0.finishReason", str) or finish
         for name in ("usageMetadata", "modelVersion", "responseId"):
-            whole[name] = response.at(name) or whole.get(name)
+            whole[name] = _updated(whole.get(name), response.at(name))
     return {"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": finish}], **whole}
+
+
+def _updated(before: Any, now: Any) -> Any:
+    """Return a value of a stream with what came later but zeros and nulls: some hosts end with a usage of zeros."""
+    if not isinstance(before, dict) or not isinstance(now, dict):
+        return now or before
+    return before | {name: _updated(before.get(name), value) for name, value in now.items()}
 
 
 def _events(stream: list[bytes], place: Place) -> Iterator[Fields]:

@@ -148,7 +148,7 @@ def logged_request(
         )
         answer = replace(answer, time=time, call=call)
     messages = asked_of(asked.at("model"), said.messages) if answer is None else said.messages
-    return LoggedRequest(Place(above.file, above.line), messages, answer, said.tools, said.compactions)
+    return LoggedRequest(Place(above.file, above.line), messages, answer, said.tools, said.compactions, said.results)
 
 
 def _split(place: Place) -> tuple[Place, str]:
@@ -173,6 +173,8 @@ class HttpExchanges:
             if form == "invoke":  # the body is that of the model's own API: Anthropic's, or Nova's, which is Converse
                 is_nova = "messages" in asked.record and not exchange.url.endswith("-stream")
                 form = "messages" if "anthropic_version" in asked.record else "converse" if is_nova else ""
+                if "/model/openai." in unquote(exchange.url):
+                    form = "responses" if "input" in asked.record else "chat"
             if not form:
                 self.problems.unknown("http: InvokeModel of a model that is neither Claude nor Nova", exchange.asked)
                 return

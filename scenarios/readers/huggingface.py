@@ -17,7 +17,7 @@ import msgspec
 
 from ..errors import MissingExtra, Place, RecordingError
 from ..model import Conversation, Message
-from ..source import Problems, convert, decode, is_table, records, table_rows, without_nulls
+from ..source import Problems, convert, decode, is_table, mended, records, table_rows, without_nulls
 from . import OBJECT, Reader, Recordings, decoded
 from .chats import Share, ShareMessages, share_tools
 from .messages import ChatMessage, chat_messages
@@ -211,6 +211,6 @@ def _from_text(text: str, place: Place) -> Any:
     except msgspec.DecodeError as error:
         why = str(error).removeprefix("JSON is malformed: ")
     try:
-        return ast.literal_eval(text)  # literals alone: it runs nothing
+        return ast.literal_eval(mended(text.encode())[0].decode())  # literals alone: it runs nothing
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         raise RecordingError(place, f"neither a list nor JSON: {why}", "write the column as JSON text") from None

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from ..chat import ROLES
 from ..errors import Place, RecordingError
-from ..media import media_of
+from ..media import document_text, media_of
 from ..model import Call, Media, Message, Role, Tool, ToolCall
 from ..source import Problems, as_text, decode
 from . import OBJECT, Fields
@@ -42,12 +42,15 @@ class ChatFunction(msgspec.Struct):
 
     name: str
     arguments: str | dict[str, Any] | None = None
+    input: str | None = None
+    """Of a custom tool, whose arguments are a text."""
 
 
 class ChatCall(msgspec.Struct):
     """One tool call."""
 
-    function: ChatFunction
+    function: ChatFunction | None = None
+    custom: ChatFunction | None = None
     id: str | None = None
 
 
@@ -55,12 +58,16 @@ class ChatMessage(msgspec.Struct):
     """One message. Content blocks are read by `texts`, whatever their type."""
 
     role: str
-    content: str | list[dict[str, Any] | str] | None = None
+    content: str | list[dict[str, Any] | str] | dict[str, Any] | None = None
     tool_calls: list[ChatCall] | None = None
     function_call: ChatFunction | None = None
     tool_call_id: str | None = None
     name: str | None = None
     reasoning_content: str | None = None
+    reasoning: Any = None
+    reasoning_details: Any = None
+    refusal: str | None = None
+    audio: Any = None
     cache_control: Any = None
 
 
@@ -74,11 +81,14 @@ class ChatTool(msgspec.Struct):
 def chat_messages(messages: Iterable[ChatMessage], place: Place, problems: Problems) -> tuple[Message, ...]:
     """Return chat messages in our form, with the ids `m0`, `m1` … `place` is the place of the list, for errors."""
     converted: list[Message] = []
-    last_call = ""
+    waiting = [""]  # calls of the last answer that had some; the last one stays, and a surplus result answers it again
     for at, message in enumerate(messages):
         where = place.at(f"{place.field}[{at}]")
-        converted.append(chat_message(message, f"m{at}", where, problems, last_call))
-        last_call = converted[-1].calls[-1].id if converted[-1].calls else last_call
+        converted.append(chat_message(message, f"m{at}", where, problems, waiting[0]))
+        if converted[-1].calls:
+            waiting = [call.id for call in converted[-1].calls]
+        elif len(waiting) > 1 and converted[-1].answers in waiting:
+            waiting.remove(converted[-1].answers)
     return tuple(converted)
 
 
@@ -87,22 +97,49 @@ def chat_message(
     name: str,
     place: Place,
     problems: Problems,
-    last_call: str = "",
+    open_call: str = "",
     time: float | None = None,
     call: Call | None = None,
 ) -> Message:
     """Return one chat message in our form, with the id `name`.
 
-    A tool result without the id of its call (the older function form) answers `last_call`.
+    A tool result without the id of its call (the older function form) answers `open_call`. A role that nobody knows is
+    the name of a tool.
     """
-    role = role_of(message.role, place)
-    calls = tuple(_call(call, f"{name}c{n}") for n, call in enumerate(message.tool_calls or ()))
+    content, speaker = message.content, message.name or ""
+    if message.role in ROLES or not message.role:
+        role = role_of(message.role, place)
+    else:
+        role, speaker = "tool", speaker or message.role
+        problems.unknown(f"role {message.role!r}, read as a tool's", place)
+    calls = tuple(_call(call, f"{name}c{n}", place, n) for n, call in enumerate(message.tool_calls or ()))
     if message.function_call is not None and not calls:
-        calls = (_call(ChatCall(message.function_call), f"{name}c0"),)
-    text, media, thinking = texts(message.content, place.at(f"{place.field}.content".removeprefix(".")), problems)
-    answers = (message.tool_call_id or last_call) if role == "tool" else None
-    speaker, thinking = message.name or "", message.reasoning_content or thinking
-    return Message(name, role, text, calls, answers, speaker, time, thinking, media=media, call=call)
+        calls = (_call(ChatCall(message.function_call), f"{name}c0", place, 0),)
+    if isinstance(content, dict):
+        content = [content] if "type" in content else as_text(content)
+    text, media, thinking = texts(content, place.at(f"{place.field}.content".removeprefix(".")), problems)
+    text = text or message.refusal or transcript(message.audio)
+    answers = (message.tool_call_id or open_call) if role == "tool" else None
+    told, hides = reasoning((message.reasoning_content, message.reasoning), message.reasoning_details)
+    return Message(name, role, text, calls, answers, speaker, time, told or thinking, hides, media, call)
+
+
+def reasoning(told: Iterable[Any], details: Any) -> tuple[str, bool]:
+    """Return the reasoning of a chat message, and whether there is some without a text.
+
+    `told` are the fields that hosts have for it, `details` OpenRouter's list `[{type, text | summary | data}]`.
+    """
+    text = next((one for one in told if one and isinstance(one, str)), "")
+    if text or not isinstance(details, list):
+        return text, False
+    parts = [part for part in details if isinstance(part, dict)]
+    text = joined(str(part.get("text") or part.get("summary") or "") for part in parts)
+    return text, bool(parts) and not text
+
+
+def transcript(audio: Any) -> str:
+    """Return what an answer in speech says."""
+    return str(audio.get("transcript") or "") if isinstance(audio, dict) else ""
 
 
 def role_of(role: str, place: Place) -> Role:
@@ -129,8 +166,10 @@ def texts(
             media.append(medium)
         elif block.get("type") in ("thinking", "reasoning"):
             thinking.append(str(block.get("thinking") or block.get("text") or ""))
-        elif (plain := block.get("text") or block.get("refusal")) is None:
-            if (kind := block.get("type")) not in _WITHOUT_TEXT:
+        elif (plain := block.get("text") or block.get("refusal") or document_text(block)) is None:
+            if (kind := block.get("type")) is None and "text" not in block:
+                text.append(as_text(block))  # an object that a tool gave
+            elif kind not in _WITHOUT_TEXT:
                 problems.unknown(f"content block of type {kind!r}", place.at(f"{place.field}[{at}]"))
         elif isinstance(plain, str):
             text.append(plain)
@@ -154,9 +193,12 @@ def tool(function: dict[str, Any]) -> Tool:
     )
 
 
-def _call(call: ChatCall, name: str) -> ToolCall:
-    arguments = call.function.arguments
-    return ToolCall(call.id or name, call.function.name, as_text({} if arguments is None else arguments))
+def _call(call: ChatCall, name: str, place: Place, number: int) -> ToolCall:
+    if (made := call.function or call.custom) is None:
+        what = "object missing required field function"
+        raise RecordingError(place.below(f"tool_calls[{number}]"), what, "correct it, or leave this record out")
+    arguments = made.input if made.arguments is None else made.arguments
+    return ToolCall(call.id or name, made.name, as_text({} if arguments is None else arguments))
 
 
 class _Part(msgspec.Struct):
@@ -190,9 +232,9 @@ class _Body(msgspec.Struct):
 def decoded_body(raw: bytes, place: Place) -> dict[str, Any]:
     """Decode a message, a request, a response or what holds one. Arguments of tool calls stay as they were written."""
     record = decode(raw, OBJECT, place)
-    if b'"tool_use"' in raw or b'"toolCall"' in raw:
-        with suppress(msgspec.ValidationError):  # parts of another form
-            msgspec.json.decode(raw, type=_Body).put_inputs(record)
+    if b'tool_use"' in raw or b'"toolCall"' in raw:
+        with suppress(RecordingError):  # parts of another form
+            decode(raw, _Body, place).put_inputs(record)
     return record
 
 
@@ -225,6 +267,18 @@ def iso_seconds(text: str, place: Place) -> float:
     except ValueError:
         raise RecordingError(place, f"{text!r} is no time", "write it like '2025-06-15T12:00:00'") from None
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+
+
+def epoch_seconds(time: float, place: Place) -> float:
+    """Return the seconds since 1970 of a time in seconds, milliseconds, microseconds or nanoseconds: its size tells."""
+    for unit in (1, 10**3, 10**6, 10**9):
+        if 0 <= time / unit < _LATEST:
+            return time / unit
+    raise RecordingError(place, f"{time!r} is no time", "write seconds since 1970, or '2025-06-15T12:00:00'")
+
+
+_LATEST = 1e11
+"""More seconds than any recording has seen, and fewer milliseconds than any has."""
 
 
 def iso_time(fields: Fields, path: str) -> float | None:

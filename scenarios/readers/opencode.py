@@ -191,6 +191,8 @@ def _conversation(session: Fields, recorded: Iterable[_Recorded], place: Place, 
                     files = ({"type": "file", "mime": part.text("mime"), "url": part.text("url")} for part in shared)
                     media, time = tuple(filter(None, map(media_of, files))), milliseconds(info, "time.created")
                     history.add(Message("", "user", _text(parts), time=time, media=media), info.place)
+            elif role in ("system", "developer"):
+                history.add(Message("", "system", _text(parts), time=milliseconds(info, "time.created")), info.place)
             elif role != "assistant":
                 raise RecordingError(info.place.below("role"), f"unknown role {role!r}", "use user, assistant")
             elif info.at("summary") is True:

@@ -33,7 +33,7 @@ from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere, as_object, dec
 from .messages import iso_seconds
 from .prompts import LoggedCall, exchange
 from .requests import dollars, other_than, tier, usage
-from .spans import Kind, TraceSpan, counted, sound, span_records, traces
+from .spans import CACHED, Kind, TraceSpan, counted, sound, span_records, traces
 
 _PROTOBUF = (".pb", ".binpb", ".otlp")
 _LENGTH = 4
@@ -348,13 +348,7 @@ def _model_call(read: Callable[[Fields], _Recorded], fields: Fields, problems: P
     if kind != "llm":
         return span
     said = _exchange(attributes, events, span.place, problems)
-    parts = ("input", "output", "read", "written", "total", "reasoning")
-    counts = (attributes.at(attributes.first(_PATHS[part])) for part in parts)
-    reported = counted(*(None if count == "" else count for count in counts))
-    if isinstance(told := attributes.at("response_data.usage"), dict):
-        reported = told  # Logfire's: the provider's own block, with what was read from caches
-    if (hour := attributes.at(_WRITTEN_1H)) is not None:
-        reported = {**(reported or {}), "ephemeral_1h_input_tokens": hour}
+    reported = reported_counts(attributes)
     where = span.place.below("attributes")
     cost = dollars(attributes.at(attributes.first(_PATHS["cost"])), where, problems)
     reason = decoded(attributes.get("gen_ai.response.finish_reasons|ai.response.finishReason"))
@@ -376,7 +370,34 @@ def _model_call(read: Callable[[Fields], _Recorded], fields: Fields, problems: P
         error=attributes.text("exception.message|error.message") if failed else "",
     )
     response = attributes.text("gen_ai.response.id|ai.response.id")
-    return replace(span, exchange=said, call=call, response=response)
+    return replace(span, exchange=said, call=call, response=response, cached=(reported or {}).get(CACHED, ""))
+
+
+def reported_counts(attributes: Fields) -> dict[str, Any] | None:
+    """Return the usage that attributes report, under the names that `requests.usage` knows; None if there is none.
+
+    The AI SDK's input includes the cached tokens from version 6 on, which tells them apart (`inputTokenDetails`). Until
+    then it is that of the provider: Anthropic's leaves them out, and only its own block has what was written.
+    """
+    if isinstance(told := attributes.at("response_data.usage"), dict):
+        return told  # Logfire's: the provider's own block, with what was read from caches
+    parts = ("input", "output", "read", "written", "total", "reasoning")
+    counts = [attributes.at(attributes.first(_PATHS[part])) for part in parts]
+    whole, output, read, written, total, reasoning = (None if count == "" else count for count in counts)
+    where, metadata = "within", as_object(attributes.at("ai.response.providerMetadata"))
+    provider = {**as_object(metadata.get("bedrock")), **as_object(metadata.get("anthropic"))}
+    own = as_object(provider.get("usage"))
+    if attributes.at("ai.usage") is not None and attributes.at("ai.usage.inputTokenDetails") is None:
+        by = f"{attributes.text(_PATHS['provider'])} {attributes.text(_PATHS['model'])}".lower()
+        where = "beside" if any(name in by for name in ("anthropic", "bedrock", "claude")) else where
+        told = {name: count for name, count in (*provider.items(), *own.items()) if count}
+        read = read or told.get("cache_read_input_tokens", told.get("cacheReadInputTokens", read))
+        names = ("cache_creation_input_tokens", "cacheWriteInputTokens", "cacheCreationInputTokens")
+        written = next((told[name] for name in names if name in told), written)
+    reported = counted(whole, output, read, written, total, reasoning, cached_at=where)
+    if (hour := attributes.at(_WRITTEN_1H)) is None:
+        hour = as_object(own.get("cache_creation")).get("ephemeral_1h_input_tokens")
+    return reported if hour is None else {**(reported or {}), "ephemeral_1h_input_tokens": hour}
 
 
 def span_kind(attributes: Fields) -> Kind:

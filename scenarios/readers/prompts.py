@@ -9,7 +9,8 @@ A tracer logs what its framework had in its hands: a list of messages, a whole r
 
 Text that is no message is a message's text. Parts of another type are counted as unknown, and so are results of tools
 that no message before them called: clients cut old messages off. Such a result is read as a user's message, so that
-the prompt keeps its length.
+the prompt keeps its length. A role that nobody knows is the name of a tool. Tools that the provider ran stand within an
+answer, which stays one message: their results follow it.
 """
 
 from __future__ import annotations
@@ -22,11 +23,21 @@ import msgspec
 
 from ..chat import ROLES
 from ..errors import Place, RecordingError
-from ..media import media_of, sized
+from ..media import document_text, media_of, sized
 from ..model import Call, Compaction, Mark, Media, Message, Role, Tool, ToolCall
 from ..source import Problems, as_text
 from . import as_object, decoded
-from .messages import COMPACTIONS, ENCRYPTED, IS_ENCRYPTED, OUTPUTS, TOOL_CALLS, joined, tool
+from .messages import (
+    COMPACTIONS,
+    ENCRYPTED,
+    IS_ENCRYPTED,
+    OUTPUTS,
+    TOOL_CALLS,
+    joined,
+    reasoning,
+    tool,
+    transcript,
+)
 from .requests import mark
 
 _ROLES = {
@@ -49,7 +60,11 @@ _AROUND = {
     "toolUse": "tool_use",
     "reasoningContent": "reasoning",
 }
-_CALLS = frozenset(("tool_call", "tool_use", "tool-call", "toolCall", "function", *TOOL_CALLS))
+_HOSTED = "_tool_result"
+"""End of the types of results of tools that the provider ran: web_search_tool_result, mcp_tool_result …"""
+_CALLS = frozenset(
+    ("tool_call", "tool_use", "server_tool_use", "mcp_tool_use", "tool-call", "toolCall", "function", *TOOL_CALLS)
+)
 _RESULTS = frozenset(("tool_call_response", "tool_result", "tool-result", "toolResult", *OUTPUTS))
 _THINKING = ("thinking", "reasoning", "redacted_thinking")
 # Items of OpenAI's Responses API: those between two inputs are one answer.
@@ -59,6 +74,9 @@ _EMPTY = ("text", "input_text", "output_text", "refusal", *_THINKING)
 _IDS = ("call_id", "tool_call_id", "tool_use_id", "toolCallId", "toolUseId", "tool_id", "id")
 _ARGUMENTS = ("arguments", "args", "input", "action")
 _OUTPUTS = ("response", "result", "output", "content")
+# What stands beside the text of an output, parts of one that are shown as their JSON, and what is not shown of these.
+_ABOUT = ("type", "isError", "is_error", "success", "status", "providerMetadata", "providerOptions")
+_SHOWN, _ENCRYPTED = ("web_search_result", "tool_reference"), ("encrypted_content", "encrypted_index")
 _BREAKPOINT_TTL = "30m"
 """Lifetime of OpenAI's breakpoints unless a request says another."""
 
@@ -76,6 +94,8 @@ class LoggedCall:
     """Cache breakpoints of the prompt, at most one after each message."""
     compactions: tuple[Compaction, ...] = ()
     """Compactions that the prompt names, by the API itself."""
+    results: tuple[Message, ...] = ()
+    """Results of tools that the provider ran within the answer."""
 
 
 def exchange(
@@ -110,14 +130,16 @@ def exchange(
     # Behind the prompt: ids go on from there, and its open calls are known.
     reply = _Messages(answered or place, problems, format_name, messages)
     reply.read(*_answered(answer, names[1]), "assistant")
-    said = next((message for message in reply.take() if message.role == "assistant"), None)
-    if said is None and (others := reply.take()):
+    others = reply.take()
+    said = next((message for message in others if message.role == "assistant"), None)
+    results = () if said is None else tuple(message for message in others if message.role == "tool")
+    if said is None and others:
         problems.unknown(f"{format_name}: answer of role {others[0].role!r}", (answered or place).below(names[1]))
     marks = [*logged.tool_mark, *logged.marks]
     if messages and all(mark.after != messages[-1].id for mark in marks):
         marks += mark(messages[-1].id, as_object(prompt).get("cache_control"))
     compactions = tuple(logged.compactions)
-    return LoggedCall(tuple(messages), said, tuple(logged.tools), _stop(answer), tuple(marks), compactions)
+    return LoggedCall(tuple(messages), said, tuple(logged.tools), _stop(answer), tuple(marks), compactions, results)
 
 
 class Stored(NamedTuple):
@@ -210,6 +232,8 @@ class _Turn(msgspec.Struct):
     media: list[Media] = []
     control: Any = None
     """The last `cache_control` in it."""
+    results: list[_Turn] = []
+    """Results that follow it: of tools that the provider ran within it."""
 
     @property
     def is_empty(self) -> bool:
@@ -276,7 +300,7 @@ class _Messages:
         logged = decoded(logged)
         for schema in logged if isinstance(logged, list) else [] if logged is None else [logged]:
             declared = decoded(schema)
-            for key in ("", "tool", "json_schema", "toolSpec", "function"):
+            for key in ("", "tool", "json_schema", "toolSpec", "function", "custom"):
                 if isinstance(declared, dict) and declared.get(key) is not None:
                     declared = decoded(declared[key])
                 self.tool_mark = mark(None, self._control(as_object(declared))) or self.tool_mark
@@ -336,18 +360,23 @@ class _Messages:
         if role == "tool":
             turn.answers = self._answered_call(logged)
         turn.control = logged.get("cache_control")
-        for key in ("reasoning_content", "thinking"):  # the second is Ollama's
-            if isinstance(told := logged.get(key), str):
-                turn.thinking.append(told)
-                break
+        more = as_object(logged.get("additional_kwargs"))  # LangChain's
+        thoughts = *map(logged.get, ("reasoning_content", "thinking", "reasoning")), more.get("reasoning_content")
+        told, hides = reasoning(thoughts, logged.get("reasoning_details"))
+        turn.thinking += [told] if told else []
+        turn.hides = turn.hides or hides
         if is_item and kind != "message":
             self._part(logged, at)
             return
         self._content(logged, at, role)
+        if role == "assistant" and not any(turn.texts):
+            heard = transcript(logged.get("audio") or more.get("audio"))
+            turn.texts += [
+                text for text in (logged.get("refusal"), more.get("refusal"), heard) if isinstance(text, str)
+            ]
         if isinstance(logged.get("images"), list) and self._turn is not None:  # Ollama's, beside the text
             self._turn.media += (sized("image", {"data": data}) for data in logged["images"])
-        more = logged.get("additional_kwargs")
-        calls = logged.get("tool_calls") or (more.get("tool_calls") if isinstance(more, dict) else None)
+        calls = logged.get("tool_calls") or more.get("tool_calls")
         calls = decoded(calls) or ([logged["function_call"]] if isinstance(logged.get("function_call"), dict) else [])
         known = {call.id for call in turn.calls}  # LangChain repeats the calls that Anthropic's blocks have
         for number, call in enumerate(calls if isinstance(calls, list) else [calls]):
@@ -374,9 +403,12 @@ class _Messages:
             named = _kind(logged)
         if named is None:
             return logged, role
-        if not isinstance(named, str) or named not in _ROLES:
+        if not isinstance(named, str) or not named:
             known = ", ".join(ROLES)
             self._wrong(f"{at}.role", f"unknown role {as_text(named)[:60]!r}", f"use {known}")
+        if named not in _ROLES:
+            self._unknown(f"role {named[:60]!r}, read as a tool's", f"{at}.role")
+            return {"name": named, **logged}, "tool"
         return logged, _ROLES[named]
 
     def _content(self, logged: dict[str, Any], at: str, role: Role) -> None:
@@ -429,7 +461,7 @@ class _Messages:
             return
         text = next((part[key] for key in ("text", "content", "refusal") if isinstance(part.get(key), str)), None)
         self._check_text(part, at)
-        if kind in _RESULTS:
+        if kind in _RESULTS or kind.endswith(_HOSTED):
             self._result(part, at)
         elif kind in COMPACTIONS:  # Anthropic's
             if self._messages and isinstance(content := part.get("content"), (str, list)):
@@ -442,8 +474,8 @@ class _Messages:
             turn.hides = turn.hides or not (any(thoughts) or part.keys() == {"type"})
         elif (medium := media_of(part)) is not None:
             turn.media.append(medium)
-        elif text is not None:
-            turn.texts.append(text)
+        elif (shown := document_text(part)) is not None or (shown := text) is not None:
+            turn.texts.append(shown)
         elif kind not in _EMPTY:
             self._unknown(f"part of type {kind!r}" if kind else "part without a type or a text", at)
 
@@ -459,7 +491,7 @@ class _Messages:
     def _call(self, call: Any, at: str, number: int) -> ToolCall:
         if isinstance(call, dict) and isinstance(call.get("tool_call"), dict):
             call = call["tool_call"]
-        function = call.get("function", call) if isinstance(call, dict) else None
+        function = call.get("function", call.get("custom", call)) if isinstance(call, dict) else None
         name = function.get("name", function.get("toolName")) if isinstance(function, dict) else None
         if name is None and isinstance(call, dict) and (kind := _kind(call)) in TOOL_CALLS[2:]:
             name = kind.removesuffix("_call")  # of OpenAI's own: local_shell, tool_search
@@ -472,14 +504,23 @@ class _Messages:
         return ToolCall(_named(call) or own, name, as_text(arguments))
 
     def _result(self, result: dict[str, Any], at: str) -> None:
-        """Add the result of a tool as a message of its own; the message around it goes on behind it."""
+        """Add the result of a tool as a message of its own; the message around it goes on behind it.
+
+        A result of a tool that the provider ran within an answer comes behind the answer.
+        """
         outer = self._turn
-        self._close()
+        is_hosted = outer is not None and outer.role == "assistant" and _kind(result).endswith(_HOSTED)
+        if not is_hosted:
+            self._close()
         key = next((key for key in _OUTPUTS if key in result), "")
         text, media = self._output(result.get(key), f"{at}.{key}")
         name = as_text(result.get("name") or result.get("toolName") or "")
         control = result.get("cache_control")
-        self._turn = _Turn("tool", name, self._answered_call(result), False, at, [text], media=media, control=control)
+        turn = _Turn("tool", name, self._answered_call(result), False, at, [text], media=media, control=control)
+        if outer is not None and is_hosted:
+            outer.results.append(turn)
+            return
+        self._turn = turn
         self._close()
         # Anthropic's user messages mix results with text: what comes behind the result is a message of its own.
         if outer is not None and not outer.is_item:
@@ -495,32 +536,39 @@ class _Messages:
 
     def _output(self, output: Any, at: str) -> tuple[str, list[Media]]:
         """Return a tool's output as text and media."""
-        if isinstance(output, dict) and isinstance(output.get("content"), list):  # of an MCP server
+        if isinstance(output, dict) and isinstance(output.get("content"), list) and "stdout" not in output:  # of MCP
             output, at = output["content"], f"{at}.content"
-        elif isinstance(output, dict):
-            output = next(
-                (output[key] for key in ("output", "value", "text") if isinstance(output.get(key), str)), output
-            )
+        elif isinstance(output, dict) and _kind(output) == "web_fetch_result":
+            output, at = [output.get("content")], f"{at}.content"
+        elif isinstance(output, dict):  # one text, or what is shown as its JSON
+            key = next((key for key in ("output", "value", "text") if output.get(key) is not None), "")
+            is_alone = all(name in (key, *_ABOUT) or not value for name, value in output.items())
+            output = output[key] if key and (is_alone or _kind(output) == "text") else output
         if not isinstance(output, list) or not all(isinstance(part, (str, dict)) for part in output):
             return "" if output is None else as_text(output), []
         texts, media = [], list[Media]()
         for number, part in enumerate(output):
-            text = part if isinstance(part, str) else part.get("text")
+            text = part if isinstance(part, str) else part.get("text", document_text(part))
             self._check_text(part, f"{at}[{number}]")
             if isinstance(part, dict) and (medium := media_of(part)) is not None:
                 media.append(medium)
             elif isinstance(text, str):
                 texts.append(text)
-            elif isinstance(part, dict) and _kind(part) not in ("", "json"):
+            elif isinstance(part, dict) and _kind(part) not in ("", "json", *_SHOWN):
                 self._unknown(f"part of type {_kind(part)!r}", f"{at}[{number}]")
             else:
-                texts.append(as_text(part))
+                texts.append(as_text({key: value for key, value in part.items() if key not in _ENCRYPTED}))
         return "\n".join(texts), media
 
     def _close(self) -> None:
-        """Make the message that is being read, if there is one, the next of the messages."""
+        """Make the message that is being read, if there is one, the next of the messages, and its results follow it."""
         turn, self._turn = self._turn, None
-        if turn is None or (turn.is_empty and turn.role not in ("assistant", "tool")):
+        if turn is not None:
+            for one in (turn, *turn.results):
+                self._add(one)
+
+    def _add(self, turn: _Turn) -> None:
+        if turn.is_empty and turn.role not in ("assistant", "tool"):
             return
         if turn.is_empty and turn.role == "assistant" and self._messages and self._messages[-1].role == "tool":
             return  # what is left of a message whose parts were all results

@@ -71,6 +71,8 @@ class TraceSpan:
     """Its `started` is the start of the span."""
     response: str = ""
     """The provider's id of the response."""
+    cached: str = ""
+    """Where the counts of the call have its cached tokens, as `counted` says."""
 
 
 def traces(
@@ -107,7 +109,7 @@ def _conversations(tree: _Tree, values: _Values, problems: Problems, format_name
             problems.unknown(f"{format_name}: failed model call", span.place)
         elif not call.prompt:
             problems.unknown(f"{format_name}: model call without its prompt", span.place)
-        elif responses.new(span.response, span.place):
+        elif responses.new(span.response or span.call.request_id, span.place):
             calls[span.place] = call
             threads.setdefault(tree.thread(span), []).append(call)
             by_scope.setdefault(tree.scopes(span)[0], []).append(span)
@@ -148,6 +150,11 @@ def number(cell: Any) -> Any:
         return cell
 
 
+CACHED = "cached_at"
+"""Name under which `counted` says where the cached tokens are: beside the input for sure, within it by the rule of the
+tracer, or unknown, which is read as within."""
+
+
 def counted(
     whole: Any = None,
     output: Any = None,
@@ -155,11 +162,14 @@ def counted(
     written: Any = None,
     total: Any = None,
     reasoning: Any = None,
+    *,
+    cached_at: str = "unknown",
 ) -> dict[str, Any] | None:
     """Return counts under the names that `requests.usage` knows; None if there are none.
 
     Tracers disagree on whether the input includes what was read from or written to a cache. An input smaller than the
-    cached tokens cannot include them; otherwise it does, unless the total is input, cached tokens and output.
+    cached tokens cannot include them, and does not where the total is input, cached tokens and output. What one call
+    of a file tells so is true of its other calls (`_Tree`): none of the two has to show in each.
     """
     whole, output, read, written, total, reasoning = map(number, (whole, output, read, written, total, reasoning))
     counts = {"prompt_tokens": whole, "completion_tokens": output, "cache_read_tokens": read}
@@ -167,9 +177,12 @@ def counted(
     numbers = [count if isinstance(count, int) else 0 for count in (whole, output, read, written, total)]
     cached = numbers[2] + numbers[3]
     # Input 100, output 10, 80 read from the cache: a total of 190 counts them beside the input, one of 110 within it.
-    excluded = cached > numbers[0] or numbers[4] == numbers[0] + numbers[1] + cached
-    if whole is not None and cached and excluded:
-        counts["input_tokens"] = counts.pop("prompt_tokens")
+    if whole is not None and cached:
+        if cached > numbers[0] or numbers[4] == numbers[0] + numbers[1] + cached:
+            cached_at = "beside"
+        if cached_at == "beside":
+            counts["input_tokens"] = counts.pop("prompt_tokens")
+        counts[CACHED] = cached_at
     if counts and reasoning is not None:
         counts |= {"reasoning_tokens": reasoning} | ({} if total is None else {"total_tokens": total})
     return counts or None
@@ -244,6 +257,7 @@ class _ModelCall:
     tools: int
     stop: str
     marks: tuple[Mark, ...]
+    results: int
 
     @property
     def failed(self) -> bool:
@@ -303,7 +317,8 @@ def _request(call: _ModelCall, values: _Values, read: dict[int, Message]) -> Log
     )
     answer = msgspec.structs.replace(answer, call=recorded, time=span.end)
     tools = values.get(call.tools, tuple[Tool, ...]) if call.tools else ()
-    return LoggedRequest(span.place, tuple(read[number] for number in numbers), answer, tools)
+    results = values.get(call.results, tuple[Message, ...]) if call.results else ()
+    return LoggedRequest(span.place, tuple(read[number] for number in numbers), answer, tools, results=results)
 
 
 class _Tree:
@@ -321,7 +336,8 @@ class _Tree:
                     prompt = values.put(message, prompt)
                 answer = values.put(said.answer, prompt) if said.answer is not None else 0
                 tools = values.put(said.tools) if said.tools else 0
-                call = _ModelCall(span, prompt, answer, tools, said.stop, said.marks)
+                results = values.put(said.results) if said.results else 0
+                call = _ModelCall(span, prompt, answer, tools, said.stop, said.marks, results)
             earlier = self._spans.get(key)
             if earlier is not None:
                 earlier_call = self._calls.pop(key, None)
@@ -332,6 +348,26 @@ class _Tree:
             self._spans[key] = span
             if call is not None:
                 self._calls[key] = call
+        self._settle(problems, format_name)
+
+    def _settle(self, problems: Problems, format_name: str) -> None:
+        """Read the input of all calls in one way that one file has of Claude, whose API counts unlike all others."""
+        calls = {key: call for key, call in self._calls.items() if call.span.cached and call.span.call.usage}
+        kinds = {key: (call.span.place.file, "claude" in call.span.call.model.lower()) for key, call in calls.items()}
+        beside = {kinds[key] for key, call in calls.items() if call.span.cached == "beside"}
+        for key, call in calls.items():
+            span, used = call.span, call.span.call.usage
+            if span.cached != "beside" and kinds[key] in beside:
+                assert used is not None
+                whole = (used.input or 0) + (used.cache_read or 0) + (used.cache_write or 0)
+                made = msgspec.structs.replace(span.call, usage=msgspec.structs.replace(used, input=whole))
+                self._calls[key] = replace(call, span=replace(span, call=made))
+                what = "input, read as without the cached tokens, which another call of the file cannot include"
+            elif span.cached == "unknown" and kinds[key][1]:
+                what = "input that may leave out the cached tokens, read as with them"
+            else:
+                continue
+            problems.unknown(f"{format_name}: {what}", span.place)
 
     def calls(self) -> Iterator[_ModelCall]:
         """Yield the innermost model calls, with what only the calls around them have."""

@@ -170,6 +170,7 @@ class LangChain(StoredChats):
     `{messages}`.
     """
 
+    checked = "langchain-core 1.7"
     about = "LangChain messages (messages_to_dict, dumpd, model_dump)"
     shapes = (
         *around(".type", ".data", ".data.content", ".data.type"),
@@ -193,13 +194,22 @@ def history(
     return stored_messages(stored, place, problems, format_name)
 
 
-def metadata_counts(metadata: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the counts of `usage_metadata`, whose input is the whole prompt."""
+def metadata_counts(metadata: Mapping[str, Any], response: Any = None) -> dict[str, Any] | None:
+    """Return the counts of `usage_metadata`, whose input is the whole prompt.
+
+    What Anthropic's response said beside it is taken instead: older versions of langchain-anthropic leave the cached
+    tokens out. Newer ones have 0 for what was written where they say for how long it was.
+    """
+    if isinstance(response, dict) and {"input_tokens", "cache_read_input_tokens"} <= response.keys():
+        return response
     details, generated = (as_object(metadata.get(f"{side}_token_details")) for side in ("input", "output"))
     counts = (metadata.get("input_tokens"), metadata.get("output_tokens"), details.get("cache_read"))
-    reported = counted(*counts, details.get("cache_creation"), metadata.get("total_tokens"), generated.get("reasoning"))
-    audio = {"audio_input_tokens": details.get("audio"), "audio_output_tokens": generated.get("audio")}
-    return reported and {**reported, **audio}
+    names = ("ephemeral_1h_input_tokens", "ephemeral_5m_input_tokens")
+    by_lifetime = [count for count in map(details.get, names) if isinstance(count, int)]
+    written = details.get("cache_creation") or (sum(by_lifetime) if by_lifetime else None)
+    reported = counted(*counts, written, metadata.get("total_tokens"), generated.get("reasoning"), cached_at="within")
+    more = {"audio_input_tokens": details.get("audio"), "audio_output_tokens": generated.get("audio")}
+    return reported and {**reported, **more, names[0]: details.get(names[0])}
 
 
 def _call(message: Any, place: Place, problems: Problems) -> Call:
@@ -212,7 +222,7 @@ def _call(message: Any, place: Place, problems: Problems) -> Call:
     return Call(
         model=next((response[name] for name in names if isinstance(response.get(name), str)), ""),
         provider=text_of(response.get("model_provider")),
-        usage=usage(metadata_counts(as_object(counts)), place.below("usage_metadata"), problems),
+        usage=usage(metadata_counts(as_object(counts), response.get("usage")), place.below("usage_metadata"), problems),
         stop=text_of(response.get("finish_reason")) or text_of(response.get("stop_reason")),
         request_id=text_of(response.get("id")),
         tier=tier(response),
@@ -247,6 +257,7 @@ class LangGraph(Reader):
     - Objects of Python stand as the values they are made of; nothing is imported to read them.
     """
 
+    checked = "langgraph-checkpoint-sqlite 3.1"
     about = "LangGraph checkpoints (SQLite) and states of threads (JSON)"
     shapes = tuple(
         frozenset(f"{outer}{key}" for key in (values, f"{values}.messages", f"{values}.messages[].{kind}", beside))
@@ -446,6 +457,7 @@ class OpenAIItems(StoredChats):
     - The API lists items from the newest to the oldest by default: such a list is turned around.
     """
 
+    checked = "openai-agents 0.24"
     about = "OpenAI Responses items (lists; Agents SDK sessions, SQLite or JSON)"
     shapes = (
         *(shape for name in _LISTS for keys in (_CALL, _MESSAGE) for shape in around(*keys, list_name=name)),

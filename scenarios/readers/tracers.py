@@ -17,13 +17,13 @@ import msgspec
 
 from ..errors import Place
 from ..model import Call
-from ..source import Problems, as_text, convert, decode
+from ..source import Problems, as_text, convert, decode, loads
 from . import OBJECT, Fields, Reader, Recordings, anywhere, as_object, decoded, text_of
-from .messages import iso_seconds
-from .otel import agent_name, offered_tools, seconds_of, span_kind, tree_of
+from .messages import epoch_seconds, iso_seconds
+from .otel import agent_name, offered_tools, reported_counts, seconds_of, span_kind, tree_of
 from .prompts import exchange
 from .requests import dollars, effort, other_than, tier, usage
-from .spans import Kind, TraceSpan, counted, number, paged_records, sound, span_records, traces
+from .spans import CACHED, Kind, TraceSpan, counted, number, paged_records, sound, span_records, traces
 from .stored_chats import metadata_counts
 
 
@@ -63,6 +63,8 @@ class Tracer(Reader):
     """Usage as a provider reports it."""
     counts: ClassVar[str] = ""
     """Else: prompt, answer, read, written, total and reasoning tokens (`spans.counted`), with blanks between them."""
+    cached: ClassVar[str] = "unknown"
+    """Where these have the cached tokens, as `spans.counted` says."""
     counted_at: ClassVar[str] = ""
     """Field that errors name for bad counts; empty = that which holds the first of them."""
     cost: ClassVar[str] = ""
@@ -117,8 +119,8 @@ class Tracer(Reader):
             first_token=self.first(fields, started),
             error=as_text(fields.get(self.error) or ""),
         )
-        response = fields.text(self.response)
-        return TraceSpan(place, str(own), trace, parent, kind, agent, thread, ended, said, call, response)
+        response, cached = fields.text(self.response), reported.get(CACHED, "") if isinstance(reported, dict) else ""
+        return TraceSpan(place, str(own), trace, parent, kind, agent, thread, ended, said, call, response, cached)
 
     def kind_of(self, fields: Fields) -> Kind:
         """Return the kind of a span."""
@@ -129,9 +131,12 @@ class Tracer(Reader):
         return fields.text(self.agents_name if kind == "agent" else self.agent)
 
     def moment(self, paths: str, fields: Fields) -> float | None:
-        """Return a time in seconds; by default it stands as ISO text."""
-        time = fields.typed(paths, str)
-        return None if time is None else iso_seconds(time, fields.place.below(fields.first(paths)))
+        """Return a time in seconds; by default it stands as ISO text, or as a number of any unit."""
+        path = fields.first(paths)
+        if isinstance(time := number(fields.at(path)), (int, float)):
+            return epoch_seconds(time, fields.below(path))
+        time = fields.typed(path, str)
+        return None if time is None else iso_seconds(time, fields.place.below(path))
 
     def ended(self, fields: Fields) -> float | None:
         """Return when the span ended."""
@@ -154,7 +159,7 @@ class Tracer(Reader):
         """Return the usage of a call, and the field that errors name."""
         paths = self.counts.split()
         where = self.counted_at or (self.usage.partition("|")[0] or paths[0].rpartition(".")[0])
-        return fields.get(self.usage) or counted(*map(fields.at, paths)), where
+        return fields.get(self.usage) or counted(*map(fields.at, paths), cached_at=self.cached), where
 
 
 def _after(started: float | None, wait: Any, unit: float = 1.0) -> float | None:
@@ -288,7 +293,8 @@ class LitellmProxy(Tracer):
         "prompt_tokens completion_tokens metadata.additional_usage_values.cache_read_input_tokens "
         "metadata.additional_usage_values.cache_creation_input_tokens total_tokens"
     )
-    request_id, tier, error = "response.id|request_id", "response", "metadata.error_information.error_message"
+    request_id, tier = "response.id|request_id", "response|response.usage"
+    error = "metadata.error_information.error_message"
     failures = ("status|metadata.status", "failure")
 
     def kind_of(self, fields: Fields) -> Kind:
@@ -340,7 +346,7 @@ class OpenAIAgents(Tracer):
         read = as_object(told.get("input_tokens_details")).get("cached_tokens")
         reasoning = as_object(told.get("output_tokens_details")).get("reasoning_tokens")
         whole, output, total = (told.get(f"{part}_tokens") for part in ("input", "output", "total"))
-        return counted(whole, output, read, total=total, reasoning=reasoning), where
+        return counted(whole, output, read, total=total, reasoning=reasoning, cached_at="within"), where
 
 
 class DatadogLLM(Tracer):
@@ -371,6 +377,7 @@ class DatadogLLM(Tracer):
         "metrics.input_tokens metrics.output_tokens metrics.cache_read_input_tokens metrics.cache_write_input_tokens "
         "metrics.total_tokens metrics.reasoning_output_tokens"
     )
+    cached = "within"
 
     def records(self, path: Path, problems: Problems) -> Iterator[tuple[Place, dict[str, Any]]]:
         for place, raw in span_records(path, problems):
@@ -437,6 +444,7 @@ class LangSmith(Tracer):
         "prompt_tokens completion_tokens prompt_token_details.cache_read - total_tokens "
         "completion_token_details.reasoning"
     )
+    cached = "within"
 
     def records(self, path: Path, problems: Problems) -> Iterator[tuple[Place, dict[str, Any]]]:
         begun: dict[str, tuple[Place, dict[str, Any]]] = {}
@@ -470,7 +478,7 @@ class LangSmith(Tracer):
     def reported(self, fields: Fields) -> tuple[Any, str]:
         metadata = fields.get("outputs.usage_metadata|message.usage_metadata")
         if isinstance(metadata, dict):
-            return metadata_counts(metadata), self.answer
+            return metadata_counts(metadata, fields.at("message.response_metadata.usage")), self.answer
         own = fields.get("outputs.usage|outputs.llm_output.token_usage")
         return own or super().reported(fields)[0], self.answer
 
@@ -548,6 +556,10 @@ class Langfuse(Tracer):
         return _with(span, error=error) if span.kind == "llm" else span
 
     def reported(self, fields: Fields) -> tuple[Any, str]:
+        # Langfuse adds cached tokens that OpenTelemetry's input includes already.
+        told = reported_counts(self._attributes(fields))
+        if isinstance(told, dict) and any("cache" in name and count for name, count in told.items()):
+            return told, "metadata.attributes"
         details = decoded(fields.get("usageDetails|usage_details|usage"))
         return _langfuse_counts(details) if isinstance(details, dict) else details, "usageDetails"
 
@@ -604,6 +616,7 @@ class MlflowTraces(Tracer):
         "chat_tokenUsage.input_tokens chat_tokenUsage.output_tokens chat_tokenUsage.cache_read_input_tokens "
         "chat_tokenUsage.cache_creation_input_tokens chat_tokenUsage.total_tokens"
     )
+    cached = "within"
     counted_at = "attributes.mlflow.chat.tokenUsage"
     failures = ("status_code|status.code", "ERROR", "STATUS_CODE_ERROR")
 
@@ -641,6 +654,6 @@ class MlflowTraces(Tracer):
 def _plain(value: Any) -> Any:
     """Return the value of an attribute, which is JSON text, often of a text."""
     try:
-        return msgspec.json.decode(value) if isinstance(value, str) else value
+        return loads(value) if isinstance(value, str) else value
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         return value

@@ -217,7 +217,6 @@ class Worker:
         raise refusals[-1] if by_model and refusals else WorkerError(why)
 
     def _reply(self, *message: Any) -> list[Any]:
-        """Send a message, and return what the worker says then."""
         try:
             self._connection.send_bytes(msgspec.msgpack.encode(message))
             reply: list[Any] = msgspec.msgpack.decode(self._connection.recv_bytes())
@@ -228,7 +227,6 @@ class Worker:
             raise WorkerError(f"{self.path}: the process of the adapter {how}") from None
 
     def end(self) -> int:
-        """End the process, and return its exit code."""
         self._connection.close()
         try:
             self._process.wait(_SECONDS_TO_END)
@@ -345,12 +343,10 @@ class RemoteContext:
         self._tokens: dict[str, int] = {}
 
     def complete(self, prompt: Prompt) -> str:
-        """Return the summariser's reply. Raises ModelError."""
         reply: str = self._channel.ask("complete", prompt)
         return reply
 
     def record(self, event: Event) -> None:
-        """Report an action of the strategy at this step."""
         self._channel.ask("record", event)
 
     def text_tokens(self, text: str) -> int:

@@ -13,7 +13,7 @@ from ctxbench.scenarios.spec import PositiveInt
 from ctxbench.scenarios.view import Messages
 
 from ..base import Context, StrategyContext, View
-from ..parts.compaction import Client, ClientHistory, RewritingClient
+from ..parts.compaction import Client, ClientHistory
 from ..parts.units import SplicedHistory
 
 
@@ -99,7 +99,7 @@ class ObservationMasking(Client):
 
 
 @dataclass(frozen=True, slots=True)
-class ClineTruncation(RewritingClient):
+class ClineTruncation(Client):
     """Near the end of the window the first pair of messages and the newer half of the rest stay.
 
     The trigger is the usage of the last response: 40,000 tokens below a window of 200,000 (30,000 of 128,000, 27,000 of
@@ -115,7 +115,6 @@ class ClineTruncation(RewritingClient):
 
     @property
     def trigger(self) -> int:
-        """Usage from which on messages are dropped."""
         others = min(40_000, self.window - self.window * 8 // 10)
         return self.window - {64_000: 27_000, 128_000: 30_000, 200_000: 40_000}.get(self.window, others)
 

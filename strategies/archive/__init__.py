@@ -32,7 +32,6 @@ from ..parts.units import SplicedHistory
 from .record import (
     TOOL,
     Card,
-    Visibility,
     archive_text,
     arguments_of,
     clean_lines,
@@ -159,7 +158,8 @@ class ArchiveSession:
         self.question = ""
         """The newest user message, which chooses the passages of a partial load."""
         self._services, self._settings = services, settings
-        self._store = ResultTable(settings.store, settings.wait)
+        thread = settings.thread if settings.scope == "thread" else None
+        self._store = ResultTable(settings.store, settings.wait, services.conversation, thread)
         self._language = ConversationLanguage(settings.language)
         # Whether the model is offered the tool, which placeholders then name.
         self._offers = settings.trigger in ("model", "hybrid")
@@ -350,8 +350,8 @@ class ArchiveSession:
 
         None if there is none that this conversation may see. Raises StoreError.
         """
-        visibility = None if uuid in self.cards else self._visibility()
-        row = self._store.load(uuid, visibility) if uuid in self.cards or visibility is not None else None
+        own, before = uuid in self.cards, self._others_before
+        row = self._store.load(uuid, None if own else before) if own or before is not None else None
         if row is None:
             return None
         card, text = row
@@ -380,12 +380,10 @@ class ArchiveSession:
         self._services.record(Loaded(uuid, "model", len(text)))
         return text
 
-    def _visibility(self) -> Visibility | None:
-        """Return what may be seen of other conversations; None = nothing, also where the recording has no clock."""
-        settings, now = self._settings, self._services.now
-        if settings.scope == "conversation" or now is None:
-            return None
-        return Visibility(self._services.conversation, now, settings.thread if settings.scope == "thread" else None)
+    @property
+    def _others_before(self) -> float | None:
+        """Moment before which results of others can be seen; None = none can, also where the recording has no clock."""
+        return None if self._settings.scope == "conversation" else self._services.now
 
     def _delete_expired(self) -> None:
         """Delete results older than `keep_days` by the recorded clock: this conversation's, or all in its scope.
@@ -399,16 +397,16 @@ class ArchiveSession:
         before = now - settings.keep_days * _DAY
         if self._oldest >= before:
             return
-        own = self._services.conversation if settings.scope == "conversation" else None
+        own = settings.scope == "conversation"
         try:
-            deleted, oldest = self._store.delete(before, own, settings.thread if settings.scope == "thread" else None)
+            deleted, oldest = self._store.delete(before, own)
         except StoreError as error:
             self._failed("archive", error, "what is too old is kept until the next call")
             return
         for uuid in deleted:
             self.cards.pop(uuid, None)
         # In a wider scope other conversations archive results from now on, of which this one is not told.
-        self._oldest = oldest if own is not None else min(oldest, now)
+        self._oldest = oldest if own else min(oldest, now)
         if deleted:
             self._services.record(Deleted(deleted))
 
@@ -417,9 +415,9 @@ class ArchiveSession:
         settings, cards = self._settings, list[Card]()
         if settings.trigger == "model":
             return []
-        if (visibility := self._visibility()) is not None:
+        if (before := self._others_before) is not None:
             try:
-                cards = self._store.cards(visibility, settings.reach)[::-1]
+                cards = self._store.cards(before, settings.reach)[::-1]
             except StoreError as error:
                 self._failed("load", error, "only what this conversation archived is searched")
         cards += [self.cards[uuid] for _, (uuid, _) in sorted(self._placeholders.items()) if uuid in self.cards]
@@ -447,7 +445,6 @@ class ArchiveSession:
         return [(cards[at], float(scores[at])) for at in best(scores, self._settings.limit)]
 
     def _load(self, history: Messages, cards: list[Card]) -> None:
-        """Bring archived results back for the calls of this turn."""
         places = {uuid: at for at, (uuid, _) in self._placeholders.items()} if cards else {}
         for card in cards:
             try:
@@ -467,7 +464,6 @@ class ArchiveSession:
                 self._foreign += (Message(f"archive:{card.uuid}", "system", text),)
 
     def _failed(self, what: Literal["summary", "embedding", "archive", "load"], why: object, instead: str) -> None:
-        """Record that something was missing, and what was done instead."""
         self._services.record(Failed(what, str(why), instead))
 
 

@@ -10,7 +10,6 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass
-from typing import NamedTuple
 from uuid import UUID, uuid5
 
 from ctxbench.metrics.extract import extract
@@ -47,18 +46,7 @@ class Card:
 
     @property
     def text(self) -> str:
-        """Text that a question is compared with."""
         return "\n".join((self.tool, self.query, self.summary, *self.sources))
-
-
-class Visibility(NamedTuple):
-    """Conversations whose results may be read: those created before a moment, of a thread or of any."""
-
-    besides: str
-    """The own conversation."""
-    before: float
-    thread: str | None = None
-    """None = any."""
 
 
 def identify(conversation: str, message: str, text: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from ctxbench.scenarios.errors import UserError
 
-from .record import Card, Visibility, fit_column
+from .record import Card, fit_column
 
 TABLE = "tool_result_archive"
 # JSON and moments are text: moments in it order as time does. The design's default of `created_at`, the time of
@@ -90,7 +90,6 @@ class ArchiveStore:
         self._opened: sqlite3.Connection | None = None
 
     def close(self) -> None:
-        """Close the database. One in memory is gone."""
         if self._opened is not None:
             self._opened.close()
             self._opened = None
@@ -114,6 +113,11 @@ class ArchiveStore:
 class ResultTable(ArchiveStore):
     """The archived tool results."""
 
+    def __init__(self, path: str = "", wait: float = 1.0, conversation: str = "", thread: str | None = None) -> None:
+        """Of other conversations than this one, results of the `thread` can be seen; None = of any."""
+        super().__init__(path, wait)
+        self._conversation, self._thread = fit_column(conversation), None if thread is None else fit_column(thread)
+
     def __deepcopy__(self, memo: object) -> Self:
         """Return the store itself: a copy of a conversation writes the same rows under the same uuids."""
         return self
@@ -134,36 +138,40 @@ class ResultTable(ArchiveStore):
             existing = None if is_new else self.load(card.uuid)
         return existing and existing[1]
 
-    def load(self, uuid: str, visibility: Visibility | None = None) -> tuple[Card, str] | None:
-        """Return a card and its result, or None if it does not exist or is not visible."""
-        where, values = ("TRUE", []) if visibility is None else _visible(visibility)
+    def load(self, uuid: str, before: float | None = None) -> tuple[Card, str] | None:
+        """Return a card and its result if it exists; with `before` only one that others created before that moment."""
+        where, values = ("TRUE", []) if before is None else self._of_others(before)
         with self._transaction() as connection:
             select = f"SELECT {_CARD}, result_full FROM {TABLE} WHERE uuid = ? AND {where}"
             row = connection.execute(select, (uuid, *values)).fetchone()
         return None if row is None else (self._card(row[:-1]), row[-1])
 
-    def cards(self, visibility: Visibility, most: int) -> list[Card]:
-        """Return the newest visible cards of other conversations, newest first."""
-        where, values = _visible(visibility)
+    def cards(self, before: float, most: int) -> list[Card]:
+        """Return the newest cards that others created before a moment, newest first."""
+        where, values = self._of_others(before)
         with self._transaction() as connection:
             select = f"SELECT {_CARD} FROM {TABLE} WHERE {where} ORDER BY created_at DESC, uuid LIMIT ?"
             return [self._card(row) for row in connection.execute(select, (*values, most))]
 
-    def delete(self, before: float, conversation: str | None, thread: str | None) -> tuple[tuple[str, ...], float]:
-        """Delete results created before a moment, of a conversation, a thread or all.
+    def delete(self, before: float, own: bool) -> tuple[tuple[str, ...], float]:
+        """Delete results created before a moment: the own ones, or those of the thread, or all.
 
         Return their uuids, and when the oldest of those left was created (infinite if none is left).
         """
-        where, values = "created_at IS NOT NULL", list[str]()
-        for column, name in (("conversation_id", conversation), ("thread_id", thread)):
-            if name is not None:
-                where += f" AND {column} = ?"
-                values.append(fit_column(name))
+        column, name = ("conversation_id", self._conversation) if own else ("thread_id", self._thread)
+        where, values = "created_at IS NOT NULL", [] if name is None else [name]
+        if values:
+            where += f" AND {column} = ?"
         with self._transaction() as connection:
             delete = f"DELETE FROM {TABLE} WHERE {where} AND created_at < ? RETURNING uuid"
             uuids = [uuid for (uuid,) in connection.execute(delete, (*values, _moment(before)))]
             (oldest,) = connection.execute(f"SELECT MIN(created_at) FROM {TABLE} WHERE {where}", values).fetchone()
         return tuple(sorted(uuids)), inf if oldest is None else _seconds(oldest)
+
+    def _of_others(self, before: float) -> tuple[str, list[str]]:
+        """Return the condition of rows that can be seen of others, and its values."""
+        where, values = "created_at < ? AND conversation_id != ?", [_moment(before), self._conversation]
+        return (where, values) if self._thread is None else (f"{where} AND thread_id = ?", [*values, self._thread])
 
     def _card(self, row: tuple[Any, ...]) -> Card:
         uuid, conversation, thread, tool, arguments, query, summary, length, sources, created = row
@@ -200,20 +208,9 @@ class BlockTable(ArchiveStore):
             return dict(connection.execute("SELECT name, data FROM archive_block ORDER BY name"))
 
     def replace(self, files: Mapping[str, bytes], gone: Collection[str]) -> None:
-        """Write files and remove others, all at once."""
         with self._transaction() as connection:
             connection.executemany("INSERT OR REPLACE INTO archive_block VALUES (?, ?)", files.items())
             connection.executemany("DELETE FROM archive_block WHERE name = ?", [(name,) for name in gone])
-
-
-def _visible(visibility: Visibility) -> tuple[str, list[str]]:
-    """Return the condition of rows that may be seen, and its values."""
-    where = "created_at < ? AND conversation_id != ?"
-    values = [_moment(visibility.before), fit_column(visibility.besides)]
-    if visibility.thread is not None:
-        where += " AND thread_id = ?"
-        values.append(fit_column(visibility.thread))
-    return where, values
 
 
 def _moment(seconds: float) -> str:

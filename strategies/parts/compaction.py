@@ -1,6 +1,6 @@
 """Compaction by a client: at a threshold it rewrites its own history, mostly to a summary and the newest messages.
 
-`ClientHistory` is the history as the client has it. A `RewritingClient` is a strategy that says when it is rewritten,
+`ClientHistory` is the history as the client has it. A `Client` is a strategy that says when it is rewritten,
 and to what; a `CompactingClient` has a model for it. All of them share this, where no source says otherwise:
 
 - Tokens are counted in the run's encoding, those of system messages and tool schemas included.
@@ -191,7 +191,6 @@ class ClientHistory:
         self._join()
 
     def clear(self, places: Iterable[int], text: str) -> None:
-        """Replace the texts of tool results for good."""
         messages, new, passed = self.messages, NOTHING, 0
         cleared, saved = [], 0
         for at in places:
@@ -213,11 +212,14 @@ class ClientHistory:
 
 
 class Client:
-    """A strategy of a provider's client or of an agent, with a row of its own in `data/clients.toml`."""
+    """A strategy of a provider's client or of an agent, with a row of its own in `data/clients.toml`.
+
+    By default it rewrites its history before a call where its rule says so (`compact`).
+    """
 
     copyable: ClassVar[bool] = True
     name: ClassVar[str]
-    """Name of its row. The ids of what a `RewritingClient` writes begin with it."""
+    """Name of its row. The ids of what it writes begin with it."""
     row: ClassVar[dict[str, Any]]
     source: ClassVar[str]
     fails: ClassVar[str]
@@ -226,10 +228,6 @@ class Client:
         if "name" in vars(cls):
             cls.row = data("clients")[cls.name]
             cls.source, cls.fails = cls.row["source"], cls.row["fails"]
-
-
-class RewritingClient(Client):
-    """A client that rewrites its history before a call where its rule says so (`compact`)."""
 
     def start(self, services: StrategyContext) -> View:
         history = ClientHistory(services, self.name, self._summariser())
@@ -250,7 +248,7 @@ class RewritingClient(Client):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompactingClient(RewritingClient):
+class CompactingClient(Client):
     """A strategy that has a model summarise its history."""
 
     max_summary_tokens: PositiveInt = 4096

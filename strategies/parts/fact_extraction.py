@@ -78,7 +78,6 @@ class StatedFact(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def words(self) -> Sequence[str]:
-        """Words of the fact, in order."""
         return words(self.text)
 
     speaker: str = ""

@@ -116,7 +116,6 @@ class ConversationMemory:
         """Tokens that memories may take."""
 
     def read(self, history: Messages) -> None:
-        """Bring everything up to date."""
         same = self._dialogue.read(history)
         messages, users = self._dialogue.messages, self._dialogue.users
         self.messages = messages
@@ -432,6 +431,5 @@ class MemoryRows:
         self._rows.size = min(size, self._rows.size)
 
     def scores(self, memories: Sequence[Memory], query: str) -> Scores:
-        """Return how well each of the memories matches. Raises ModelError."""
         self._rows.add(self._index.rows([memory.search_text for memory in memories[self._rows.size :]]))
         return self._index.scores(query)[self._rows.all]

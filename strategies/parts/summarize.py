@@ -95,7 +95,6 @@ class Summariser:
         return Message(f"{self.name}:{name}", "system", self.headed(text))
 
     def headed(self, text: str) -> str:
-        """Return the text of a summary under its heading."""
         return f"{HEADINGS[self.language.decided]}\n{text}"
 
     def _line(self, message: Message) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable
-from typing import NamedTuple
 
 from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.view import Messages, Span, joined, shared_prefix
@@ -234,15 +233,6 @@ def room_beside_systems(services: StrategyContext, history: Messages, budget: in
     return budget - systems
 
 
-class NewestMessages(NamedTuple):
-    """The part of a history that is sent. A summary of the rest goes between head and tail."""
-
-    head: Messages
-    """System messages."""
-    tail: Messages
-    """The user message that opened the turn, if the newest messages continue one; then these, calls with results."""
-
-
 def select_newest(
     services: StrategyContext,
     history: Messages,
@@ -250,13 +240,13 @@ def select_newest(
     room: int | None = None,
     user_first: bool = True,
     summarised: Collection[str] = (),
-) -> NewestMessages:
-    """Return the messages from `start` on, fewer if `room` is too small, and every system message before them.
+) -> tuple[Messages, Messages]:
+    """Return every system message before `start`, and the messages from there on, fewer if `room` is too small.
 
-    `room` is in tokens, for all but system messages. The newest messages that fit are returned: none if the newest,
-    with its call, does not. With `user_first` they begin with a user's message where they can: that which opened their
-    turn, if it fits beside the newest message, or the first of a later turn, whichever leaves more of them. A message
-    that is `summarised` opens no turn.
+    A summary of the rest goes between the two. `room` is in tokens, for all but system messages. The newest messages
+    that fit are returned: none if the newest, with its call, does not. With `user_first` they begin with a user's
+    message where they can: that which opened their turn, if it fits beside the newest message, or the first of a later
+    turn, whichever leaves more of them. A message that is `summarised` opens no turn.
     """
     said = len(history)
     last = next((at for at in range(said - 1, start - 1, -1) if history[at].role != "system"), -1)
@@ -274,7 +264,7 @@ def select_newest(
     if room is not None:
         start = fitting(room)
         if not reaches(start):
-            return NewestMessages(services.systems(history), NOTHING)
+            return services.systems(history), NOTHING
     opening = services.opening(history, start) if user_first else None
     if opening is not None and history[opening].id in summarised:
         opening = None
@@ -289,9 +279,9 @@ def select_newest(
             opening = None
     rest = services.whole(history[start:])
     if opening is None:
-        return NewestMessages(services.systems(history[:start]), rest)
+        return services.systems(history[:start]), rest
     between = services.systems(history[opening:start])
-    return NewestMessages(services.systems(history[:opening]), history[opening : opening + 1] + between + rest)
+    return services.systems(history[:opening]), history[opening : opening + 1] + between + rest
 
 
 def _last_said(messages: Messages) -> Message | None:

@@ -53,14 +53,12 @@ class Heat:
         """Time of the last use of each item, and its decayed uses at that time."""
 
     def use(self, id: str, now: float) -> None:
-        """Count a use of an item."""
         # Used at 0 and again a half-life later: 1 · ½ + 1 = 1.5 uses. One number an item is enough, as all uses decay
         # alike.
         last, uses = self.uses.get(id, (now, 0.0))
         self.uses[id] = now, uses * _decay(now - last) + 1
 
     def last(self, id: str) -> float:
-        """Return the time of an item's last use."""
         return self.uses[id][0] if id in self.uses else float("-inf")
 
     def forget(self, id: str) -> None:

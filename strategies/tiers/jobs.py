@@ -63,7 +63,6 @@ class Job(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def priority(self) -> int:
-        """Priority, 0 to 100."""
         return URGENCY[self.trigger][0]
 
     def rank(self, now: float) -> tuple[bool, float, float]:

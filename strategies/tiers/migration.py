@@ -132,11 +132,9 @@ class Migration:
         return list(self._ids[tier])
 
     def tokens(self, tier: str) -> int:
-        """Return the tokens of a tier's items."""
         return self._tokens[tier]
 
     def holds(self, id: str, content: Any) -> bool:
-        """Return whether an item is stored with this content."""
         return id in self and self._content(id) == content
 
     def put(self, id: str, content: Any, tokens: int, tier: str, now: float) -> str:
@@ -231,7 +229,6 @@ class Migration:
         return self.tuning
 
     def state(self) -> MigrationState:
-        """Return all that future moves depend on, except for content."""
         policies = {name: replacement.state() for name, replacement in self._replacements.items()}
         return MigrationState(
             self._places, self._copies, self.heat.uses, self.tuning, self.queue.jobs, self._looked, policies
@@ -357,7 +354,6 @@ class Migration:
         self._want(place.tier)
 
     def _clean(self, now: float) -> None:
-        """Delete the copies that are due."""
         for tier, copies in self._copies.items():
             while copies and copies[id := next(iter(copies))] <= now:
                 del copies[id]

@@ -8,8 +8,7 @@ import socket
 import sys
 from collections.abc import Mapping, Sequence
 
-LOST = 255
-"""The exit code of a process that was killed before it could tell its own."""
+LOST = 255  # the exit code of a process that was killed before it could tell its own
 
 
 def run(address: str, command: Sequence[str], cwd: str, environment: Mapping[str, str], files: Sequence[int]) -> int:

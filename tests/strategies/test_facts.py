@@ -81,7 +81,7 @@ def test_words_are_matched_by_their_stems() -> None:
     store.take(
         [StatedFact("Prefers pytest for testing", 0.8, "a"), StatedFact("I do, as to how I do it, nothing", 0.8, "b")]
     )
-    assert [score > 0 for score in store.similar(terms("How do I write tests?"))] == [True, False]
+    assert [score > 0 for score in store.index.cosine(terms("How do I write tests?"))] == [True, False]
     store.take([StatedFact("The gate is open", 0.8, "c"), StatedFact("The gate is not open", 0.8, "d")])
     assert [fact.source for fact in store.facts] == ["a", "b", "c", "d"]
 

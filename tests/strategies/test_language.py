@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from msgspec.structs import replace
 
 from ctxbench.scenarios.model import Conversation, Message, ToolCall
 from ctxbench.scenarios.view import Messages
@@ -129,25 +128,3 @@ def test_it_is_decided_once() -> None:
     assert language.decided == "zh"
     language.read(user("hi", "English", "from", "now", "on"))
     assert language.decided == "zh"
-
-
-def test_a_switch_leaves_the_summaries_heading() -> None:
-    """A user who goes on in English keeps the Chinese heading: a new one would cost the prompt cache."""
-    chinese, english = talk(CHINESE).messages, talk(ENGLISH).messages
-    renamed = tuple(
-        replace(
-            message,
-            id=f"e{message.id}",
-            answers=f"e{message.answers}" if message.answers else None,
-            calls=tuple(replace(call, id=f"e{call.id}") for call in message.calls),
-        )
-        for message in english[1:]
-    )
-    steps = played(parse("summary(threshold=3)"), Conversation("both", (*chinese, *renamed)), Replying())
-    headings = {
-        message.text.splitlines()[0]
-        for step in steps
-        for message in step.context.messages
-        if message.id.startswith("summary:")
-    }
-    assert headings == {"[之前对话摘要]"}

@@ -145,16 +145,6 @@ def test_stored_summaries_are_long_term_memories(store: bool) -> None:
     assert rounds == (set(range(1, newest - 1)) if store else set())
 
 
-def test_summaries_alone_share_nothing() -> None:
-    """`store` is the default, and without a stage that recalls them what is sent is the same."""
-    said = [(role, f"{role} number {at} is at hand") for at in range(6) for role in ("user", "assistant")]
-    sent = [
-        [step.context.messages for step in played(parse(text), talk(*said), Stub(reply=lambda _: "short"))]
-        for text in ("session_summary(token_threshold=20)", "session_summary(token_threshold=20, store=False)")
-    ]
-    assert [list(messages) for messages in sent[0]] == [list(messages) for messages in sent[1]]
-
-
 def test_session_history_expires() -> None:
     """After 24 hours it is gone, and said to be; preferences stay. A recall gives it 24 hours more, up to 7 days."""
     said = timed(

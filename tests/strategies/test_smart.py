@@ -141,17 +141,6 @@ def test_most_calls_do_nothing() -> None:
             assert len(now.names) == len(before.names) + 2
 
 
-def test_what_was_summarised_stays_so() -> None:
-    """No message comes back, and none is summarised twice."""
-    sent = sending(SMALL, chat(120))
-    gone: set[str] = set()
-    for step in sent:
-        assert not gone & set(step.names)
-        for event in summarised([step]):
-            assert not gone & set(event.replaced)
-            gone |= set(event.replaced)
-
-
 def test_too_little_to_summarise_is_left() -> None:
     """Over the threshold, but with little that need not stay, nothing is done before the budget is reached."""
     important = [Message(f"m{at}", "user", "```\n最终决定\n```\n" + "word " * 26) for at in range(4, 40, 2)]

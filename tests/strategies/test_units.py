@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ctxbench.harness.invariants import conversations
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.scenarios.view import Messages
-from ctxbench.strategies.parts.units import Units
+from ctxbench.strategies.parts.units import SplicedHistory, Units
 from tests.builders import answering, calling
 
 
@@ -62,3 +62,27 @@ def test_a_rewritten_history_is_read_again(before: Conversation, after: Conversa
     units.read(Messages.of(before.messages))
     assert units.read(Messages.of(new)) == len(kept)
     assert units.starts == obvious(list(new))
+
+
+STORE = tuple(Message(f"m{at}", "user") for at in range(12))
+
+
+@given(st.data())
+def test_it_is_the_obvious_one(data: st.DataObject) -> None:
+    """However the history grows or starts anew, and in whatever order stand-ins come, the same messages are sent."""
+    spliced, history, standing = SplicedHistory(), Messages(), dict[int, Message]()
+    for step in range(data.draw(st.integers(1, 8))):
+        same = len(history)
+        if data.draw(st.booleans()) and data.draw(st.booleans()):
+            same = data.draw(st.integers(0, same))
+            others = tuple(Message(f"{step}/{at}", "user") for at in range(data.draw(st.integers(0, 3))))
+            history = history[:same] + others
+        else:
+            history = history + STORE[: data.draw(st.integers(0, 5))]
+        assert spliced.read(history) == same
+        standing = {at: message for at, message in standing.items() if at < same}
+        for at in data.draw(st.lists(st.integers(0, len(history) - 1), max_size=3)) if history else ():
+            standing[at] = Message(f"m{at}", "user", f"stand-in {step}")
+            spliced.put(at, standing[at])
+            assert spliced.at(at) == standing[at]
+        assert list(spliced.messages()) == [standing.get(at, message) for at, message in enumerate(history)]

@@ -1,4 +1,4 @@
-"""The window: the document's examples, and the edges where windows of other libraries break."""
+"""The window and the bounds: the document's examples, and the edges where windows of other libraries break."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context, Strategy, SystemOverBudget
-from ctxbench.strategies.bounds import LastTurn
+from ctxbench.strategies.bounds import EvidenceOnly, LastTurn
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.window import Window
 from tests.builders import answering, calling, talk
@@ -195,3 +195,39 @@ def test_last_turn_is_the_turn_that_goes_on() -> None:
     )
     assert names(LastTurn(), conversation) == ["m0", "m3", "c", "r"]
     assert names(LastTurn(), talk(("system", "s"), ("assistant", "hi"))) == ["m0", "m1"]
+
+
+LOOKED_UP = talk(
+    ("system", "be brief"),
+    ("user", "look it up"),
+    calling("c", "1"),
+    answering("r", "1", "42"),
+    ("system", "note"),
+    ("assistant", "it is 42"),
+    ("user", "thanks"),
+)
+
+
+def evidence(*ids: str, question: bool = True) -> list[str]:
+    services = RecordedContext(ConversationIndex(LOOKED_UP, COUNTER))
+    asked = Messages.of((Message("q", "user", "what was it?"),)) if question else Messages()
+    context = EvidenceOnly(ids).start(services)(Context(Messages.of(LOOKED_UP.messages) + asked))
+    return [message.id for message in context.messages]
+
+
+def test_the_evidence_and_the_question() -> None:
+    """System messages stay in their places; a message that is not named goes."""
+    assert evidence("m5") == ["m0", "m4", "m5", "q"]
+    assert evidence() == ["m0", "m4", "q"]
+
+
+def test_a_result_brings_its_call() -> None:
+    """A tool result is no request without its call, and a call none without its results."""
+    assert evidence("r") == ["m0", "c", "r", "m4", "q"]
+    assert evidence("c") == ["m0", "c", "r", "m4", "q"]
+
+
+def test_a_name_that_nobody_has() -> None:
+    """It names nothing, and nothing is sent for it."""
+    assert evidence("nobody") == ["m0", "m4", "q"]
+    assert evidence("m1", question=False) == ["m0", "m1", "m4", "m6"]

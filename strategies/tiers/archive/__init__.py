@@ -320,7 +320,6 @@ class Draft:
         self.parts[at : at + 1] = new
 
     def _new_part(self, items: Sequence[ArchivedMessage], is_block: bool) -> PartEntry:
-        """Make a file of messages, and return its entry."""
         number, self._next = self._next, self._next + 1
         if is_block:
             using = self._file.number if self._file else 0

@@ -248,11 +248,11 @@ def by_key(items: Sequence[ArchivedMessage]) -> bytes | None:
     columns = _columns(items)
     shapes: dict[str, int] = {}
     for at, item in enumerate(items):
-        json = split_shape(item.message.text)
-        if json is None:
+        if (split := split_shape(item.message.text)) is None:
             continue
-        columns[_TEXT][at] = str(shapes.setdefault(json.shape, len(shapes))).encode()
-        for key, scalars in json.scalars.items():
+        shape, scalars_by_key = split
+        columns[_TEXT][at] = str(shapes.setdefault(shape, len(shapes))).encode()
+        for key, scalars in scalars_by_key.items():
             path = (_SCALARS, key)
             if path not in columns:
                 columns[path] = [b""] * len(items)
@@ -335,15 +335,8 @@ _TOKEN = re.compile(rf"(?P<key>\"(?:[^\"\\\x00-\x1f]|\\.)*\")(?=\s*:)|(?P<scalar
 SCALARS_OF_LINE = re.compile(_SCALAR, re.ASCII)
 
 
-class JsonShape(NamedTuple):
-    """A JSON text split in two: its shape, and its scalars in order by key (as written in the text)."""
-
-    shape: str
-    scalars: dict[str, list[str]]
-
-
-def split_shape(text: str) -> JsonShape | None:
-    """Split a JSON object or array into shape and scalars; None if the text is neither."""
+def split_shape(text: str) -> tuple[str, dict[str, list[str]]] | None:
+    """Split a JSON object or array into its shape and its scalars, in order by key; None if it is neither."""
     if text[:1] not in ("{", "[") or HOLE in text:
         return None
     try:
@@ -366,7 +359,7 @@ def split_shape(text: str) -> JsonShape | None:
             # reader goes through the shape in the same way, so both agree.
             key = token[0] if token.lastgroup == "key" else key
             pieces.append(token[0])
-    return JsonShape("".join(pieces), dict(scalars)) if end == len(text) else None
+    return ("".join(pieces), dict(scalars)) if end == len(text) else None
 
 
 def join_shape(shape: str, scalars: Mapping[str, list[str]]) -> str:

@@ -95,7 +95,6 @@ class Focus:
 
     @property
     def budget(self) -> int:
-        """Largest request in tokens."""
         return self.limit
 
     def reserved(self, system: int, functions: int) -> int:
@@ -103,7 +102,6 @@ class Focus:
         return PRIMING + max(self.system, system) + max(self.functions, functions)
 
     def open(self, services: StrategyContext) -> FocusSession:
-        """Open the tier for one conversation."""
         truncation: Truncation
         match self.truncation:
             case "tail_cutoff":

@@ -88,17 +88,14 @@ class Importance(Truncation):
         super().__init__(services)
         self._weights, self._read = weights, read
         self._index = WordSearch()
-        self._rows: Rows[np.int64] = Rows(np.int64)
-        self._base: Rows[np.float64] = Rows(np.float64)  # emphasis and structure, which never change
-        self._tokens: Rows[np.int64] = Rows(np.int64)
-        # Whether a message is a tool's result. A unit that begins with one has lost its call: it is never taken.
-        self._result: Rows[np.bool_] = Rows(np.bool_)
+        # For each message its row in the index; tokens; whether it is a tool's result (a unit that begins with one has
+        # lost its call: it is never taken); and the score for emphasis and structure, which never changes.
+        self._columns: Rows[np.int64] = Rows(np.int64, 3)
+        self._base: Rows[np.float64] = Rows(np.float64)
 
     def read(self, messages: Messages, same: int) -> None:
-        for rows in (self._rows, self._base, self._tokens, self._result):
-            rows.size = min(same, rows.size)
-        known = self._rows.size
-        new = list(messages[known:])
+        self._columns.size = self._base.size = min(same, self._base.size)
+        new = list(messages[self._base.size :])
         texts = [both_ends(spelled(message), self._read) for message in new]
         base = list[float]()
         for message, text in zip(new, texts, strict=True):
@@ -109,22 +106,23 @@ class Importance(Truncation):
             own = both_ends(message.text, self._read)  # a heading, a list or a code block
             has_parts = "```" in own or LISTING.search(own) is not None or _HEADING.search(own) is not None
             base.append(self._weights.emphasis * emphasis + self._weights.structure * has_parts)
-        self._rows.add(self._index.rows(texts))
+        tokens, results = map(self._services.tokens, new), (message.role == "tool" for message in new)
+        columns = list(zip(self._index.rows(texts).tolist(), tokens, results, strict=True))
+        self._columns.add(np.array(columns, np.int64).reshape(len(new), 3))
         self._base.add(np.array(base, np.float64))
-        self._result.add(np.array([message.role == "tool" for message in new], np.bool_))
-        self._tokens.add(np.array([self._services.tokens(message) for message in new], np.int64))
 
     def cut(self, history: Messages, dialogue: Dialogue, room: int) -> Messages:
         units = np.array(dialogue.units.starts, np.int64)
         scores: Scores = np.maximum.reduceat(self.scores(dialogue), units)
-        scores[self._result.all[units]] = -1.0
-        tokens = np.add.reduceat(self._tokens.all, units)
+        _, sizes, results = self._columns.all.T
+        scores[results[units] == 1] = -1.0
+        tokens = np.add.reduceat(sizes, units)
         return dialogue.some(history, important_units(dialogue.units.starts, dialogue.users, tokens, scores, room))
 
     def scores(self, dialogue: Dialogue) -> Scores:
         """Return the score of each message, to 6 decimals: further ones differ between machines."""
         question, count = dialogue.question(), len(dialogue.messages)
-        similar = self._index.scores(both_ends(question.text, self._read) if question else "")[self._rows.all]
+        similar = self._index.scores(both_ends(question.text, self._read) if question else "")[self._columns.all[:, 0]]
         recent = np.arange(1.0, count + 1) / count
         scores: Scores = self._weights.semantic * similar + self._weights.recency * recent + self._base.all
         return scores.round(6)
@@ -230,7 +228,7 @@ class ConversationMerge(Truncation):
             pass
         count = _first(runs, over, key=lambda run: run.saved)
         start = dialogue.place(runs[count - 1].stop if count else 0)
-        rest = select_newest(self._services, history, start).tail
+        _, rest = select_newest(self._services, history, start)
         tokens = self._services.total(rest) - self._services.total(self._services.systems(rest))
         merged = runs[count - 1].tokens if count else 0
         dropped = _first(runs[:count], merged + tokens - room, key=lambda run: run.tokens)

@@ -257,7 +257,6 @@ class Rag:
     def _exact(
         self, name: Retriever, query: str, vector: NDArray[np.float32] | None, numbers: NDArray[np.int64]
     ) -> Scores:
-        """Return the score of each passage by one retriever."""
         if name in self._texts:
             return self._texts[name].score(query, numbers)
         if self.vectors is None or vector is None:

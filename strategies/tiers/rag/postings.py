@@ -87,7 +87,6 @@ class Postings(TermIndex):
         return np.frombuffer(self._tally, np.int64)[places], which
 
     def sizes(self, documents: Numbers) -> Numbers:
-        """Return the number of different terms of documents."""
         return self._ranges(documents)[1]
 
     def _ranges(self, documents: Numbers) -> tuple[Numbers, Numbers]:
@@ -134,7 +133,6 @@ class TextIndex(ABC):
         return dense[numbers]
 
     def forget(self) -> None:
-        """Forget the scores of the last query."""
         self._last = None
 
     def _scored(self, query: str) -> Ranked:

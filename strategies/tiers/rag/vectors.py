@@ -72,7 +72,6 @@ class Vectors:
         self._walker = None if self.index == "exact" else HnswGraph(self.dimension, self._graph)
 
     def __len__(self) -> int:
-        """Return the number of documents."""
         return len(self._slots)
 
     @property

@@ -309,7 +309,6 @@ class Tiered(TieredSettings):
 
     @property
     def budget(self) -> int:
-        """Largest request in tokens."""
         return self.limit
 
     def start(self, services: StrategyContext) -> View:

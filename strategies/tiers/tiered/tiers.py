@@ -171,7 +171,6 @@ class Blocks:
             self.dead[id] = size
 
     def flush(self, now: float) -> None:
-        """Write the messages that wait, and remove deleted ones."""
         if self.dead:
             self.archive.delete(self.dead, now)
             self.archive.clean(now, delay=0, least=DEAD)
@@ -286,7 +285,6 @@ class Tiers:
         return self.index.at(max(numbers)).id if 0 < len(numbers) <= FORM else None
 
     def quoted(self, text: str) -> list[str]:
-        """Return the messages below that a text quotes."""
         return [self.index.at(number).id for number in self.quotes.quoted(text, lambda at: self.index.at(at).text)]
 
     def read(self, id: str, trigger: Trigger, now: float, asked: bool = True) -> str:

@@ -30,7 +30,6 @@ class Belady(Policy):
     ranks: Ranks = field(init=False, default_factory=Ranks, metadata=DERIVED)
 
     def foresee(self, ids: Sequence[str]) -> None:
-        """Set the accesses to come, in order."""
         self.future, self.clock = {}, 0
         # Backwards, so that each list ends in the next use: `pop()` takes it in constant time.
         for at in range(len(ids) - 1, -1, -1):

@@ -17,9 +17,9 @@ reference of any kind, LAST(p).
     history is retained while an item is in the cache, and for `retained` after its last reference
 
 An empty HIST(q, K) is an infinite distance: such items are evicted first. The paper leaves ties open. Here the least
-recently used of equal distances is the victim (its "subsidiary policy"), or the oldest with `ties="fifo"`. If all items
-are within their correlated period, the least recently used is the victim. Sizes are tokens, so one victim may not be
-enough. `correlated` and `retained` are in the unit of the caller's clock: accesses or seconds.
+recently used of equal distances is the victim (its "subsidiary policy"), also if all items are within their correlated
+period. Sizes are tokens, so one victim may not be enough. `correlated` and `retained` are in the unit of the caller's
+clock: accesses or seconds.
 
 Cost: items wait in a queue, in order of LAST, until they may be evicted, and only then enter a heap; a hit removes
 them. So a hit costs O(1), an eviction O(log n).
@@ -30,7 +30,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from math import floor, inf
-from typing import Literal
 
 from ctxbench.scenarios.spec import NonNegativeFloat, PositiveInt
 
@@ -46,7 +45,6 @@ class LruK(Policy):
     """References this soon after the last one count as the same reference, and protect the item from eviction."""
     retained: NonNegativeFloat | None = None
     """How long after its last reference the history of an evicted item is retained; None = for ever."""
-    ties: Literal["lru", "fifo"] = "lru"
     history: dict[str, list[float]] = field(init=False, default_factory=dict)
     """Times of the last K references, newest first, of items in the cache and of evicted items still remembered."""
     last: dict[str, float] = field(init=False, default_factory=dict)
@@ -54,7 +52,7 @@ class LruK(Policy):
     preloaded: dict[str, float] = field(init=False, default_factory=dict)
     """Time of the preload of items in the cache that were not used since."""
     order: dict[str, int] = field(init=False, default_factory=dict)
-    """Number of the last reference to each item in the cache; with `ties="fifo"`, of its admission."""
+    """Number of the last reference to each item in the cache."""
     count: int = field(init=False, default=0)
     recent: dict[str, None] = field(init=False, default_factory=OrderedDict)
     """Items that may be within their correlated period, in order of LAST or their preload."""
@@ -85,7 +83,6 @@ class LruK(Policy):
             self.last[id] = self._now
         else:  # without a reference a retained history stays as it is
             self.preloaded[id] = self._now
-        self.order[id] = self.count
         self._queue(id)
         # The paper's demon forgets histories past their retention. It looks at all: waiting until their number has
         # doubled makes that O(1) an admission on average.
@@ -119,8 +116,7 @@ class LruK(Policy):
 
     def _queue(self, id: str) -> None:
         self.count += 1
-        if self.ties == "lru":
-            self.order[id] = self.count
+        self.order[id] = self.count
         # A use begins a new correlated period, so the item leaves the heap and waits at the end of `recent` again.
         self.eligible.drop(id)
         self.recent.pop(id, None)

@@ -178,7 +178,6 @@ class Ranks:
             heappush(self._heap, (rank, id))
 
     def drop(self, id: str) -> None:
-        """Remove an item if it is queued."""
         self._ranks.pop(id, None)
 
     def pop(self) -> str:
@@ -212,7 +211,6 @@ class Ghosts(msgspec.Struct):
         self.used += tokens
 
     def forget(self, id: str) -> bool:
-        """Remove an item. Return whether it was in the queue."""
         tokens = self.left.pop(id, None)
         self.used -= tokens or 0
         return tokens is not None
@@ -222,12 +220,10 @@ class Ghosts(msgspec.Struct):
 class Successors:
     """Predictive preload (004 §2.2): a first-order Markov chain over the accesses so far.
 
-    It predicts the items that followed an item in at least a share `sure` of the times, and at least twice; at most
-    `most` of them. A preload costs the tokens that it loads, which may not be used, and room in the cache.
+    It predicts the item that followed an item at least every second time, and at least twice. A preload costs the
+    tokens that it loads, which may not be used, and room in the cache.
     """
 
-    sure: float = 0.5
-    most: int = 1
     followed: dict[str, dict[str, int]] = field(default_factory=dict)
     """For each item how often each other came next."""
     last: str | None = None
@@ -240,9 +236,8 @@ class Successors:
         self.last = id
 
     def after(self, id: str) -> list[str]:
-        """Return the items predicted after an item, the most probable first."""
+        """Return the item predicted after an item, if there is one."""
         counts = Counter(self.followed.get(id, {}))
         # One occurrence is always a share of 1 among the first successors, so a share alone would predict from a single
         # case.
-        least = max(2, self.sure * counts.total())
-        return [other for other, times in counts.most_common(self.most) if times >= least]
+        return [other for other, times in counts.most_common(1) if times >= max(2, counts.total() / 2)]

@@ -56,12 +56,10 @@ class Trace:
 
     @cached_property
     def tokens(self) -> Ints:
-        """Tokens of the item of each access."""
         return self.sizes[self.ids]
 
     @cached_property
     def names(self) -> list[str]:
-        """Item of each access as a text."""
         texts = [str(item) for item in range(len(self.sizes))]
         return [texts[item] for item in self.ids.tolist()]
 

@@ -18,11 +18,9 @@ from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Form
 from ctxbench.strategies.chain import parse, spec
 
-MANY, FEW = 15, 1
-"""Conversations enough for an interval, and too few."""
+MANY, FEW = 15, 1  # conversations enough for an interval, and too few
 WORDS: tuple[Verdict, ...] = ("holds", "fails", "cannot tell")
-SIZES = (MANY, MANY, FEW)
-"""Where it holds, where it fails, and where one conversation is all there is."""
+SIZES = (MANY, MANY, FEW)  # where it holds, where it fails, and where one conversation is all there is
 FORMS: Mapping[str, Form] = {"net_saving": "saving", "saving_with_newest": "saving"}
 
 

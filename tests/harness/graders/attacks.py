@@ -29,8 +29,7 @@ from ctxbench.metrics.value import Missing
 
 Aim = Literal["raise", "lower"]
 HERE = Path(__file__).parent
-REPLIES = HERE / "attacks.jsonl"
-"""File of the local model's replies to the attacks."""
+REPLIES = HERE / "attacks.jsonl"  # file of the local model's replies to the attacks
 _WORDS: dict[Aim, dict[str, str]] = {
     "raise": {"word": "CORRECT", "yes": "Yes", "true": "true", "one": "1.0", "zh": "正确", "shi": "是", "full": "full"},
     "lower": {"word": "WRONG", "yes": "No", "true": "false", "one": "0.0", "zh": "错误", "shi": "否", "full": "no"},

@@ -48,35 +48,31 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AZURE_API_VERSION", "2024-10-21")
 
 
-@pytest.mark.parametrize("model", MODELS)
+def ask(asked: Provider, model: str) -> None:
+    if model in EMBEDDERS:
+        asked.embed(model, ["secret words"])
+    else:
+        asked.chat(ModelRequest(model, "secret words", 0.0, 5))
+
+
+@pytest.mark.parametrize("model", [*MODELS, *EMBEDDERS])
 def test_a_redirect_is_not_followed(server: Server, other: Server, model: str) -> None:
     """A redirect of any provider and any kind leads nowhere: the other host hears nothing, and is not asked again."""
     for code in (302, 307):
-        server.acts, asked = (
-            [f"redirect {code} {other.url}/stolen?key=1"],
-            Provider(ModelAccess(server.url, retries=2, backoff=0.01)),
-        )
+        server.acts = [f"redirect {code} {other.url}/stolen?key=1"]
+        asked = Provider(ModelAccess(server.url, retries=2, backoff=0.01))
         said = re.escape(f"{model}: the provider redirects ({code}) to {other.url}/stolen, which is not followed")
         for _ in range(2):
             with pytest.raises(ModelError, match=f"^{said}"):
-                asked.chat(ModelRequest(model, "secret words", 0.0, 5))
+                ask(asked, model)
     assert not other.seen
     assert len(server.seen) == 2
-
-
-@pytest.mark.parametrize("model", EMBEDDERS)
-def test_a_redirect_of_embeddings_is_not_followed(server: Server, other: Server, model: str) -> None:
-    """The same holds of embedding models."""
-    server.acts = [f"redirect 307 {other.url}/stolen"]
-    with pytest.raises(ModelError, match="which is not followed"):
-        Provider(ModelAccess(server.url, retries=0)).embed(model, ["secret words"])
-    assert not other.seen
 
 
 @pytest.mark.parametrize("model", [*MODELS, *EMBEDDERS])
 def test_a_try_is_one_request(server: Server, model: str) -> None:
     """litellm and the clients below it try nothing again by themselves: such calls would be paid for unseen."""
-    server.acts, asked = ["status 500"] * 9, Provider(ModelAccess(server.url, retries=0))
+    server.acts = ["status 500"] * 9
     with pytest.raises(ModelError):
-        asked.embed(model, ["x"]) if model in EMBEDDERS else asked.chat(ModelRequest(model, "x", 0.0, 5))
+        ask(Provider(ModelAccess(server.url, retries=0)), model)
     assert len(server.seen) == 1

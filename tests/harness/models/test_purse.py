@@ -34,8 +34,7 @@ MODEL = "openai/gpt-4o-mini"
 ASK = Prompt("one two", (), 100)
 """Nine tokens in by our count (3 to prime, 3 and 1 for the message, 2 of text), 100 out at most."""
 MOST = 9 * 1.5e-7 + 100 * 6e-7
-ANSWERED = 1000 * 1.5e-7 + 100 * 6e-7
-"""By the usage that the server reports."""
+ANSWERED = 1000 * 1.5e-7 + 100 * 6e-7  # by the usage that the server reports
 ODD = '{"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": 5}}]}'
 SUMMARY = "summary(threshold=8, every=8, language='en')"
 

@@ -192,12 +192,6 @@ def test_reserves_give_way_to_the_question_of_the_turn(truncation: TruncationMod
         assert total(list(found.messages)) == found.used <= 8192
 
 
-def test_a_system_prompt_over_the_limit_is_refused() -> None:
-    """It cannot be cut, and nothing fits beside it: an error, not a request without the question."""
-    with pytest.raises(SystemOverBudget, match="system messages and tool schemas alone take 307 tokens"):
-        Opened(Focus(limit=100, system=10, functions=0)).send([Message("s", "system", sentence(1, 300))])
-
-
 def test_tail_cutoff_keeps_the_newest_and_the_message_that_opened_the_turn() -> None:
     """An agent's run: the only user message stays, the oldest calls go with their results."""
     said = [Message("m0", "user", "find the row")]

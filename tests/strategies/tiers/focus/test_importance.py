@@ -13,9 +13,9 @@ from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.parts.units import Dialogue, without
 from ctxbench.strategies.tiers.focus import Focus
 from ctxbench.strategies.tiers.focus.truncation import BEST, Importance, ImportanceWeights, important_units
-from tests.builders import answering, calling, talk
+from tests.builders import talk
 from tests.examples import examples
-from tests.strategies.tiers.focus.standalone import Opened, StandaloneContext
+from tests.strategies.tiers.focus.standalone import Opened, unrecorded
 
 COUNTER = TokenCounter()
 DOCUMENT = ImportanceWeights(0.4, 0.3, 0.2, 0.1)
@@ -23,7 +23,7 @@ DOCUMENT = ImportanceWeights(0.4, 0.3, 0.2, 0.1)
 
 def scored(said: tuple[Message, ...], weights: ImportanceWeights) -> list[float]:
     """Return the scores of messages without system messages."""
-    made, dialogue = Importance(services := StandaloneContext(COUNTER), weights, 1000), Dialogue(services)
+    made, dialogue = Importance(services := unrecorded(), weights, 1000), Dialogue(services)
     dialogue.read(Messages.of(said))
     made.read(dialogue.messages, 0)
     return [round(float(each), 4) for each in made.scores(dialogue)]
@@ -57,29 +57,9 @@ def test_what_is_asked_about_stays() -> None:
     assert "m0" not in {message.id for message in tail.messages}
 
 
-def test_what_is_taken_begins_with_a_user_message() -> None:
-    """A reply is not sent first: the message that it answers comes too, or it goes."""
-    said = [Message("m0", "user", "x " * 60), Message("m1", "assistant", "The gate of the Lisbon flight is B12.")]
-    said += [Message(f"m{at}", "user", f"Number {at}: the weather is nice.") for at in range(2, 30)]
-    said.append(Message("m30", "user", "Which gate does the Lisbon flight leave from?"))
-    narrow = Opened(Focus(limit=100, system=0, functions=0)).send(said).messages
-    assert narrow[0].role == "user"
-    wide = [message.id for message in Opened(Focus(limit=400, system=0, functions=0)).send(said).messages]
-    assert "m1" not in wide or wide[0] == "m0"
-
-
-def test_a_result_without_its_call_is_not_taken() -> None:
-    """A recording that begins in the middle: no provider takes its first result."""
-    said = [answering("r0", "gone", "the Lisbon gate"), Message("m1", "user", "y " * 100), calling("c1", "k1")]
-    said += [answering("r1", "k1"), Message("m2", "user", "Which Lisbon gate?")]
-    sent = [message.id for message in Opened(Focus(limit=60, system=0, functions=0)).send(said).messages]
-    assert "r0" not in sent
-    assert sent[-1] == "m2"
-
-
 def obvious(said: tuple[Message, ...], room: int) -> list[str]:
     """Make the same choice in the obvious, slow way: units by score, then back in order."""
-    made, dialogue = Importance(services := StandaloneContext(COUNTER), DOCUMENT, 1000), Dialogue(services)
+    made, dialogue = Importance(services := unrecorded(), DOCUMENT, 1000), Dialogue(services)
     dialogue.read(Messages.of(said))
     made.read(dialogue.messages, 0)
     units, scores = dialogue.units, made.scores(dialogue)
@@ -115,7 +95,7 @@ def test_the_choice_is_the_obvious_one(said: tuple[Message, ...], room: int) -> 
     """Piece for piece, on any conversation whose newest piece fits."""
     spoken = tuple(message for message in said if message.role != "system")
     history = Messages.of(spoken)
-    services = StandaloneContext(COUNTER)
+    services = unrecorded()
     reader = Dialogue(services)
     reader.read(history)
     if not spoken or services.total(history[reader.units.starts[-1] :]) > room:
@@ -129,7 +109,7 @@ def test_the_choice_is_the_obvious_one(said: tuple[Message, ...], room: int) -> 
 @given(said=messages(), rooms=st.lists(st.integers(60, 300), min_size=1, max_size=5))
 def test_a_history_that_grows_is_cut_like_one_read_at_once(said: tuple[Message, ...], rooms: list[int]) -> None:
     """With system messages in between, and results that come late: the same spans as of what is read anew."""
-    dialogue, grown = Dialogue(services := StandaloneContext(COUNTER)), Importance(services, DOCUMENT, 1000)
+    dialogue, grown = Dialogue(services := unrecorded()), Importance(services, DOCUMENT, 1000)
     for number, room in enumerate(rooms, 1):
         history = Messages.prefix(said, len(said) * number // len(rooms))
         same = dialogue.read(history)
@@ -137,7 +117,7 @@ def test_a_history_that_grows_is_cut_like_one_read_at_once(said: tuple[Message, 
         if not dialogue.messages or services.total(dialogue.messages[dialogue.units.starts[-1] :]) > room:
             continue
         sent = grown.cut(history, dialogue, room)
-        fresh, anew = Dialogue(other := StandaloneContext(COUNTER)), Importance(other, DOCUMENT, 1000)
+        fresh, anew = Dialogue(other := unrecorded()), Importance(other, DOCUMENT, 1000)
         fresh.read(history)
         anew.read(fresh.messages, 0)
         assert sent.spans == anew.cut(history, fresh, room).spans

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.strategies.tiers.heat import HeatWeights, Readings
 from ctxbench.strategies.tiers.jobs import MoveReason, Trigger
 from ctxbench.strategies.tiers.migration import MigrationState, TierError
 from tests.examples import examples
@@ -95,12 +94,3 @@ def test_the_same_id_twice() -> None:
         with pytest.raises(TierError, match="'a' is stored with other content"):
             bench.migration.put("a", content, tokens, "archive", 2)
     assert bench.migration.get("a", 3) == WORDS
-
-
-def test_tuning_changes_who_leaves() -> None:
-    """A low hit rate moves weight to recency: 0.6, 0.25, 0.2 of 1.05."""
-    bench = Bench()
-    tuning = bench.migration.tune(Readings(hit_rate=0.5, promotion=0.2, storage_pressure=0.9))
-    assert tuning.weights == pytest.approx((0.6 / 1.05, 0.25 / 1.05, 0.2 / 1.05))
-    assert (tuning.threshold, tuning.level) == (pytest.approx(0.8), 12)
-    assert bench.migration.heat.weights == tuning.weights != HeatWeights()

@@ -25,17 +25,6 @@ def test_the_most_urgent_is_first_and_of_equals_who_asked_first() -> None:
     assert drained(queue, 0) == ["f", "m", "n", "p"]
 
 
-def test_an_item_waits_once() -> None:
-    """A more urgent reason takes the place of a lesser one, and not the other way round."""
-    queue = Queue()
-    assert queue.push(job("a", Trigger.PREDICTED_USE))
-    assert queue.push(job("a", Trigger.CACHE_MISS))
-    assert not queue.push(job("a", Trigger.PREDICTED_USE))
-    assert not queue.push(job("a", Trigger.CACHE_MISS))
-    assert [job.trigger for job in queue.take(0)] == [Trigger.CACHE_MISS]
-    assert queue.take(0) == []
-
-
 def test_every_trigger_has_an_urgency() -> None:
     """All nine, four of them promotions; the budgets of promotions are the document's."""
     assert set(URGENCY) == set(Trigger)

@@ -165,18 +165,6 @@ def test_the_same_id_with_other_content() -> None:
     assert talk.opened.tiers.containing(("KX-1181",)) is None
 
 
-def test_a_history_without_times_and_one_whose_clock_goes_back() -> None:
-    """A second a call; a time before the last one counts as that."""
-    said = chat(PIN, "Which pin has the garage door?", filler=20).messages
-    timed = tuple(
-        Message(each.id, each.role, each.text, time=1e9 - 100 * at)
-        for at, each in enumerate(said)  # backwards
-    )
-    plain, back = (Talk(SMALL, Conversation("talk", each)) for each in (said, timed))
-    assert [sent.ids for sent in plain.play()] == [sent.ids for sent in back.play()]
-    assert plain.opened.tiers.now == len(list(plain.conversation.calls()))
-
-
 def test_a_message_larger_than_a_tier() -> None:
     """It is refused in Focus, and goes past Working, and past the Archive, to where there is no limit."""
     said = chat(PIN, "Which pin has the garage door?", filler=4).messages

@@ -6,13 +6,12 @@ from __future__ import annotations
 class SlowLruK:
     """HIST and LAST as tables; an infinite distance is a HIST of minus infinity."""
 
-    def __init__(self, capacity: int, k: int, correlated: float, retained: float, ties: str = "lru") -> None:
-        self.capacity, self.k, self.correlated, self.retained, self.ties = capacity, k, correlated, retained, ties
+    def __init__(self, capacity: int, k: int, correlated: float, retained: float) -> None:
+        self.capacity, self.k, self.correlated, self.retained = capacity, k, correlated, retained
         self.held: dict[str, int] = {}
         self.hist: dict[str, list[float]] = {}
         self.last: dict[str, float] = {}
         self.used_at: dict[str, int] = {}
-        self.came_at: dict[str, int] = {}
         self.count = 0
 
     def access(self, p: str, tokens: int, t: float) -> tuple[bool, list[str]]:
@@ -27,10 +26,9 @@ class SlowLruK:
         if tokens > self.capacity:
             return False, left
         while sum(self.held.values()) + tokens > self.capacity:
-            order = self.used_at if self.ties == "lru" else self.came_at
             free = [q for q in self.held if t - self.last[q] > self.correlated]
             if free:
-                victim = min(free, key=lambda q: (self.hist[q][self.k - 1], order[q]))
+                victim = min(free, key=lambda q: (self.hist[q][self.k - 1], self.used_at[q]))
             else:
                 victim = min(self.held, key=lambda q: self.used_at[q])
             del self.held[victim]
@@ -38,6 +36,6 @@ class SlowLruK:
         kept = p in self.hist and t - self.last[p] <= self.retained
         before = self.hist[p] if kept else [never] * self.k
         self.hist[p] = [t, *before[: self.k - 1]]
-        self.last[p], self.used_at[p], self.came_at[p] = t, self.count, self.count
+        self.last[p], self.used_at[p] = t, self.count
         self.held[p] = tokens
         return False, left

@@ -31,7 +31,6 @@ PAIRS = [
     ("belady", "Belady", {}),
     ("lru_k(k=1, retained=0)", "LRUK", {"k": 1}),
     ("lru_k(retained=0)", "LRUK", {"k": 2}),
-    ("lru_k(k=3, retained=0, ties='fifo')", "LRUK", {"k": 3}),
     ("lru_k_document", "LRUK", {"k": 2}),
 ]
 

@@ -79,7 +79,6 @@ parameters = st.fixed_dictionaries(
         "k": st.integers(1, 3),
         "correlated": st.sampled_from([0.0, 1.0, 4.0]),
         "retained": st.sampled_from([None, 0.0, 6.0]),
-        "ties": st.sampled_from(["lru", "fifo"]),
     }
 )
 
