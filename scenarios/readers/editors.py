@@ -75,7 +75,7 @@ def _transcript(path: Path, problems: Problems) -> Iterator[tuple[dict[str, Any]
             line = Fields(decode(raw, OBJECT, place), place)
             if line.at("role") is None and line.at("type") == "turn_ended":
                 continue
-            content = line.needed("message.content", str | list[dict[str, Any]])  # type: ignore[arg-type]
+            content: Any = line.needed("message.content", str | list[dict[str, Any]])  # type: ignore[arg-type]
             parts = [{"id": f"{number}c{n}", **one} for n, one in enumerate(content) if isinstance(one, dict)]
             number += 1
             yield {"role": line.needed("role", str), "content": parts or content}, place
