@@ -108,7 +108,9 @@ class VsCodeChat(Reader):
             for place, raw in records(path, problems):
                 with problems.collect():
                     entry = Fields(decode(raw, OBJECT, place), place)
-                    state = _changed(state, entry) if entry.at("kind") is not None else entry.record
+                    if entry.at("kind") is None:
+                        entry.needed("requests", LIST)
+                    state = entry.record if entry.at("kind") is None else _changed(state, entry)
             session, history = Fields(state, Place(str(path))), History(problems)
             with problems.collect():
                 problems.written_by(as_text(session.at("version") or ""), self.checked)
@@ -129,10 +131,13 @@ def _changed(state: Any, entry: Fields) -> Any:
         for key in keys[:-1]:
             held = held[key]
         if entry.at("kind") == 2:
-            listed = held.get(last) if isinstance(held, dict) else held[last]
-            value = [*(listed or [])[: entry.at("i")], *(value or [])]
-        held[last] = value
-    except (LookupError, TypeError):
+            listed = held.setdefault(last, []) if isinstance(held, dict) else held[last]
+            if entry.at("i") is not None:
+                del listed[entry.at("i") :]
+            listed.extend(value or [])
+        else:
+            held[last] = value
+    except (LookupError, TypeError, AttributeError):
         raise RecordingError(entry.below("k"), "a change of nothing that is there", "restore the line") from None
     return state
 
