@@ -23,6 +23,7 @@ from .files import shipped
 from .model import Call, Conversation, Message, check, usage_faults
 from .readers import Reader, readers
 from .readers.huggingface import HUB, HuggingFace, from_address, names_files
+from .readers.requests import UNIQUE
 from .source import (
     COMPRESSED,
     CUT_OFF,
@@ -47,7 +48,6 @@ _NO_CONVERSATION = {
     False: ("no conversation is there, and no path is given", "name the files or folders to read"),
 }
 _FORMATS = "`ctxbench list formats` names what is read; --format chooses one of them"
-_SURE = 16  # characters of an id that no two calls share by chance
 _LOG = 4  # key paths of a shape that tell a log from a data set
 _SMALL = 1 << 16  # a larger file is not searched for brackets without content
 _BRACKETS = re.compile(rb"[\s\[\]{},]*+")
@@ -141,7 +141,8 @@ class _Calls:
         self._first: dict[int, int] = {}  # by hash the number of the conversation that has a call
 
     def once(self, conversation: Conversation) -> Conversation | None:
-        """Return a conversation with its repeated calls as copies; None if an earlier one of its id has all of it.
+        """Return a conversation with its repeated calls as copies; None if an earlier one of its id, or an
+        agent of its session, has all of it.
 
         Its parent is the conversation that has the last of them, unless it names one.
         """
@@ -166,7 +167,8 @@ class _Calls:
         self._problems.repeated[conversation.id] += len(copies)
         origin = next(reversed(copies.values()))  # of the last one
         known = self._recorded[origin]
-        if not has_own and known.id == conversation.id and len(conversation.messages) <= known.messages:
+        is_same = known.id == conversation.id or (parent == known.parent and conversation.id.startswith(f"{parent}/"))
+        if is_same and not has_own and len(conversation.messages) <= known.messages:
             self._recorded.pop()
             return None
         messages = list(conversation.messages)
@@ -181,24 +183,24 @@ class _Calls:
 
 def _keys(message: Message, call: Call, name: str, parent: str) -> tuple[list[int], list[int]]:
     """Return the hashes by which a call may be known already, and those by which it will be."""
-    answer = hash((message.text, *((made.name, made.arguments) for made in message.calls)))
     usage = call.usage
-    if call.request_id:
-        # A short one may be made up, and be that of several calls: then the answer or the usage has to be the same.
-        is_said, is_sure = bool(message.text or message.calls), len(call.request_id) >= _SURE
-        parts = [""] if is_sure else [answer] * is_said + [usage] * (usage is not None)
-        keys = [hash((call.request_id, usage is None, part)) for part in parts]
+    if len(call.request_id) >= UNIQUE:
+        keys = [hash((call.request_id, usage is None))]
+        return keys, keys
+    answer = message.text, *((made.name, made.arguments) for made in message.calls)
+    if call.request_id:  # it may be made up, and be that of several calls
+        keys = [hash((call.request_id, usage is None, answer, usage and usage.input))]
         return keys, keys
     if usage is None:
         return [], []
-    told, times = (answer, usage), (message.time, call.started)
-    known_as, noted_as = [hash(("fork", name, *told))], [hash(("own", name, *told))]
-    if times != (None, None):
-        both = hash((*times, *told))
-        return [both, *known_as], [both, *noted_as]
+    told, time = hash((answer, usage)), message.time if call.started is None else call.started
+    known_as, noted_as = [hash(("fork", name, told))], [hash(("own", name, told))]
+    if time is not None:
+        at = hash((time // 0.001, told))  # exporters of the same span cut its time to micro- or milliseconds
+        return [at, *known_as], [at, *noted_as]
     if parent:
-        forked = hash(("fork", parent, *told))
-        return [forked, hash(("own", parent, *told)), *known_as], [forked, *noted_as]
+        forked = hash(("fork", parent, told))
+        return [forked, hash(("own", parent, told)), *known_as], [forked, *noted_as]
     return known_as, noted_as
 
 
