@@ -120,6 +120,8 @@ class _Recorded(NamedTuple):
     id: str
     """As it is recorded."""
     parent: str
+    unit: str
+    """Its independent unit; empty = itself."""
     messages: int
     batch: int
 
@@ -127,7 +129,7 @@ class _Recorded(NamedTuple):
 class _Calls:
     """The calls of one reading. Each counts where it is read first, in whatever recordings it stands again.
 
-    A call is known by the id that the provider gave to it or to its response, else, in other files, by its times,
+    A call is known by the id that the provider gave to it or to its response, else, in other files, by its time,
     answer and usage. A fork may lack the times of what it copied: its calls are known by answer and usage among those
     of the parent that it names. Memory holds two hashes of 64 bits for each call, and the names of conversations.
     """
@@ -138,16 +140,18 @@ class _Calls:
         """Final ids of the conversations that were kept."""
         self._problems = problems
         self._recorded: list[_Recorded] = []
+        self._units: dict[str, str] = {}
         self._first: dict[int, int] = {}  # by hash the number of the conversation that has a call
 
     def once(self, conversation: Conversation) -> Conversation | None:
-        """Return a conversation with its repeated calls as copies; None if an earlier one of its id, or an
-        agent of its session, has all of it.
+        """Return a conversation with its repeated calls as copies; None if an earlier one of its id, or an agent of
+        its session, has all of it.
 
-        Its parent is the conversation that has the last of them, unless it names one.
+        Its parent is the conversation that has the last of them, unless it names one; both are one unit.
         """
-        number, parent = len(self._recorded), str(conversation.meta.get("parent") or "")
-        self._recorded.append(_Recorded(conversation.id, parent, len(conversation.messages), self.batch))
+        number, meta = len(self._recorded), conversation.meta
+        parent = str(meta.get("parent") or "")
+        unit = str(meta.get("unit") or self._units.get(parent, parent))
         copies, has_own = dict[int, int](), False
         for at, message in enumerate(conversation.messages):
             call = message.call
@@ -156,29 +160,34 @@ class _Calls:
             known_as, noted_as = _keys(message, call, conversation.id, parent)
             first = next((self._first[key] for key in known_as if key in self._first), number)
             # Without ids two calls of one file may well be alike: trials that ran side by side.
-            if first != number if call.request_id else self._recorded[first].batch != self.batch:
+            if first != number and (call.request_id or self._recorded[first].batch != self.batch):
                 copies[at] = first
             elif known_as:
                 has_own = True
             for key in noted_as:
                 self._first.setdefault(key, first)
-        if not copies:
-            return conversation
-        self._problems.repeated[conversation.id] += len(copies)
-        origin = next(reversed(copies.values()))  # of the last one
-        known = self._recorded[origin]
-        is_same = known.id == conversation.id or (parent == known.parent and conversation.id.startswith(f"{parent}/"))
-        if is_same and not has_own and len(conversation.messages) <= known.messages:
-            self._recorded.pop()
-            return None
-        messages = list(conversation.messages)
-        for at in copies:
-            call = replace(messages[at].call or Call(), usage=None, iterations=(), copied=True)
-            messages[at] = replace(messages[at], call=call)
-        meta = conversation.meta
-        if not parent and known.parent != conversation.id:
-            meta = {**meta, "parent": self.names[origin]}
-        return replace(conversation, messages=tuple(messages), meta=meta)
+        if copies:
+            self._problems.repeated[conversation.id] += len(copies)
+            origin = next(reversed(copies.values()))  # of the last one
+            known = self._recorded[origin]
+            is_same = known.id == conversation.id or (
+                parent == known.parent and conversation.id.startswith(f"{parent}/")
+            )
+            if is_same and not has_own and len(conversation.messages) <= known.messages:
+                return None
+            shared = known.unit or self.names[origin]
+            if known.parent != conversation.id:  # else it is the origin of what was read first
+                meta = {**meta, **({} if parent else {"parent": self.names[origin]})}
+                meta |= {"unit": shared} if parent and unit != shared else {}
+            unit = shared
+            messages = list(conversation.messages)
+            for at in copies:
+                call = replace(messages[at].call or Call(), usage=None, iterations=(), copied=True)
+                messages[at] = replace(messages[at], call=call)
+            conversation = replace(conversation, messages=tuple(messages), meta=meta)
+        self._recorded.append(_Recorded(conversation.id, parent, unit, len(conversation.messages), self.batch))
+        self._units.setdefault(conversation.id, unit or conversation.id)
+        return conversation
 
 
 def _keys(message: Message, call: Call, name: str, parent: str) -> tuple[list[int], list[int]]:

@@ -49,12 +49,17 @@ def units(conversations: list[Conversation]) -> int:
     return len(set(independent_units({each.id: each.meta for each in conversations}).values()))
 
 
-BRANCHED = {"forkedFrom": {"sessionId": "s1", "messageUuid": "u1"}}
+BRANCHED, OF_ANOTHER = {"forkedFrom": {"sessionId": "s1"}}, {"forkedFrom": {"sessionId": "gone"}}
 
 
 @pytest.mark.parametrize(
     ("fork", "fields", "own", "parents"),
-    [("s2", {}, [2, 1], [None, "s1"]), ("s0", {}, [3, 0], [None, "s0"]), ("s0", BRANCHED, [3, 0], ["s1", None])],
+    [
+        ("s2", {}, [2, 1], [None, "s1"]),
+        ("s2", OF_ANOTHER, [2, 1], [None, "gone"]),
+        ("s0", {}, [3, 0], [None, "s0"]),
+        ("s0", BRANCHED, [3, 0], ["s1", None]),
+    ],
 )
 def test_a_session_that_was_forked_into_another_file(
     tmp_path: Path, fork: str, fields: dict[str, Any], own: list[int], parents: list[str | None]
