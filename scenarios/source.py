@@ -37,16 +37,12 @@ T = TypeVar("T")
 
 LONGEST = 64 * 1024 * 1024
 """Most bytes in one line, so that none can take all memory; a file that is one record may have 16 times as many."""
-DEEPEST = 64
-"""Levels of nesting down to which key paths are distinguished."""
-MISFIT = "; is it of this format?"
-"""End of the remedy for a record that lacks what its format has."""
-COMPRESSED = "compressed: unpack it first"
-"""Message and remedy for a compressed file that is not unpacked."""
+DEEPEST = 64  # levels of nesting down to which key paths are distinguished
+MISFIT = "; is it of this format?"  # end of the remedy for a record that lacks what its format has
+COMPRESSED = "compressed: unpack it first"  # message and remedy for a compressed file that is not unpacked
 CUT_OFF = ("the JSON ends in the middle", "the file was cut off: copy it again, or remove this record")
 """Message and remedy for JSON without its end."""
-HEAD = 1 << 22
-"""Bytes that are enough to recognise logs which begin with long messages."""
+HEAD = 1 << 22  # bytes that are enough to recognise logs which begin with long messages
 
 _PAIR = rb"u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 # What JavaScript and Python write into JSON although it is none: its name in notes, bytes that hint at it, a pattern of
@@ -102,8 +98,7 @@ class Problems:
     notes: list[str] = field(default_factory=list)
     """Other remarks that matter for the figures: files named twice and read once, conversations given another id, parts
     of a type that no reader knows."""
-    consumed: int = 0
-    """Bytes read so far, for the progress bar."""
+    consumed: int = 0  # bytes read so far, for the progress bar
     _unknown: dict[str, list[Place]] = field(default_factory=dict)
     _newer: dict[str, str] = field(default_factory=dict)
 

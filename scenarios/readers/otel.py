@@ -36,8 +36,7 @@ from .requests import dollars, other_than, tier, usage
 from .spans import CACHED, Kind, TraceSpan, counted, sound, span_records, traces
 
 _PROTOBUF = (".pb", ".binpb", ".otlp")
-_LENGTH = 4
-"""Bytes of the length before each message in the collector's protobuf files."""
+_LENGTH = 4  # bytes of the length before each message in the collector's protobuf files
 _SPAN_IDS = "spanContext.spanId|context.span_id|context.spanId|span_id|spanId"
 _TRACE_IDS = "spanContext.traceId|context.trace_id|context.traceId|trace_id|traceId"
 _PARENT_IDS = "parentSpanContext.spanId|parentSpanId|parent_id|parent_span_id"
@@ -49,8 +48,7 @@ class _KeyValue(msgspec.Struct):
     value: Any = None
 
 
-_Event = tuple[str, Fields]
-"""Name and attributes of an event of a span."""
+_Event = tuple[str, Fields]  # name and attributes of an event of a span
 
 
 class _Recorded(NamedTuple):
@@ -109,8 +107,7 @@ class Otel(Reader):
         yield from traces(files, _spans, problems, "otel")
 
 
-_Reading = tuple[Callable[[Fields], _Recorded], Fields]
-"""A function that reads a span, and the span."""
+_Reading = tuple[Callable[[Fields], _Recorded], Fields]  # a function that reads a span, and the span
 
 
 def _spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:
