@@ -22,7 +22,7 @@ from .model import Conversation
 from .read import Batch, format_name, read
 from .readers.exchanges import events, exchanges
 from .readers.http import HttpRecordings
-from .source import Problems, records
+from .source import Problems, loads, records
 
 COUNTS = ("conversations", "messages", "calls", "usage", "cache_reads", "compactions")
 SHORTEST = 20  # characters from which a string counts as text: shorter ones are mostly names, numbers and settings
@@ -161,7 +161,7 @@ def _json(text: str | bytes) -> Any:
     if text[:1] not in ("{", "[", b"{", b"["):
         return None
     try:
-        return msgspec.json.decode(text)
+        return loads(text)
     except msgspec.DecodeError:
         return None
 

@@ -194,12 +194,12 @@ def decode(raw: bytes | msgspec.Raw, kind: type[T], place: Place) -> T:
     return value
 
 
-def loads(text: str) -> Any:
+def loads(text: str | bytes) -> Any:
     """Return the value of a JSON text, mended if need be. Raises what msgspec does for a text that is no JSON."""
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError:
-        sound, changes = mended(text.encode())
+        sound, changes = mended(text.encode() if isinstance(text, str) else text)
         if not changes:
             raise
     return msgspec.json.decode(sound)

@@ -70,13 +70,6 @@ class ChatMessage(msgspec.Struct):
     cache_control: Any = None
 
 
-class ChatTool(msgspec.Struct):
-    """A tool schema, in the form `{"type": "function", "function": {…}}`."""
-
-    function: dict[str, Any]
-    cache_control: Any = None
-
-
 def chat_messages(messages: Iterable[ChatMessage], place: Place, problems: Problems) -> tuple[Message, ...]:
     """Return chat messages in our form, with the ids `m0`, `m1` … `place` is the place of the list, for errors."""
     converted: list[Message] = []

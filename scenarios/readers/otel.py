@@ -382,9 +382,10 @@ def reported_counts(attributes: Fields) -> dict[str, Any] | None:
     counts = [attributes.at(attributes.first(_PATHS[part])) for part in parts]
     whole, output, read, written, total, reasoning = (None if count == "" else count for count in counts)
     where, metadata = "within", as_object(attributes.at("ai.response.providerMetadata"))
+    is_ai_sdk = attributes.at("ai.usage") is not None
     provider = {**as_object(metadata.get("bedrock")), **as_object(metadata.get("anthropic"))}
     own = as_object(provider.get("usage"))
-    if attributes.at("ai.usage") is not None and attributes.at("ai.usage.inputTokenDetails") is None:
+    if is_ai_sdk and attributes.at("ai.usage.inputTokenDetails") is None:
         by = f"{attributes.text(_PATHS['provider'])} {attributes.text(_PATHS['model'])}".lower()
         where = "beside" if any(name in by for name in ("anthropic", "bedrock", "claude")) else where
         told = {name: count for name, count in (*provider.items(), *own.items()) if count}
@@ -392,6 +393,8 @@ def reported_counts(attributes: Fields) -> dict[str, Any] | None:
         names = ("cache_creation_input_tokens", "cacheWriteInputTokens", "cacheCreationInputTokens")
         written = next((told[name] for name in names if name in told), written)
     reported = counted(whole, output, read, written, total, reasoning, cached_at=where)
+    if is_ai_sdk and reported:
+        reported.pop(CACHED, None)  # its version tells, and no other call
     if (hour := attributes.at(_WRITTEN_1H)) is None:
         hour = as_object(own.get("cache_creation")).get("ephemeral_1h_input_tokens")
     return reported if hour is None else {**(reported or {}), "ephemeral_1h_input_tokens": hour}

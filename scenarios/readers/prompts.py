@@ -164,6 +164,13 @@ def recorded_messages(
     return [msgspec.structs.replace(message, time=time) for message in messages.take()]
 
 
+def offered(schemas: Any, place: Place, problems: Problems, format_name: str) -> tuple[Tool, ...]:
+    """Return the tools whose schemas stand at `place`, in the form of any provider."""
+    read = _Messages(place, problems, format_name)
+    read.read_tools(schemas)
+    return tuple(read.tools)
+
+
 def _begins_with_system(prompt: Any) -> bool:
     if isinstance(prompt, dict):
         return any(prompt.get(key) for key in _SYSTEM) or _begins_with_system(prompt.get("messages"))
