@@ -69,11 +69,21 @@ FIELDS = {
     "write_1h": "cache_write_1h_mtok",
 }
 """Name of each price in genai-prices, where it is for a million tokens."""
+PARTS = {
+    **{f"{kind}_{what}": f"{what}_{kind}_mtok" for kind in ("audio", "image") for what in ("input", "output")},
+    **{f"{kind}_read": f"cache_{kind}_read_mtok" for kind in ("audio", "image")},
+    "searches": "web_searches_kcount",
+}
+"""Likewise for parts of a call at prices of their own, by the fields of a recorded usage; searches are by thousands."""
 
 # Amazon's names: us.anthropic.claude-sonnet-4-20250514-v1:0
 _BEDROCK = re.compile(r"(?:(?:us|eu|apac|au|jp|global)\.)?[a-z][a-z0-9]*\.[a-z]")
 # The part of a name that says how a call gets to the provider: the price is that of who serves the model in the end.
-_ROUTES = re.compile(r"litellm_proxy/|codex/|openrouter/(?=[^/]+/)|(?<=bedrock/)(?:converse|converse_like|invoke)/")
+_ROUTES = re.compile(
+    r"litellm_proxy/|codex/|models/|openrouter/(?=[^/]+/)|(?<=bedrock/)(?:converse|converse_like|invoke)/"
+)
+# Ways to choose among OpenRouter's hosts, behind a model's name.
+_CHOICE = re.compile(r":(?:nitro|floor|online|exacto|beta)$")
 _EVER = -math.inf
 MILLION = 1e6
 
@@ -111,6 +121,8 @@ class Listing(NamedTuple):
     """Prices since each time at which they changed, in rising order; without those of peak hours."""
     storage: tuple[tuple[float, float], ...] = ()
     """US dollars for a token of cached content stored for an hour, since each time, in rising order."""
+    variants: Mapping[str, Mapping[str, float]] = {}
+    """Today's prices of a service tier, a speed or a region of inference, as shares of the usual ones."""
 
 
 FREE = Listing((PriceTier(0, dict.fromkeys(FIELDS, 0.0), dict.fromkeys(FIELDS, 0.0)),))
@@ -124,6 +136,7 @@ class _Figure(msgspec.Struct, forbid_unknown_fields=True):
     price: float = 0.0  # of storage
     prices: dict[str, float] = {}
     read: float = 0.0  # price of reading as a share of the price of input, until a day
+    variant: str = ""  # service tier, speed or region at `price` times the usual prices
     since: date | None = None
     until: date | None = None
     days: tuple[int, ...] = ()  # days of the week that have peak hours, in a time zone
@@ -142,6 +155,7 @@ class _Figures(msgspec.Struct, forbid_unknown_fields=True):
     storage: list[_Figure]
     peak: list[_Figure]
     former: list[_Figure]
+    variants: list[_Figure]
     listed: list[_Figure]
 
 
@@ -175,17 +189,25 @@ def _providers() -> dict[str, Provider]:
 @cache
 def find_model(model: str) -> tuple[str, ModelInfo] | None:
     """Return the provider of a model and what genai-prices has of it, or None."""
-    direct, providers = _ROUTES.sub("", model, count=1), _providers()
+    direct, providers = _CHOICE.sub("", _ROUTES.sub("", model, count=1)), _providers()
     if direct != model and (found := find_model(direct)) is not None:
         return found
     first, slash, rest = model.partition("/")
     provider = providers.get(_figures().aliases.get(first, first)) if rest else None
-    if provider is not None:
-        info = provider.find_model(rest, all_providers=list(providers.values()))
-        return None if info is None else (provider.id, info)
+    if provider is not None and (info := provider.find_model(rest, all_providers=list(providers.values()))):
+        return provider.id, info
+    if slash and model in _routed():
+        return "openrouter", _routed()[model]
     makers = () if slash or not model else ("aws",) if _BEDROCK.match(model) else _figures().makers
     models = ((maker, providers[maker].find_model(model)) for maker in makers)
     return next(((maker, info) for maker, info in models if info is not None), None)
+
+
+@cache
+def _routed() -> Mapping[str, ModelInfo]:
+    """Return OpenRouter's models by their names, which begin with their makers'."""
+    models = _providers()["openrouter"].models
+    return {name: model for model in models for name in (model.id, *_exact_names(model.match)) if "/" in name}
 
 
 def api_host(model: str) -> str:
@@ -259,6 +281,8 @@ def listed(model: str) -> Listing | None:
     """Return what is listed of a model; None if no price of input is."""
     if own(model):
         return FREE
+    if model.endswith(":free"):  # at OpenRouter
+        return FREE._replace(window=context_window(model))
     found = find_model(model)
     if found is None:
         return None
@@ -281,7 +305,21 @@ def listed(model: str) -> Listing | None:
         return None
     history = tuple(sorted(changes.items())) if len(changes) > 1 else ()
     storage = tuple((_start(ours.since), ours.price / MILLION) for ours in _of(figures.storage, name))
-    return Listing(current, context_window(model), "claude" in name, off_peak, history, storage)
+    variants = _variants(info, current[0].plain)
+    for ours in _of(figures.variants, name):
+        variants[ours.variant] = dict.fromkeys((*FIELDS, *PARTS), ours.price) | {"searches": 1.0}
+    return Listing(current, context_window(model), "claude" in name, off_peak, history, storage, variants)
+
+
+def _variants(info: ModelInfo, usual: Mapping[str, float]) -> dict[str, dict[str, float]]:
+    """Return what a service tier or speed costs as shares of today's prices: since when it does is mostly not known."""
+    variants: dict[str, dict[str, float]] = {}
+    for variant in info.price_variants or ():
+        [(kind, name), *more] = variant.when.items()
+        if kind in ("service_tier", "speed") and not more:
+            dollars = _prices(variant.prices, 0)
+            variants[name] = {field: dollars[field] / usual[field] for field in dollars if usual.get(field)}
+    return variants
 
 
 def _of(figures: Sequence[_Figure], name: str) -> list[_Figure]:
@@ -327,12 +365,13 @@ def _prices(prices: ModelPrice | None, above: int) -> dict[str, float]:
     Some hosts list what Google asks for storage as the price of a write: tokens are processed before they are written.
     """
     dollars: dict[str, float] = {}
-    for field, key in FIELDS.items():
+    for field, key in (*FIELDS.items(), *PARTS.items()):
         price: Any = getattr(prices, key, None)
         if price is not None:
             larger = [tier.price for tier in getattr(price, "tiers", ()) if tier.start <= above]
             # Divided as decimals: 0.2 / 1e6 is another number than 2e-7.
-            dollars[field] = float((larger[-1] if larger else getattr(price, "base", price)) / int(MILLION))
+            unit = 1000 if field == "searches" else int(MILLION)
+            dollars[field] = float((larger[-1] if larger else getattr(price, "base", price)) / unit)
     if "write" in dollars:
         dollars["write"] = max(dollars["write"], dollars.get("input", 0.0))
     return dollars

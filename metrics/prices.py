@@ -8,6 +8,8 @@ gives a price, these rules do, and nothing else:
     batch               a model whose batch prices of input and output are not listed has none. What else is not listed
                         costs as ever (reading, as a rule); above a tier, batches are cheaper by the share below it
     off-peak            counts for calls whose time is known; else the price of peak hours
+    tier, speed, region as shares of the usual prices, those of the past too (`Prices.tariff`)
+    audio, image        as text, where no price of their own is listed
 
 A bill charges today's prices, whenever a conversation was recorded: what would it cost now? `Tariff.then` has those of
 the time, for what a recording says that it cost. A model whose price is not known is missing, never free. The user's
@@ -17,16 +19,18 @@ own machine is free.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
+from ctxbench.scenarios.model import Call, Usage
 from ctxbench.scenarios.spec import nearest
 from ctxbench.scenarios.toml import Keys, Toml, dotted
 
-from .models import MILLION, Listing, Peak, PriceTier, listed, model_names, names, own, prices_version
+from .models import MILLION, PARTS, Listing, Peak, PriceTier, listed, model_names, names, own, prices_version
 
 LEAST = 1e-4  # least price for a million tokens: a smaller number is a price for one token, by mistake
 SHORTEST = 1000  # least size at which a tier begins: a smaller number counts thousands, by mistake
@@ -150,6 +154,12 @@ class TokenUsage(msgspec.Struct, frozen=True, omit_defaults=True):
     written: int = 0  # input tokens written to the provider's cache
     written_1h: int = 0  # the part of `written` that was written for an hour
 
+    @staticmethod
+    def recorded(usage: Usage) -> TokenUsage:
+        """Return the usage of a recorded call; what it does not say is 0."""
+        counts = (usage.input, usage.output, usage.cache_read, usage.cache_write, usage.cache_write_1h)
+        return TokenUsage(*(count or 0 for count in counts))
+
 
 class Price(NamedTuple):
     """US dollars per token."""
@@ -164,6 +174,22 @@ class Price(NamedTuple):
     """For input written to it for an hour."""
     storage: float | None = None
     """For a token of cached content stored for an hour; None where that is not sold, or its price not known."""
+    parts: Mapping[str, float] = {}
+    """For audio, images and searches, by the fields of `Usage`, where they have prices of their own."""
+
+    def recorded(self, usage: Usage) -> float:
+        """Return the US dollars of a recorded call."""
+        return self.of(TokenUsage.recorded(usage)) + self.beyond_text(usage)
+
+    def beyond_text(self, usage: Usage) -> float:
+        """Return the US dollars that a call's audio, images and searches cost more than text tokens."""
+        parts, more = self.parts, (usage.searches or 0) * self.parts.get("searches", 0.0)
+        for kind in ("audio", "image"):
+            whole, read, output = (getattr(usage, f"{kind}_{what}") or 0 for what in ("input", "read", "output"))
+            more += (whole - read) * (parts.get(f"{kind}_input", self.input) - self.input)
+            more += read * (parts.get(f"{kind}_read", self.read) - self.read)
+            more += output * (parts.get(f"{kind}_output", self.output) - self.output)
+        return more
 
     def of(self, usage: TokenUsage) -> float:
         """Return the US dollars of a call, without storage."""
@@ -221,14 +247,24 @@ class Prices:
 
     def __init__(self, overrides: Overrides = NOTHING, batch: bool = False) -> None:
         self._overrides, self._batch = overrides, batch
-        self._tariffs: dict[str, Tariff | None] = {}
+        self._tariffs: dict[tuple[str, str], Tariff | None] = {}
 
-    def tariff(self, model: str) -> Tariff | None:
-        """Return a model's prices; None if they are not known."""
-        if model not in self._tariffs:
-            listing = self._listing(model)
-            self._tariffs[model] = None if listing is None else _tariff(listing, self._batch)
-        return self._tariffs[model]
+    def tariff(self, model: str, tier: str = "") -> Tariff | None:
+        """Return a model's prices; None if they are not known. `tier` is that of a recorded call (`Call.tier`)."""
+        if (model, tier) not in self._tariffs:
+            listing, words = self._listing(model), tier_words(tier, model)
+            batch = self._batch or "batch" in words
+            self._tariffs[model, tier] = None if listing is None else _tariff(listing, batch, words - {"batch"})
+        return self._tariffs[model, tier]
+
+    def special(self, name: str, call: Call, usage: Usage) -> dict[str, bool]:
+        """Return what of a recorded call has another price than text at the usual tier, and whether that is listed."""
+        tariff = self.tariff(name)
+        parts = {} if tariff is None else tariff.at(usage.input or 0).parts
+        return {
+            what: all(field in parts for field in fields) if fields else self.tariff(name, what) is not None
+            for what, fields in special_parts(name, call, usage).items()
+        }
 
     def cost(self, model: str, usage: TokenUsage) -> float | None:
         """Return the US dollars of a call at the usual price; None if that is not known."""
@@ -256,12 +292,33 @@ class Prices:
         return next((given[name] for name in names(model) if name in given), None) or listed(model)
 
 
+_USUAL_TIERS = {"standard", "default", "auto", "on_demand"}
+_FAST = re.compile(r"claude-.*-fast\b")  # OpenRouter's names of Claude in fast mode
+
+
+_KINDS = {"audio": ("audio_input", "audio_output"), "image": ("image_output",), "searches": ("searches",)}
+
+
+def tier_words(tier: str, model: str) -> set[str]:
+    """Return what of a recorded tier, speed and region has a price of its own: flex, fast, us …"""
+    return set(tier.lower().split()) - _USUAL_TIERS | ({"fast"} if _FAST.search(model) else set())
+
+
+def special_parts(model: str, call: Call, usage: Usage) -> dict[str, list[str]]:
+    """Return what of a recorded call may have another price than text at the usual tier, and its fields in usage."""
+    words: dict[str, list[str]] = {word: [] for word in sorted(tier_words(call.tier, model))}
+    used = {kind: [field for field in fields if getattr(usage, field)] for kind, fields in _KINDS.items()}
+    return {**words, **{kind: fields for kind, fields in used.items() if fields}}
+
+
 BUNDLED = Prices()  # the listed prices, without overrides
 
 
-def _tariff(listing: Listing, batch: bool) -> Tariff | None:
-    """Return all prices of a listing by the rules above; None if it has no batch prices and these are wanted."""
+def _tariff(listing: Listing, batch: bool, variants: Collection[str] = ()) -> Tariff | None:
+    """Return all prices of a listing by the rules above; None if it lacks those of batches or variants."""
     first = listing.tiers[0]
+    if not listing.variants.keys() >= set(variants):
+        return None
     if batch and not ("input" in first.batch and ("output" in first.batch or not first.plain.get("output"))):
         return None
 
@@ -276,11 +333,15 @@ def _tariff(listing: Listing, batch: bool) -> Tariff | None:
                     name: price / first.plain[name] for name, price in first.batch.items() if first.plain.get(name)
                 }
                 known |= {**first.batch, **{name: plain[name] * share for name, share in shares.items()}, **tier.batch}
+            for variant in variants:
+                times = listing.variants[variant]
+                known = {name: price * times.get(name, 1.0) for name, price in known.items()}
             full = known["input"]
             write = known.get("write", full)
             hour = HOUR_MULTIPLE * full if listing.claude and "write" in known else write
             price = Price(full, known.get("output", 0.0), known.get("read", full), write, known.get("write_1h", hour))
-            prices.append((tier.above, price))
+            parts = {name: dollars for name, dollars in known.items() if name in PARTS}
+            prices.append((tier.above, price._replace(parts=parts)))
         return tuple(prices)
 
     return Tariff(

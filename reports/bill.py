@@ -224,6 +224,8 @@ def _recorded(billed: Billed, scheme: Scheme) -> Iterator[str]:
         calls = count(cost.calls, "call that says", "calls that say")
         change, (recorded, bill) = cost.billed / cost.recorded - 1, map(dollars, (cost.recorded, cost.billed))
         yield about("bill_recorded", calls=calls, model=model, recorded=recorded, billed=bill, change=change)
+    for what, (number, share) in billed.special_prices(scheme).items():
+        yield about("bill_special", model=model, what=what, calls=count(number, "recorded call"), share=percent(share))
 
 
 def _media(billed: Billed, scheme: Scheme) -> Iterator[str]:

@@ -159,6 +159,10 @@ def _notes(validation: Validation) -> Iterator[str]:
         if number := row["money"]["not_reported"]:
             some = count(number, "call")
             yield f"{row['model']}: {some} not in the cost error: the provider does not say what was written."
+    for row in validation.special:
+        how = "prices of its own" if row["listed"] else "the usual prices of text, as none of its own are listed"
+        share = f"{count(row['calls'], 'call')} ({percent(row['share'])} of its bill)"
+        yield f"{row['model']}, {row['part']}: {share} billed at {how}."
     unpriced = [row["model"] for row in validation.agreements if row["money"]["unpriced"]]
     unpriced += [row["model"] for row in validation.costs if row["unpriced"]]
     yield from (f"Costs are missing: {prices.unknown(model)}." for model in dict.fromkeys(unpriced))
@@ -176,6 +180,7 @@ def as_json(validation: Validation) -> dict[str, Any]:
     return {
         "models": validation.agreements,
         "costs": validation.costs,
+        "special_prices": validation.special,
         "calls": [_call(row) for row in validation.rows],
         "assumed": _assumed(replayed),
         "without_rule": dict(replayed.without_rule),

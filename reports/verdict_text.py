@@ -402,7 +402,7 @@ def five_measures(verdict: RunVerdict) -> Table:
         *[Column(quality.name, "quality", percent)] * (quality.metric not in ("answer_quality", "answer_in_context")),
         *[Column("breaks", "breaks")] * bool(verdict.broken),
     )
-    subagents = f"{summary.subagents:,} of them of subagents, " if summary.subagents else ""
+    subagents = f"{summary.subagents:,} of them of subagents or forks, " if summary.subagents else ""
     title = (
         f"{sample(summary.conversations, summary.units)}, {subagents}{count(summary.messages, 'message')}, "
         f"{count(summary.calls, 'model call')}, billed under {'their own models' if model == OWN_MODELS else model}"

@@ -67,6 +67,13 @@ class Usage(_Value, frozen=True):
     """Part of `input` that is audio."""
     audio_output: int | None = None
     """Part of `output` that is audio."""
+    audio_read: int | None = None
+    """Part of `cache_read` that is audio."""
+    image_input: int | None = None
+    image_output: int | None = None
+    image_read: int | None = None
+    searches: int | None = None
+    """Web searches that the provider ran, each at a price of its own."""
 
 
 STOPPED = ("aborted", "cancelled", "error")
@@ -122,7 +129,8 @@ class Call(_Value, frozen=True):
     request_id: str = ""
     """The provider's id of the request, or of its response where only that is recorded."""
     tier: str = ""
-    """Service tier, in the recording's own word: default, standard, priority, batch …"""
+    """Service tier, in the recording's own word: default, standard, flex, priority, batch … Behind it a speed and a
+    region of inference that have prices of their own: `standard fast us`."""
     requested: str = ""
     """The model asked for, where another name answered: an alias, a router, a fallback. Empty = `model`."""
     first_token: float | None = None
@@ -131,6 +139,8 @@ class Call(_Value, frozen=True):
     """Message of the error that ended the call, in the recording's own words."""
     edits: tuple[ContextEdit, ...] = ()
     """Edits by which the provider cleared parts of the prompt. The messages stay in the history as they were sent."""
+    copied: bool = False
+    """Whether another recording has the call, which counts there: here its answer is context, without usage."""
 
     @property
     def billed(self) -> tuple[tuple[str, Usage], ...]:
@@ -251,14 +261,15 @@ class Conversation(
 
     def calls(self) -> Iterator[int]:
         """Yield the index of every assistant message that a model call answered with: all but one that opens the
-        conversation, and those whose call was stopped before the provider reported anything.
+        conversation, copies, and those whose call was stopped before the provider reported anything.
 
         The call at `index` saw messages[:index] and answered with messages[index].
         """
         return (
             at
             for at, message in enumerate(self.messages)
-            if at and message.role == "assistant" and not (message.call is not None and message.call.was_stopped)
+            if at and message.role == "assistant"
+            if (call := message.call) is None or not (call.copied or call.was_stopped)
         )
 
     def digest(self) -> str:
@@ -276,19 +287,22 @@ def independent_units(metas: Mapping[str, Mapping[str, Scalar]]) -> dict[str, st
     """Map each conversation to its independent unit, by `meta`: what intervals and tests take for one draw.
 
     It is the one that `meta["unit"]` names, else that of the conversation that started this one (`meta["parent"]`, or
-    the id before a slash: `<id>/agent`), else the conversation itself.
+    the id before a slash: `<id>/agent`), else the conversation itself. Those that name each other as parents are one.
     """
 
-    def unit(name: str, seen: frozenset[str]) -> str:
+    def unit(name: str, below: tuple[str, ...]) -> str:
         meta = metas.get(name, {})
         if "unit" in meta:
             return str(meta["unit"])
         above = (name.rsplit("/", cut)[0] for cut in range(1, name.count("/") + 1))
         parent = str(meta["parent"]) if meta.get("parent") else next((other for other in above if other in metas), name)
-        # `seen` ends circles of parents, which damaged recordings may have.
-        return name if parent in seen or parent == name else unit(parent, seen | {name})
+        if parent == name:
+            return name
+        # Of a fork and its origin each may be the other's parent: the one that was read second is given one.
+        path = (*below, name)
+        return min(path[path.index(parent) :]) if parent in path else unit(parent, path)
 
-    return {name: unit(name, frozenset()) for name in metas}
+    return {name: unit(name, ()) for name in metas}
 
 
 RECORDED = "recorded"
@@ -331,7 +345,8 @@ def compacted_start(compaction: Compaction, replaced: Sequence[Message]) -> tupl
 
 _COUNT_FIELDS = (
     *("input", "output", "cache_read", "cache_write", "cache_write_1h"),
-    *("reasoning", "audio_input", "audio_output"),
+    *("reasoning", "audio_input", "audio_output", "audio_read"),
+    *("image_input", "image_output", "image_read", "searches"),
 )
 # Counts that are part of another one.
 _PARTS = (
@@ -339,6 +354,10 @@ _PARTS = (
     ("reasoning", "output", "of reasoning", "of output"),
     ("audio_output", "output", "of audio output", "of output"),
     ("audio_input", "input", "of audio input", "of input"),
+    ("audio_read", "cache_read", "of audio read", "read"),
+    ("image_input", "input", "of image input", "of input"),
+    ("image_output", "output", "of image output", "of output"),
+    ("image_read", "cache_read", "of image read", "read"),
 )
 
 

@@ -14,7 +14,7 @@ import mmap
 import os
 import re
 import stat
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Generator, Hashable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -99,6 +99,8 @@ class Problems:
     """Other remarks that matter for the figures: files named twice and read once, conversations given another id, parts
     of a type that no reader knows."""
     consumed: int = 0  # bytes read so far, for the progress bar
+    repeated: Counter[str] = field(default_factory=Counter)
+    """Calls that were read before, by the file or conversation in which they stand again and do not count."""
     _unknown: dict[str, list[Place]] = field(default_factory=dict)
     _newer: dict[str, str] = field(default_factory=dict)
 
@@ -129,7 +131,14 @@ class Problems:
             self._newer[checked] = max(self._newer.get(checked, ""), version[:_LONGEST_SHOWN], key=_numbers)
 
     def note_unknown(self) -> None:
-        """Turn the counts of unknown parts and newer versions into notes, one per type over all files."""
+        """Turn repeated calls, newer versions and counts of unknown parts into notes, one per type over all files."""
+        if self.repeated:
+            most = self.repeated.most_common(3)
+            where = ", ".join(f"{name} {count:,}" for name, count in most) + " …" * (len(self.repeated) > len(most))
+            calls = "call stands" if (number := self.repeated.total()) == 1 else "calls stand"
+            what = f"{number:,} {calls} in the recordings once more ({where})"
+            self.notes.append(f"{what}: each counts once, where it was read first")
+            self.repeated.clear()
         for checked, version in self._newer.items():
             program, _, known = checked.rpartition(" ")
             what = f"{program} {version} is newer than {known}, the last version that was checked"

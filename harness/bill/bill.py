@@ -117,10 +117,26 @@ class Billed:
         calls = messages[(messages.model == scheme.model) & (messages.usage_cost > 0) & ~messages.compacted]
         if scheme not in self.usages or not len(calls):
             return None
-        steps = self.requests.steps.assign(at=self.requests.at, cost=self._columns(scheme)["cost"])
-        steps = steps[steps.strategy == "none"].astype({"conversation": str})
-        both = steps.merge(calls[["conversation", "at", "usage_cost"]], on=["conversation", "at"])
+        both = self._of_none(scheme).merge(calls[["conversation", "at", "usage_cost"]], on=["conversation", "at"])
         return CostComparison(len(both), float(both.usage_cost.sum()), float(both.cost.sum())) if len(both) else None
+
+    def _of_none(self, scheme: Scheme) -> pd.DataFrame:
+        """Return the calls of the whole history with their cost, by conversation and place of the answer (`at`)."""
+        steps = self.requests.steps.assign(at=self.requests.at, cost=self._columns(scheme)["cost"])
+        return steps[steps.strategy == "none"].astype({"conversation": str})
+
+    def special_prices(self, scheme: Scheme) -> dict[str, tuple[int, float]]:
+        """Return how many recorded calls of the model had another price than text at the usual tier, by what had it,
+        and their share of the bill of the whole history. Bills have none of these prices."""
+        places: dict[str, set[tuple[str, int]]] = {}
+        for place, message in self.requests.run.beyond_text.items():
+            if (call := message.call) is not None and call.model == scheme.model:
+                for what in (what for name, used in call.billed for what in self.prices.special(name, call, used)):
+                    places.setdefault(what, set()).add(place)
+        if not places or scheme not in self.usages:
+            return {}
+        whole = self._of_none(scheme).set_index(["conversation", "at"]).cost
+        return {what: (len(of), float(whole[whole.index.isin(of)].sum() / whole.sum())) for what, of in places.items()}
 
     def _tariff(self, scheme: Scheme) -> Tariff:
         tariff = self.prices.tariff(scheme.model)
@@ -490,7 +506,7 @@ def _prices(scheme: Scheme, tariff: Tariff, tokens: Ints, started: Floats) -> An
         rates += [tariff.at(size + 1, when) for size in above]  # a tier is for prompts of more than its size
     # The last of the six is None where stored content is not sold.
     priced = _priced_as(scheme)
-    rows = np.array([[rate or 0.0 for rate in priced(price)] for price in rates]).reshape(-1, 6)[which]
+    rows = np.array([[rate or 0.0 for rate in priced(price)[:6]] for price in rates]).reshape(-1, 6)[which]
     return Price(*rows.T)
 
 

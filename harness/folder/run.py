@@ -31,9 +31,10 @@ import zstandard
 from numpy.typing import NDArray
 
 from ctxbench.metrics.models import context_window
+from ctxbench.metrics.prices import special_parts
 from ctxbench.metrics.thinking import has_thinking
 from ctxbench.scenarios.errors import RunError
-from ctxbench.scenarios.model import Conversation, Message, independent_units
+from ctxbench.scenarios.model import Call, Conversation, Message, independent_units
 from ctxbench.scenarios.spec import nearest
 from ctxbench.scenarios.view import Messages, Span, joined
 from ctxbench.strategies.events import Event
@@ -150,12 +151,12 @@ class Run:
 
     @cached_property
     def beyond_text(self) -> dict[tuple[str, int], Message]:
-        """The recorded messages with media or reasoning, by conversation and place, without their texts."""
+        """The recorded messages with media, reasoning or special prices, by conversation and place, without texts."""
         return {
             (conversation.id, at): msgspec.structs.replace(message, text="", calls=())
             for conversation in self.conversations()
             for at, message in enumerate(conversation.messages)
-            if message.media or has_thinking(message)
+            if message.media or has_thinking(message) or _is_special(message.call)
         }
 
     def conversation(self, name: str) -> Conversation:
@@ -303,6 +304,10 @@ def uneven(failures: Mapping[str, Collection[str]], conversations: int) -> froze
     return frozenset(name for names in failures.values() if len(names) < conversations for name in names)
 
 
+def _is_special(call: Call | None) -> bool:
+    return call is not None and any(special_parts(model, call, used) for model, used in call.billed)
+
+
 def recorded_models(run: Run) -> dict[str, int]:
     """Return how many calls of each model were recorded, the most first; empty where no recording names a model."""
     counts = run.arrow("messages", ["model"]).column("model").drop_null().value_counts().to_pylist()
@@ -329,10 +334,7 @@ def windows(run: Run) -> dict[str, int]:
 
 
 class Columns(dict[str, Any]):
-    """Columns by their names, which formulas read as those of a data frame: arrays, or series of categories.
-
-    Sums over a column need no index: a data frame takes ten times as long for each.
-    """
+    """Columns by name, read as those of a data frame, whose sums take ten times as long."""
 
     __getattr__ = dict.__getitem__
 

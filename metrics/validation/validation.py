@@ -7,7 +7,7 @@ token of the prompt at the plain price, as loggers compute that know nothing of 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -32,6 +32,7 @@ class Validation:
     agreements: list[Figures]
     """One for each model and the day from which its rule is in force, in order of appearance (`agreement`)."""
     costs: list[Figures]  # one for each model of which costs are recorded (`recorded_costs`)
+    special: list[Figures]  # one for each model and what of its calls has a price of its own (`special_prices`)
     replayed: CacheReplay
     counters: Counters
     prices: Prices
@@ -58,7 +59,8 @@ def validation(conversations: Iterable[Conversation], counters: Counters, prices
             "factors": {name: calibration.factor(model, name) for name in calibration.growths.get(model, {})},
         }
         agreements.append(figures)
-    return Validation(rows, agreements, recorded_costs(replayed.counted, prices), replayed, counters, prices)
+    costs, special = recorded_costs(replayed.counted, prices), special_prices(replayed.counted, prices)
+    return Validation(rows, agreements, costs, special, replayed, counters, prices)
 
 
 def _over(top: float, bottom: float, undefined: str) -> Value:
@@ -121,10 +123,10 @@ def _money(rows: Sequence[ComparedCall], prices: Prices) -> tuple[Figures, Value
         else:
             if hour is None:  # not split: as the request's marks were, by the share that is predicted
                 hour = round(wrote * used.written_1h / used.written) if used.written else 0
-            priced += 1
-            reported += price.of(Billed(usage.input or 0, output, row.read, wrote, hour))
-            predicted += price.of(used)
-            own += price.of(_billed(row.own, output))
+            priced, more = priced + 1, price.beyond_text(usage)
+            reported += price.of(Billed(usage.input or 0, output, row.read, wrote, hour)) + more
+            predicted += price.of(used) + more
+            own += price.of(_billed(row.own, output)) + more
 
     def error(dollars: float) -> Value:
         if not reported and unpriced:
@@ -162,47 +164,77 @@ CLOSE = 0.005  # relative error up to which a cost counts as reproduced
 _UNPRICED = Missing("unsupported", "the price of this model is not known")
 
 
-def _price(prices: Prices, recorded: RecordedRequest, model: str, usage: Usage) -> Price | None:
-    """Return the price of a recorded call on its day, or of a part of it; None if it is not known."""
-    # The price is that of who answered: hosts sell the same model at prices of their own.
-    host = recorded.call.provider
-    tariff = (prices.tariff(f"{host}/{model}") if host else None) or prices.tariff(model)
+def _name(prices: Prices, recorded: RecordedRequest, model: str) -> str:
+    """Return the name by which a model is priced, with who answered: hosts sell it at prices of their own."""
+    name = f"{recorded.call.provider}/{model}"
+    return name if recorded.call.provider and prices.tariff(name) else model
+
+
+def _price(prices: Prices, recorded: RecordedRequest, model: str, usage: Usage, is_usual: bool = False) -> Price | None:
+    """Return the price of a recorded call on its day, or of a part of it; None if it is not known.
+
+    It is that of the call's tier, or the usual one where that is not listed, or asked for.
+    """
+    name = _name(prices, recorded, model)
+    tariff = (None if is_usual else prices.tariff(name, recorded.call.tier)) or prices.tariff(name)
     return tariff and tariff.then(usage.input or 0, recorded.started if recorded.dated else None)
+
+
+def special_prices(calls: Iterable[RecordedRequest], prices: Prices) -> list[Figures]:
+    """Return the parts of each model's calls that have another price than text at the usual tier.
+
+    `listed` says whether that price is known; else they are billed as text at the usual tier. `share` is that of the
+    calls in the bill of the model.
+    """
+    bill, touched = defaultdict[str, float](float), defaultdict[tuple[str, str, bool], list[float]](list)
+    for recorded in calls:
+        for model, used in recorded.call.billed:
+            if (price := _price(prices, recorded, model, used)) is not None:
+                bill[model] += (cost := price.recorded(used))
+                for what, listed in prices.special(_name(prices, recorded, model), recorded.call, used).items():
+                    touched[model, what, listed].append(cost)
+    keys = ("model", "part", "listed", "calls", "share")
+    rows = ((*key, len(costs), _over(sum(costs), bill[key[0]], "a bill of 0")) for key, costs in touched.items())
+    return [dict(zip(keys, row, strict=True)) for row in rows]
 
 
 def recorded_costs(calls: Iterable[RecordedRequest], prices: Prices) -> list[Figures]:
     """Return how recorded costs agree with the prices, one for each model with any."""
-    # For each call its recorded cost, and what its usage costs: with the provider's cache prices, and with every token
-    # of the prompt at the plain price.
-    costs: dict[str, list[tuple[float, float, float]]] = {}
-    unpriced, free = Counter[str](), Counter[str]()
+    # For each call its recorded cost, and what its usage costs: with the provider's cache prices, with every token of
+    # the prompt at the plain price, and as text at the usual tier.
+    costs: dict[str, list[tuple[float, ...]]] = {}
+    unpriced, free, special = Counter[str](), Counter[str](), defaultdict[str, set[str]](set)
     for recorded in calls:
         usage, model = recorded.call.usage, recorded.call.model
         if usage is None or usage.cost is None or usage.input is None:
             continue
-        of_model, cached, plain, is_used = costs.setdefault(model, []), 0.0, 0.0, False
+        of_model, parts = costs.setdefault(model, []), list[tuple[float, float, float]]()
         for name, used in recorded.call.billed:
-            price, sizes = _price(prices, recorded, name, used), (used.input or 0, used.output or 0)
-            if price is None:
+            price, usual = (_price(prices, recorded, name, used, is_usual) for is_usual in (False, True))
+            if price is None or usual is None:
                 unpriced[model] += 1
                 break
-            parts = (used.cache_read or 0, used.cache_write or 0, used.cache_write_1h or 0)
-            cached, plain = cached + price.of(Billed(*sizes, *parts)), plain + price.of(Billed(*sizes))
-            is_used = is_used or any(sizes)
+            plain = price.of(Billed(used.input or 0, used.output or 0)) + price.beyond_text(used)
+            parts.append((price.recorded(used), plain, usual.of(Billed.recorded(used))))
+            its_own = prices.special(_name(prices, recorded, name), recorded.call, used)
+            special[model] |= {what for what, is_listed in its_own.items() if is_listed}
         else:
             if usage.cost:
-                of_model.append((usage.cost, cached, plain))
+                of_model.append((usage.cost, *map(sum, zip(*parts, strict=True))))
             else:  # a subscription, or a logger that did not know the price
-                free[model] += is_used
-    return [_cost_figures(model, each, unpriced[model], free[model]) for model, each in costs.items()]
+                free[model] += any(used.input or used.output for _, used in recorded.call.billed)
+    return [_cost_figures(model, each, unpriced[model], free[model], special[model]) for model, each in costs.items()]
 
 
-def _cost_figures(model: str, costs: Sequence[tuple[float, float, float]], unpriced: int, free: int) -> Figures:
+def _cost_figures(
+    model: str, costs: Sequence[tuple[float, ...]], unpriced: int, free: int, special: Collection[str]
+) -> Figures:
     """Return the relative differences of the computed costs, of all calls and of the one that is furthest off.
 
-    `follows` says which formula gives the recorded sum to half a percent.
+    `follows` says which formula gives the recorded sum to half a percent, and which prices of their own (`special`) it
+    has, or has not.
     """
-    recorded, cached, plain = ([cost[at] for cost in costs] for at in range(3))
+    recorded, cached, plain, usual = ([cost[at] for cost in costs] for at in range(4))
     missing = None
     if not costs:
         missing = _UNPRICED if unpriced else Missing("undefined", "no cost above 0 is recorded")
@@ -216,7 +248,12 @@ def _cost_figures(model: str, costs: Sequence[tuple[float, float, float]], unpri
         return error, max(of_calls, key=abs), abs(error) <= CLOSE
 
     (error, worst, by_cache), (plain_error, plain_worst, by_plain) = errors(cached), errors(plain)
-    follows = {(True, True): "both", (True, False): "cache prices", (False, True): "plain prices"}
+    formulas = {(True, True): "both", (True, False): "cache prices", (False, True): "plain prices"}
+    follows, own = formulas.get((by_cache, by_plain), "neither"), " and ".join(sorted(special))
+    if own and (by_cache or by_plain):
+        follows = f"{own} ({follows})"
+    elif own and errors(usual)[2]:
+        follows = f"cache prices, not {own}"
     return {
         "model": model,
         "calls": len(costs),
@@ -229,5 +266,5 @@ def _cost_figures(model: str, costs: Sequence[tuple[float, float, float]], unpri
         "by_plain_prices_usd": sum(plain),
         "plain_error": plain_error,
         "plain_worst": plain_worst,
-        "follows": follows.get((by_cache, by_plain), "neither") if missing is None else missing,
+        "follows": follows if missing is None else missing,
     }

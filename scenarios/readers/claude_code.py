@@ -86,6 +86,8 @@ class ClaudeCode(Reader):
 
     - One response is several lines, one block each, with the same `requestId`. They become one message in the place of
       the first line, with the time and usage of the last one: usage grows from line to line.
+    - A fork, a branch or a resumed session may begin with copies of its origin's lines, in a file of its own: calls
+      that are read in both count once. Only a branch names its origin (`forkedFrom`).
     - Lines form a tree (`uuid`, `parentUuid`; across a compaction `logicalParentUuid`). The conversation is the branch
       that ends at the last line; `meta["off_branch"]` counts the lines that a rewind left behind. Results of parallel
       tools hang on the line of their own call, so results of a response on the branch belong to the branch. A line
@@ -196,6 +198,8 @@ class _Tree:
             meta: dict[str, Scalar] = {"off_branch": len(set(members[group]) - chosen)}
             if group != main:
                 meta["parent"] = session if agent else (main or group)[0]
+            elif origin := self.lines[min(chosen)].text("forkedFrom.sessionId"):
+                meta["parent"] = origin
             name = "/".join(part for part in (session or stem, agent) if part)
             yield name, [self.lines[at] for at in sorted(chosen)], meta
 

@@ -42,13 +42,13 @@ _NAMES: dict[str, list[str]] = {
     **{f"cleared_{what}": [f"cleared_{what}"] for what in ("input_tokens", "tool_uses", "thinking_turns")},
 }
 _KINDS = {name: kind for kind, names in _NAMES.items() for name in names}
-_TIERS = ("service_tier", "serviceTier")
+_USUAL = ("standard", "global", "not_available")  # speeds and regions of inference at the usual price
 # Beside these keys of OpenAI's Responses API and of Codex, `input_tokens` is the whole prompt.
 _RESPONSES_API = ("input_tokens_details", "cached_input_tokens")
 # Nested blocks with more counts.
 _NESTED = (
     *("input_tokens_details", "prompt_tokens_details", "output_tokens_details", "completion_tokens_details"),
-    *("cache_creation", "cache_creation_token_details", "cttl"),
+    *("cache_creation", "cache_creation_token_details", "cttl", "cached_tokens_details", "server_tool_use"),
 )
 _REMEDY = "correct it; the call counts as one that reported nothing"
 _MOST_SHOWN, _LONGEST_SHOWN = 10**30, 60
@@ -262,20 +262,17 @@ def _said(message: Message) -> tuple[Any, ...]:
 
 @dataclass(slots=True)
 class Responses:
-    """Ids of the responses of one log or session, to count each call once."""
+    """Ids of the responses of one log or session, to read each call once."""
 
     problems: Problems
-    _places: dict[str, Place] = field(default_factory=dict)
+    _names: set[str] = field(default_factory=set)
 
     def new(self, name: str | None, place: Place) -> bool:
-        """Return whether a response has not been read before. A repeated id is a problem; without an id it is new."""
-        if not name:
-            return True
-        first = self._places.setdefault(name, place)
-        if first is not place:
-            what = f"response {name!r} stands at {first} already"
-            self.problems.add(RecordingError(place, what, "its call counts once; remove the second one"))
-        return first is place
+        """Return whether a response has not been read before; a note counts the others. Without an id it is new."""
+        if is_repeated := bool(name) and name in self._names:
+            self.problems.repeated[place.file] += 1
+        self._names |= {name} if name else set()
+        return not is_repeated
 
 
 def usage(
@@ -283,10 +280,13 @@ def usage(
 ) -> Usage | None:
     """Return a reported usage block in our form; None if there is none, if it is all zeros, or if it is a problem.
 
-    `whole_prompt`: the recorder means the whole prompt by a name that providers use for the rest.
+    `whole_prompt`: the recorder means the whole prompt by a name that providers use for the rest. Without a `cost`, the
+    block's own counts (OpenRouter, Perplexity).
     """
     if reported is None:
         return None if cost is None else Usage(cost=cost)
+    if cost is None and isinstance(reported, dict):
+        cost = _own_cost(reported, place, problems)
     try:
         converted = _usage(reported, place, cost, whole_prompt)
         # Raised to be caught just below: counts that contradict each other are left out like a count that is none.
@@ -297,6 +297,17 @@ def usage(
         return None
     counts = (converted.input, converted.output, converted.cache_read, converted.cache_write, converted.cost)
     return converted if any(counts) else None  # recorders write zeros for a call stopped before any answer
+
+
+def _own_cost(reported: dict[str, Any], place: Place, problems: Problems) -> float | None:
+    """Return the cost that a usage block states. With a key of the user's own, most of it is the provider's bill."""
+    stated, details = reported.get("cost"), reported.get("cost_details")
+    if isinstance(stated, dict):
+        stated = stated.get("total_cost")
+    cost = dollars(stated, place.below("cost"), problems) if isinstance(stated, (int, float)) else None
+    if cost is not None and reported.get("is_byok") is True and isinstance(details, dict):
+        cost += dollars(details.get("upstream_inference_cost"), place.below("cost_details"), problems) or 0.0
+    return cost
 
 
 def response_usage(
@@ -326,9 +337,14 @@ def response_usage(
 
 
 def tier(*reported: Any) -> str:
-    """Return the service tier that a response names, or its usage block; empty if none does."""
-    named = (block[name] for block in reported if isinstance(block, dict) for name in _TIERS if name in block)
-    return next((name for name in named if isinstance(name, str)), "")
+    """Return the service tier that a response names, or its usage block, with a speed and region that cost more."""
+    blocks = [block for block in reported if isinstance(block, dict)]
+
+    def said(*names: str) -> str:
+        return next((block[name] for block in blocks for name in names if isinstance(block.get(name), str)), "")
+
+    special = [word for word in (said("speed"), said("inference_geo")) if word not in _USUAL]
+    return " ".join(filter(None, (said("service_tier", "serviceTier"), *special)))
 
 
 def other_than(model: str, asked: str) -> str:
@@ -386,8 +402,10 @@ def _usage(reported: Any, place: Place, cost: float | None, whole_prompt: bool) 
     if is_apart:
         reasoning = reasoning if thoughts is None else thoughts
         output = (output or 0) + (reasoning or 0)
-    hour, audio = block.count("cache write, 1h"), (block.count("audio input"), block.count("audio output"))
-    return Usage(whole, output, read, written, hour, cost, reasoning, *audio)
+    audio = block.count("audio input"), block.count("audio output")
+    kinds = ("audio read", "image input", "image output", "image read", "searches")
+    others = [block.count(kind) or None for kind in kinds]  # most recorders write zeros
+    return Usage(whole, output, read, written, block.count("cache write, 1h"), cost, reasoning, *audio, *others)
 
 
 class _Block:
@@ -413,8 +431,9 @@ class _Block:
                     self._take(value, f"{before}{name}.")
             elif isinstance(value, list):  # Gemini's: [{modality: AUDIO, tokenCount: 8}]
                 for part in value:
-                    if isinstance(part, dict) and isinstance(part.get("modality"), str):
-                        self._counts[f"{name}.{part['modality']}"] = name, part.get("tokenCount")
+                    if isinstance(part, dict) and isinstance(kind := part.get("modality"), str):
+                        tokens = part.get("tokenCount", part.get("token_count"))
+                        self._counts[f"{name}.{kind.rpartition('.')[2].upper()}"] = name, tokens
             elif value is not None:
                 # By its last name the first one counts, but one that is not nested counts before all that are: its full
                 # name is its last name, and the line below sets it again.

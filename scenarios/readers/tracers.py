@@ -281,7 +281,8 @@ class LitellmProxy(Tracer):
         "prompt_tokens completion_tokens metadata.additional_usage_values.cache_read_input_tokens "
         "metadata.additional_usage_values.cache_creation_input_tokens total_tokens"
     )
-    request_id, tier, error = "response.id|request_id", "response", "metadata.error_information.error_message"
+    request_id, tier = "response.id|request_id", "response|response.usage"
+    error = "metadata.error_information.error_message"
     failures = ("status|metadata.status", "failure")
 
     def kind_of(self, fields: Fields) -> Kind:

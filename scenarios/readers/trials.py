@@ -215,7 +215,9 @@ class MiniSwe(Reader):
                 continue
             answered, response = recorded.typed("extra.response", OBJECT), recorded.typed("extra.response.id", str)
             recorded.typed("extra.response.choices", list[dict[str, Any]])
-            if message.role == "assistant" and answered is not None and responses.new(response, where):
+            if message.role == "assistant" and answered is not None and not responses.new(response, where):
+                call = Call(copied=True)
+            elif message.role == "assistant" and answered is not None:
                 cost = dollars(recorded.at("extra.cost"), where.below("extra.cost"), problems)
                 used = usage(answered.get("usage"), where.below("extra.response.usage"), problems, cost)
                 call = Call(
@@ -298,7 +300,7 @@ class Atif(Reader):
       only one of its step; else it is a user's message, as it is sent.
     - `prompt_tokens` include `cached_tokens`. Tokens written to a cache stand in `metrics.extra`, as Anthropic names
       them, and a stop reason in the step's `extra.stop_reason`.
-    - Steps with `is_copied_context` repeat another trajectory: they are messages without a call of their own.
+    - Steps with `is_copied_context` repeat another trajectory: their messages are context, their calls count there.
     - A system step behind the first answer is no message: one that refers to other agents' trajectories is a
       compaction, the rest are counted in the notes. The agents that summarised have files of their own, or stand in
       `subagent_trajectories`: these are conversations `<session>/<agent>`.
@@ -331,7 +333,9 @@ def _trajectory(trajectory: Fields, name: str, meta: dict[str, Scalar], problems
                     history.add(message, step.place)
     if history.messages:
         about: dict[str, Scalar] = {"agent": trajectory.text("agent.name"), **meta}
-        about |= {"parent": parent} if (parent := trajectory.text("agent.extra.parent_session_id")) else {}
+        before = name.removesuffix(f"-cont-{trajectory.at('agent.extra.continuation_index')}")  # as Harbor names it
+        parent = trajectory.text("agent.extra.parent_session_id") or (before if before != name else "")
+        about |= {"parent": parent} if parent else {}
         about |= {"continued_in": after} if (after := trajectory.text("continued_trajectory_ref")) else {}
         tools = offered(trajectory.at("agent.tool_definitions"), trajectory.place, problems, "atif")
         whole = Conversation(name, history.in_order(), tools=tools, compactions=tuple(compactions), meta=about)
@@ -357,7 +361,9 @@ def _atif_messages(step: Fields, trajectory: Fields, problems: Problems) -> Iter
     elif source == "agent":
         made = (tool_call(call, "tool_call_id", "function_name", "arguments") for call in calls)
         thinking = step.text("reasoning_content") or thinking
-        answered = None if step.at("is_copied_context") is True else _atif_call(step, trajectory, problems)
+        answered = _atif_call(step, trajectory, problems)
+        if step.at("is_copied_context") is True:
+            answered = replace(answered, usage=None, copied=True)
         yield Message("", "assistant", text, tuple(made), time=time, thinking=thinking, media=media, call=answered)
     else:
         raise RecordingError(step.below("source"), f"unknown source {source!r}", "use system, user or agent")
@@ -409,7 +415,7 @@ class Inspect(Reader):
       `<task>/<sample>/<name>`.
     - Messages may stand in `message_pool`, to which `input_refs` refer by ranges, and long texts in `attachments`.
     - `input_tokens` holds what was read from the cache or not, by version and provider: `total_tokens` tells.
-    - Answers from Inspect's own cache have no usage: nobody was billed.
+    - Answers from Inspect's own cache (`cache: "read"`) repeat the usage of the call that was billed: they have none.
     - A sample without events has its last messages alone, without usage.
     """
 
@@ -576,6 +582,8 @@ class _Sample(Fields):
             finished = started + took
         provider, _, asked = event.text("model").rpartition("/")
         reported, model = event.typed("output.usage", OBJECT), event.text("output.model") or asked
+        if event.at("cache") == "read":
+            reported = None
         cost = dollars((reported or {}).get("total_cost"), output.below("usage.total_cost"), self._problems)
         call = Call(
             model,

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ctxbench.metrics.models import model_names, window_of
 from ctxbench.metrics.prices import BUNDLED, Price, Prices, Tariff, TokenUsage
+from ctxbench.scenarios.model import Call, Usage
 
 BATCH = Prices(batch=True)
 PRICED = {name: tariff for name in model_names() if (tariff := BUNDLED.tariff(name)) is not None}
@@ -136,12 +137,13 @@ def test_the_tier_is_the_last_that_is_exceeded(sizes: list[int], tokens: int) ->
 
 
 def test_what_is_priced() -> None:
-    """Law over all models: plain input costs something, and a write never less than it."""
+    """Law over all models: plain input costs something but at OpenRouter's free hosts, and a write never less."""
     assert len(PRICED) > 2000
     for name, found in PRICED.items():
         for _, price in found.tiers:
             assert min(price[:5]) >= 0, name
-            assert price.write >= price.input > 0, name
+            assert price.write >= price.input >= 0, name
+            assert (price.input == 0) == name.endswith(":free"), name
 
 
 def test_batches() -> None:
@@ -218,7 +220,8 @@ def test_storage() -> None:
 )
 def test_other_names(model: str, same: str) -> None:
     """A provider before the name that sells the model, a proxy or a kind of call do not change the price."""
-    assert tariff(model).tiers == tariff(same).tiers
+    token, other = ([(above, price[:6]) for above, price in tariff(name).tiers] for name in (model, same))
+    assert token == other
 
 
 @pytest.mark.parametrize(
@@ -270,3 +273,63 @@ def test_where_prices_are_from() -> None:
     """They are dated by the version of genai-prices; batch prices are named."""
     assert BUNDLED.source.startswith("genai-prices 0.")
     assert BATCH.source == f"{BUNDLED.source}, batch prices"
+
+
+@pytest.mark.parametrize(
+    ("model", "tier", "times"),
+    [
+        ("gpt-5", "flex", 0.5),
+        ("gpt-5", "priority", 2.0),
+        ("gpt-5", "Default", 1.0),
+        ("claude-opus-5", "standard fast", 2.0),
+        ("claude-opus-5", "us", 1.1),
+        ("claude-opus-5", "standard fast us", 2.2),
+        ("claude-opus-4-6", "fast", 6.0),
+        ("claude-opus-5", "batch", 0.5),
+    ],
+)
+def test_service_tiers(model: str, tier: str, times: float) -> None:
+    """A tier, a speed and a region change the price of every kind of token, and multiply one another."""
+    usual, special = BUNDLED.tariff(model), BUNDLED.tariff(model, tier)
+    assert usual
+    assert special
+    assert special.at(1)[:5] == pytest.approx([times * each for each in usual.at(1)[:5]])
+
+
+def test_a_tier_of_the_past_is_a_share_of_that_price() -> None:
+    """GPT-5.6 Sol was $5 until 2026-08-21, so flex cost half of that, though its price is listed since October."""
+    flex = BUNDLED.tariff("gpt-5.6-sol", "flex")
+    assert flex
+    assert flex.then(1, at("2026-08-01", "12:00:00")).input == pytest.approx(2.5e-6)
+    assert BUNDLED.tariff("gpt-5", "scale") is None
+
+
+def test_audio_images_and_searches_cost_what_they_do() -> None:
+    """Gemini 2.5 Flash: audio $1 a million, $0.10 cached, text $0.30; Claude's searches $10 a thousand."""
+    heard = Usage(input=100_010, output=20, cache_read=60_000, audio_input=100_000, audio_read=60_000)
+    gemini = tariff("gemini-2.5-flash").at(100_010)
+    assert gemini.recorded(heard) == pytest.approx(40_000 * 1e-6 + 60_000 * 1e-7 + 10 * 3e-7 + 20 * 2.5e-6)
+    searched = Usage(input=10, output=5, searches=2)
+    assert tariff("claude-opus-5").at(10).recorded(searched) == pytest.approx(10 * 5e-6 + 5 * 25e-6 + 2 * 0.01)
+    painted = Usage(input=100, output=0, image_input=60)
+    assert tariff("gpt-image-1").at(100).recorded(painted) == pytest.approx(40 * 5e-6 + 60 * 10e-6)
+    speech = Call(tier="flex", usage=Usage(input=1, audio_output=3, searches=1))
+    assert speech.usage
+    assert BUNDLED.special("gpt-5", speech, speech.usage) == {"flex": True, "audio": False, "searches": True}
+
+
+@pytest.mark.parametrize(
+    ("name", "input"),
+    [
+        ("openai/gpt-5:nitro", 1.25),
+        ("openrouter/openai/gpt-5:floor", 1.25),
+        ("anthropic/claude-opus-4.8-fast", 10),
+        ("deepseek/deepseek-r1:free", 0),
+        ("mistralai/voxtral-small-24b-2507", 0.1),
+        ("x-ai/grok-4", 3),
+        ("models/gemini-2.5-flash", 0.3),
+    ],
+)
+def test_names_of_openrouter(name: str, input: float) -> None:
+    """The maker stands in front, a choice of hosts behind; what is free is not priced as its maker does."""
+    assert tariff(name).at(1).input == pytest.approx(input / 1e6)

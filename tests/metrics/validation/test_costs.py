@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from ctxbench.metrics.prices import Prices
-from ctxbench.metrics.validation.validation import Figures, recorded_costs
+from ctxbench.metrics.validation.validation import Figures, recorded_costs, special_prices
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.model import Conversation, Iteration, Usage
 from tests.metrics.validation.recordings import call, replayed, said
@@ -34,6 +34,28 @@ def spent(*dollars: float, **fields: Any) -> Conversation:
 def test_which_formula_costs_follow(dollars: tuple[float, ...], follows: str) -> None:
     """The one that gives their sum to half a percent."""
     assert costs(spent(*dollars))["follows"] == follows
+
+
+@pytest.mark.parametrize(
+    ("tier", "dollars", "follows"),
+    [
+        ("standard", CACHED, "cache prices"),
+        ("us", 1.1 * CACHED, "us (cache prices)"),
+        ("us", CACHED, "cache prices, not us"),
+        ("us", 3.0, "neither"),
+    ],
+)
+def test_costs_at_a_tier_follow_it(tier: str, dollars: float, follows: str) -> None:
+    """It is named where the recorded cost has its price, and where the logger did not know of it."""
+    talk = spent(dollars, model="claude-sonnet-4-6")
+    messages = tuple(
+        replace(message, call=replace(message.call, tier=tier)) if message.call else message
+        for message in talk.messages
+    )
+    calls = replayed(replace(talk, messages=messages))[0].counted
+    [found] = recorded_costs(calls, Prices())
+    assert found["follows"] == follows
+    assert [row["part"] for row in special_prices(calls, Prices())] == ([] if tier == "standard" else ["us"])
 
 
 def test_each_request_of_a_call_costs_what_its_model_does() -> None:

@@ -193,10 +193,10 @@ def test_memory_holds_the_text_of_one_thread() -> None:
 
 
 def test_a_response_that_two_tracers_saw_counts_once() -> None:
-    """Spans beside each other with one response id are one call, and the second is a problem."""
+    """Spans beside each other with one response id are one call, and a note counts the second."""
     found, notes = chats(llm(1, "S", "a", response="r"), llm(1.1, "S", "a", response="r"))
     assert len(found) == 1
-    assert notes == ["f.json: call1.1t: response 'r' stands at f.json: call1t already (its call counts once; remove the second one)"]  # fmt: skip # noqa: E501
+    assert notes == ["1 call stands in the recordings once more (f.json 1): each counts once, where it was read first"]
 
 
 def test_clocks_may_disagree_and_parents_may_be_circular() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ctxbench.scenarios.errors import Place, RecordingError
 from ctxbench.scenarios.model import Usage, usage_faults
-from ctxbench.scenarios.readers.requests import dollars, usage
+from ctxbench.scenarios.readers.requests import dollars, tier, usage
 from ctxbench.scenarios.source import Problems
 
 HERE = Place("log.json", 3, "response.usage")
@@ -55,6 +55,25 @@ def read(reported: Any, cost: float | None = None) -> tuple[Usage | None, list[R
         (
             {"promptTokenCount": 9, "candidatesTokenCount": 1, "thoughtsTokenCount": 4, "toolUsePromptTokenCount": 2},
             Usage(11, 5, reasoning=4),
+        ),
+        (
+            {
+                "prompt_token_count": 9,
+                "cached_content_token_count": 5,
+                "prompt_tokens_details": [
+                    {"modality": "MediaModality.AUDIO", "token_count": 6},
+                    {"modality": "IMAGE", "token_count": 2},
+                ],
+                "cache_tokens_details": [{"modality": "AUDIO", "token_count": 5}],
+            },
+            Usage(9, None, 5, audio_input=6, audio_read=5, image_input=2),
+        ),
+        ({"input_tokens": 9, "server_tool_use": {"web_search_requests": 2}}, Usage(9, searches=2)),
+        ({"prompt_tokens": 9, "cost": 0.25}, Usage(9, cost=0.25)),
+        ({"prompt_tokens": 9, "cost": {"total_cost": 0.25}}, Usage(9, cost=0.25)),
+        (
+            {"prompt_tokens": 9, "cost": 0.25, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.5}},
+            Usage(9, cost=0.75),
         ),
     ],
 )
@@ -222,3 +241,10 @@ def test_what_is_read_has_no_fault(reported: dict[str, Any]) -> None:
     assert not (found and problems)
     if found:
         assert not list(usage_faults(found))
+
+
+def test_tier_speed_and_region() -> None:
+    """Behind the service tier stand a speed and a region that cost more; the usual ones do not."""
+    assert tier({"service_tier": "standard", "speed": "fast", "inference_geo": "us"}) == "standard fast us"
+    assert tier({"serviceTier": None}, {"serviceTier": "flex", "speed": "standard"}) == "flex"
+    assert tier({"speed": "fast", "inference_geo": "not_available"}, None) == "fast"
