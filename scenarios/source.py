@@ -44,25 +44,14 @@ CUT_OFF = ("the JSON ends in the middle", "the file was cut off: copy it again, 
 """Message and remedy for JSON without its end."""
 HEAD = 1 << 22  # bytes that are enough to recognise logs which begin with long messages
 
+# What JavaScript and Python write into JSON although it is none, behind all that stands before it: half of a surrogate
+# pair, and numbers that are none. An unclosed string ends with the data, as in _TOKEN.
 _PAIR = rb"u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-# What JavaScript and Python write into JSON although it is none: its name in notes, bytes that hint at it, a pattern of
-# all before it and of itself, and what is read instead. An unclosed string ends with the data, as in _TOKEN.
+_HALF = rb"((?:[^\\]++|\\(?:%b|(?!u[dD][89a-fA-F]).))*+)(?:(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|(\\?))" % _PAIR
+_NUMBER = rb'((?:[^"NI-]++|-(?!I)|"[^"\\]*+(?>\\.[^"\\]*+)*+"?)*+)(?:(NaN|-?Infinity)|([NI-]*))'
 _MENDS = (
-    (
-        "record with half of a surrogate pair, read as U+FFFD",
-        (rb"\ud", rb"\uD"),
-        re.compile(
-            rb"((?:[^\\]++|\\(?:%b|(?!u[dD][89a-fA-F]).))*+)(?:(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|(\\?))" % _PAIR,
-            re.DOTALL,
-        ),
-        rb"\ufffd",
-    ),
-    (
-        "record with NaN or Infinity, read as null",
-        (b"NaN", b"Infinity"),
-        re.compile(rb'((?:[^"NI-]++|-(?!I)|"[^"\\]*+(?>\\.[^"\\]*+)*+"?)*+)(?:(NaN|-?Infinity)|([NI-]*))', re.DOTALL),
-        b"null",
-    ),
+    ("half of a surrogate pair, read as U+FFFD", (rb"\ud", rb"\uD"), re.compile(_HALF, re.DOTALL), rb"\ufffd"),
+    ("NaN or Infinity, read as null", (b"NaN", b"Infinity"), re.compile(_NUMBER, re.DOTALL), b"null"),
 )
 # A string or a bracket. An unclosed string ends with the data: to search for its end again would be quadratic.
 _TOKEN = re.compile(rb'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"?|[\[\]{},:]', re.DOTALL)
@@ -199,7 +188,7 @@ def decode(raw: bytes | msgspec.Raw, kind: type[T], place: Place) -> T:
             raise RecordingError(place, *_malformed(sound, str(error))) from None
     value = decode(sound, kind, place)
     for what in changes:
-        _MENDED.setdefault(what, {})[place] = None
+        _MENDED.setdefault(f"record with {what}", {})[place] = None
     return value
 
 

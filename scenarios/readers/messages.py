@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Annotated, Any
 
 import msgspec
@@ -67,7 +68,6 @@ class ChatMessage(msgspec.Struct):
     reasoning_details: Any = None
     refusal: str | None = None
     audio: Any = None
-    cache_control: Any = None
 
 
 def chat_messages(messages: Iterable[ChatMessage], place: Place, problems: Problems) -> tuple[Message, ...]:
@@ -287,23 +287,32 @@ def forward(times: Iterable[float | None]) -> tuple[list[float | None], int]:
     ([1, None, 2, 3], 1)
     """
     recorded = list(times)
-    known = [time for time in recorded if time is not None]
-    if known == sorted(known):
-        return recorded, 0
-    # The longest row of times that do not fall, from the end: of several the one that comes first. Of 1 99 2 3 the 3
-    # begins a row of one time, the 2 a row of two; 99 is a later begin of a row of one than 3; 1 goes before the 2.
+    kept = set(rising(recorded))
+    cleaned = [time if at in kept else None for at, time in enumerate(recorded)]
+    return cleaned, sum(time is not None for time in recorded) - len(kept)
+
+
+def rising(times: Sequence[float | None]) -> list[int]:
+    """Return the indices of a longest non-decreasing subsequence of the times; None is skipped.
+
+    Of several of that length the one that comes first is taken, so the search runs from the end.
+    """
+    known = [(at, time) for at, time in enumerate(times) if time is not None]
+    if all(earlier[1] <= later[1] for earlier, later in pairwise(known)):
+        return [at for at, _ in known]
+    # Of 1 99 2 3 the 3 begins a row of one time, the 2 a row of two; 99 is a later begin of a row of one than 3; 1 goes
+    # before the 2, for a row of three.
     begins: list[float] = []  # begins[n]: the latest time, negated, with which a row of n + 1 times can begin
     rows: list[Any] = []  # rows[n]: the place of that time, and the row behind it
-    for at in reversed(range(len(recorded))):
-        if (time := recorded[at]) is not None:
-            length = bisect_right(begins, -time)
-            row = at, rows[length - 1] if length else None
-            begins[length : length + 1], rows[length : length + 1] = [-time], [row]
-    kept, chain = set[int](), rows[-1]
-    while chain is not None:
-        at, chain = chain
-        kept.add(at)
-    return [time if at in kept else None for at, time in enumerate(recorded)], len(known) - len(kept)
+    for at, time in reversed(known):
+        length = bisect_right(begins, -time)
+        row = at, rows[length - 1] if length else None
+        begins[length : length + 1], rows[length : length + 1] = [-time], [row]
+    indices, rest = list[int](), rows[-1]
+    while rest is not None:
+        at, rest = rest
+        indices.append(at)
+    return indices
 
 
 def in_order(messages: Sequence[Message]) -> tuple[Message, ...]:

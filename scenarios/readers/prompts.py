@@ -508,8 +508,7 @@ class _Messages:
         if outer is not None and is_hosted:
             outer.results.append(turn)
             return
-        self._turn = turn
-        self._close()
+        self._add(turn)
         # Anthropic's user messages mix results with text: what comes behind the result is a message of its own.
         if outer is not None and not outer.is_item:
             self._turn = _Turn(outer.role, outer.name)
