@@ -192,11 +192,11 @@ def paged_records(path: Path, problems: Problems, *lists: str) -> Iterator[tuple
     for place, raw in span_records(path, problems):
         with problems.collect():
             record = decode(raw, OBJECT, place)
-            name = next((name for name in lists if isinstance(record.get(name), list)), "")
-            if not name:
+            pages = [name for name in lists if isinstance(record.get(name), list)]
+            if not pages:
                 yield place, record
-            for number, one in enumerate(record[name] if name else ()):
-                where = place.below(f"{name}[{number}]")
+            for page, number, one in ((name, *numbered) for name in pages for numbered in enumerate(record[name])):
+                where = place.below(f"{page}[{number}]")
                 with problems.collect():
                     yield where, convert(one, OBJECT, where)
 

@@ -426,20 +426,13 @@ class LangSmith(Tracer):
 
     def records(self, path: Path, problems: Problems) -> Iterator[tuple[Place, dict[str, Any]]]:
         begun: dict[str, tuple[Place, dict[str, Any]]] = {}
-        for place, record in paged_records(path, problems, "runs"):
-            if not (record.get("post") or record.get("patch")):
-                yield place, record
-            for part in ("post", "patch"):
-                listed = record.get(part)
-                for at, one in enumerate(listed if isinstance(listed, list) else ()):
-                    where = place.below(f"{part}[{at}]")
-                    with problems.collect():
-                        run = convert(one, OBJECT, where)
-                        if part == "post":
-                            begun[str(run.get("id"))] = where, run
-                            continue
-                        first, fields = begun.pop(str(run.get("id")), (where, {}))
-                        yield first, {**fields, **{key: value for key, value in run.items() if value is not None}}
+        for place, run in paged_records(path, problems, "runs", "post", "patch"):
+            name = str(run.get("id"))
+            if place.field.rpartition(".")[2].startswith("post["):
+                begun[name] = place, run
+            else:
+                first, fields = begun.pop(name, (place, {}))
+                yield first, fields | {key: value for key, value in run.items() if value is not None}
         yield from begun.values()
 
     def span(self, fields: Fields, problems: Problems) -> TraceSpan:
