@@ -77,6 +77,7 @@ def compared(batch: Batch, problems: Problems) -> dict[str, Any]:
         "not_read": text.missing,
         "not_shown": text.unshown,
         "keys_not_looked_at": text.unread,
+        "checked": batch.reader.checked,
     }
 
 

@@ -116,7 +116,8 @@ class Problems:
 
     def written_by(self, version: str, checked: str) -> None:
         """Note a version of a program that is newer than the one its reader was `checked` with: `Codex 0.147`."""
-        if _numbers(version)[: len(_numbers(checked))] > _numbers(checked):
+        known, numbers = _numbers(checked), _numbers(version)
+        if len(numbers) >= len(known) and numbers[: len(known)] > known:
             self._newer[checked] = max(self._newer.get(checked, ""), version[:_LONGEST_SHOWN], key=_numbers)
 
     def note_unknown(self) -> None:

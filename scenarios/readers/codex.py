@@ -70,6 +70,7 @@ class Codex(Reader):
     """
 
     about = "Codex rollouts (JSON Lines)"
+    checked = "Codex 0.144"
     shapes = (
         frozenset({".timestamp", ".type", ".payload", ".payload.cli_version"}),
         frozenset({".timestamp", ".type", ".payload", ".payload.type", ".payload.role", ".payload.content"}),
@@ -152,6 +153,7 @@ class _Rollout:
         }
         meta: dict[str, Scalar] = {"off_branch": self.rolled_back, "hosted_tool_calls": self.hosted}
         meta |= {name: value for name, value in told.items() if value}
+        self.problems.written_by(told["version"], Codex.checked)
         messages, compactions = (*system, *self.history.in_order()), tuple(self.compactions)
         return Conversation(session.text("id") or stem, messages, tools=self.tools, compactions=compactions, meta=meta)
 

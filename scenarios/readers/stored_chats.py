@@ -169,6 +169,7 @@ class LangChain(StoredChats):
     `{messages}`.
     """
 
+    checked = "langchain-core 1.7"
     about = "LangChain messages (messages_to_dict, dumpd, model_dump)"
     shapes = (
         *around(".type", ".data", ".data.content", ".data.type"),
@@ -255,6 +256,7 @@ class LangGraph(Reader):
     - Objects of Python stand as the values they are made of; nothing is imported to read them.
     """
 
+    checked = "langgraph-checkpoint-sqlite 3.1"
     about = "LangGraph checkpoints (SQLite) and states of threads (JSON)"
     shapes = tuple(
         frozenset(f"{outer}{key}" for key in (values, f"{values}.messages", f"{values}.messages[].{kind}", beside))
@@ -453,6 +455,7 @@ class OpenAIItems(StoredChats):
     - The API lists items from the newest to the oldest by default: such a list is turned around.
     """
 
+    checked = "openai-agents 0.24"
     about = "OpenAI Responses items (lists; Agents SDK sessions, SQLite or JSON)"
     shapes = (
         *(shape for name in _LISTS for keys in (_CALL, _MESSAGE) for shape in around(*keys, list_name=name)),

@@ -66,7 +66,16 @@ BYTES = [
 ]
 FEW = examples(60, ignored=HealthCheck)
 
-SEVERAL = {"atif": 2, "claude_code": 2, "copilot_cli": 2, "http": 6, "inspect": 3, "swe_agent": 2, "tau2": 2}
+SEVERAL = {
+    "atif": 2,
+    "claude_code": 2,
+    "claude_stream": 2,
+    "copilot_cli": 2,
+    "http": 6,
+    "inspect": 3,
+    "swe_agent": 2,
+    "tau2": 2,
+}
 """Number of conversations in a sample, where the form does not tell."""
 
 formats = pytest.mark.parametrize("name", SAMPLES)
