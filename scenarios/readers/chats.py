@@ -19,7 +19,6 @@ from ..source import Problems, decode, records, whole_file
 from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere, as_object, text_of
 from .messages import (
     ChatMessage,
-    ChatTool,
     History,
     chat_message,
     chat_messages,
@@ -29,7 +28,7 @@ from .messages import (
     role_of,
     tool,
 )
-from .prompts import Stored, stored_messages
+from .prompts import Stored, offered, stored_messages
 from .requests import asked_of, numbered
 from .spans import span_records
 
@@ -48,7 +47,7 @@ class CtxbenchJsonl(Reader):
 
 class _Chat(msgspec.Struct):
     messages: list[ChatMessage]
-    tools: list[ChatTool] | None = None
+    tools: Any = None
     model: Any = None
     id: str | int | None = None
     conversation_id: str | int | None = None
@@ -111,7 +110,7 @@ def _chat(raw: bytes, place: Place, problems: Problems) -> Conversation:
     chat = decode(raw, _Chat, place)
     messages = asked_of(chat.model, chat_messages(chat.messages, place.at("messages"), problems))
     names = (str(name) for name in (chat.id, chat.conversation_id, chat.thread_id) if name is not None)
-    return Conversation(next(names, _UNNAMED), messages, tools=tuple(tool(each.function) for each in chat.tools or ()))
+    return Conversation(next(names, _UNNAMED), messages, tools=offered(chat.tools, place, problems, "openai_chat"))
 
 
 _ROLES: dict[str, Role] = {
