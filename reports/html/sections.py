@@ -29,7 +29,6 @@ from ..bill import against, assumptions, bill_of, broken, causes, how
 from ..calibration import corrected_of, corrected_table, profile_table
 from ..figures import charts
 from ..figures.frontier import PLACES, between, frontier, shares
-from ..live import live_table, stored
 from ..render import STRATEGY, Column, Table, about, count, dollars, integer, metric_column, percent, table_of
 from ..results import Results
 from ..reuse import reuse_table
@@ -245,12 +244,6 @@ def calibration_section(results: Results) -> ReportSection | None:
     return section_of("calibration", parts, {"corrected": pd.DataFrame(rows)})
 
 
-def live_section(results: Results) -> ReportSection | None:
-    """Return live runs without and with a strategy, or None where none were compared."""
-    rows = stored(results.run)
-    return None if rows is None else section_of("live", [live_table(rows)], {"live": rows})
-
-
 def claims_section(results: Results) -> ReportSection | None:
     """Return the verdicts on the claims, or None where they were not measured."""
     stored = read(results.run)
@@ -428,7 +421,6 @@ SECTIONS: tuple[Callable[[Results], ReportSection | None], ...] = (
     latency_section,
     actions_section,
     conversations_section,
-    live_section,
     claims_section,
     method_section,
 )
