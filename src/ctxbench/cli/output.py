@@ -57,7 +57,7 @@ def run_tables(results: Results) -> list[Table]:
     """Return the verdict and all tables of a run; with `none` in it, also what each strategy saves of the bill."""
     shown = [trap_table(results)] if is_traps(results) else first_screen(verdict(results))
     shown += tables(results.summary)
-    shown += [reuse_table(results.reuse)] * (not results.reuse.empty)
+    shown += [] if results.reuse.empty else [reuse_table(results.reuse)]
     if "none" in results.strategies and len(results.totals):
         shown.append(against(results.totals, lacking(results.summary), *results.sampling_notes))
     return shown
