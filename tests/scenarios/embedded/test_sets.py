@@ -19,6 +19,7 @@ from ctxbench.scenarios.embedded import (
     KINDS,
     LANGUAGES,
     SCENARIOS,
+    messages_in,
     named_scenario,
     scenario,
 )
@@ -66,6 +67,7 @@ def test_each_conversation_is_valid(name: str) -> None:
     """Ids are unique in a set, each conversation passes the check, and each question has its gold, said before it."""
     found = list(scenario(name))
     assert len({each.id for each in found}) == len(found)
+    assert messages_in(name) == sum(len(each.messages) for each in found)
     for conversation in found:
         check(conversation, Place("embedded"))
         assert conversation.language in LANGUAGES
