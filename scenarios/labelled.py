@@ -1,6 +1,6 @@
 """Labelled answers: answers to questions, each with a label that says if it is right. Graders are compared with them.
 
-There are three published formats, one for labels of your own, and `--columns` for tables of any shape. A format is
+There are four published formats, one for labels of your own, and `--columns` for tables of any shape. A format is
 recognised by the keys in the file, never by its name. A bad row is a RecordingError in `Problems`; the rest is read.
 
     problems = Problems()
@@ -78,6 +78,8 @@ class LabelFile:
 
     path: Path
     problems: Problems
+    corrections: dict[str, tuple[str, str]]
+    """LoCoMo's published answer and the right one, by question id."""
     number: int = 0
     """Number of the present record, from 1."""
     left_out: Counter[str] = field(default_factory=Counter)
@@ -94,28 +96,35 @@ def read(paths: Iterable[Path], problems: Problems, columns: Columns | None = No
     """Yield the labelled answers of the files, and of the folders' files, in the order of the paths.
 
     A named file of no known format is a problem; inside a folder it is only listed in `problems.ignored`. With
-    `columns` every file is a table that has them. A repeated id of a set gets the suffix `~2`, `~3` …
+    `columns` every file is a table that has them. LoCoMo's answers are read with the corrections among the files. A
+    repeated id of a set gets the suffix `~2`, `~3` …
     """
     seen: dict[str, dict[str, int]] = defaultdict(dict)
+    corrections: dict[str, tuple[str, str]] = {}
+    known: list[tuple[ReadRow, Path]] = []
     for path, file in ((path, file) for path, files in files_of(paths, problems) for file in files):
         with problems.collect():
-            read_row, source = _row_reader(file, columns), LabelFile(file, problems)
-            if read_row is None and file != path:
+            if read_row := _row_reader(file, columns):
+                known.append((read_row, file))
+            elif file != path:
                 problems.ignored.append(str(file))
-            elif read_row is None and not file_head(file).strip():
+            elif not file_head(file).strip():
                 raise RecordingError(Place(str(file)), "the file is empty", "leave it out")
-            elif read_row is None:
+            else:
                 form = '{"question": "…", "accepted": ["…"], "candidate": "…", "correct": true}'
                 others = f"or write JSON Lines of {form}, or name the columns by --columns"
                 remedy = f"known are {', '.join(FORMATS)}; {others}"
                 raise RecordingError(Place(str(file)), "no known format of labelled answers fits", remedy)
-            else:
-                for source.number, (place, raw) in enumerate(records(file, problems), 1):
-                    with problems.collect():
-                        for answer in read_row(Fields(decode(raw, OBJECT, place), place), source):
-                            name = unique_name(answer.id, seen[answer.set])
-                            yield answer if name == answer.id else msgspec.structs.replace(answer, id=name)
-                problems.notes += [f"{file}: {count} answers {what}" for what, count in source.left_out.items()]
+    # Corrections come before the answers that they correct.
+    for read_row, file in sorted(known, key=lambda each: each[0] is not _correction):
+        with problems.collect():
+            source = LabelFile(file, problems, corrections)
+            for source.number, (place, raw) in enumerate(records(file, problems), 1):
+                with problems.collect():
+                    for answer in read_row(Fields(decode(raw, OBJECT, place), place), source):
+                        name = unique_name(answer.id, seen[answer.set])
+                        yield answer if name == answer.id else msgspec.structs.replace(answer, id=name)
+            problems.notes += [f"{file}: {count} answers {what}" for what, count in source.left_out.items()]
 
 
 def _row_reader(path: Path, columns: Columns | None) -> ReadRow | None:
@@ -201,6 +210,63 @@ def _halluqa(row: Fields, _: LabelFile) -> Iterator[Labelled]:
             if accepted:
                 name, right = f"{group}-{side}{at}", side == "right"
                 yield Labelled(name, "halluqa-zh", question, accepted, candidate, right, group, language="zh")
+
+
+# LoCoMo: four recorded runs of models' answers, each voted on three times by a model. CC BY-NC 4.0.
+#
+#     {total_questions, correct, accuracy, detailed_results: {USER: [{question_id, question, golden_answer,
+#       generated_answer, category, llm_judgments: {judgment_1: true, …}}]}}
+#     [{question_id, question, golden_answer, correct_answer, error_type, …}]                        # corrections
+#
+# Source: github.com/dial481/locomo-audit, `fc-baseline/results/` and `errors.json`. The labels are a *model's* votes,
+# and are marked so; `correct` is the majority, `rating` the share of the votes.
+#
+# `readers/question_sets.py` applies the same corrections. They name golden answers that are wrong. The votes compare
+# with the published golden answer and say nothing about another one. So an answer is left out, and counted in a note,
+# if the correction changes the golden answer; if it changes the evidence only, the answer stays.
+
+_LOCOMO_KINDS: dict[str, Kind] = {"2": "temporal", "5": "unanswerable"}
+
+
+def _correction(row: Fields, file: LabelFile) -> Iterator[Labelled]:
+    golds = [str(row.needed(key, str | int | float)).strip() for key in ("golden_answer", "correct_answer")]  # type: ignore[arg-type]
+    file.corrections[row.needed("question_id", str)] = (golds[0], golds[1])
+    yield from ()
+
+
+def _locomo(run: Fields, file: LabelFile) -> Iterator[Labelled]:
+    for user, answers in run.needed("detailed_results", OBJECT).items():
+        place = run.place.below(f"detailed_results.{user}")
+        for at, answer in enumerate(convert(answers, LIST, place)):
+            with file.problems.collect():
+                row = Fields(answer, run.place.below(f"detailed_results.{user}[{at}]"))
+                name, question = row.needed("question_id", str), row.needed("question", str)
+                candidate = row.needed("generated_answer", str, blank=True)
+                votes = row.needed("llm_judgments", dict[str, bool])
+                published, right = file.corrections.get(name, ("", ""))
+                if published != right:
+                    file.left_out["left out: the audit corrects the golden answer of their votes"] += 1
+                    continue
+                kind, gold = _LOCOMO_KINDS.get(str(row.at("category")), "plain"), _texts(row.at("golden_answer"))
+                if not votes or not (gold or kind == "unanswerable"):
+                    what, key = ("no golden answer", "golden_answer") if votes else ("no votes", "llm_judgments")
+                    raise RecordingError(row.place.below(key), what, "give it, or leave this out")
+                system, share = file.path.parent.name, sum(votes.values()) / len(votes)
+                yield Labelled(
+                    id=f"{name}-{system}",
+                    set="locomo",
+                    question=question,
+                    accepted=() if kind == "unanswerable" else gold,
+                    candidate=candidate,
+                    correct=share > 0.5,
+                    group=name,
+                    system=system,
+                    kind=kind,
+                    labelled_by="model",
+                    rating=share,
+                    votes=tuple(map(int, votes.values())),
+                    exact_dates=True,
+                )
 
 
 # MT-RAG's human ratings: two models' answers to questions to a document-grounded assistant. Apache-2.0.
@@ -309,6 +375,8 @@ def _own(record: Fields, file: LabelFile) -> Iterator[Labelled]:
 FORMATS: dict[str, tuple[ReadRow, *tuple[str, ...]]] = {
     "evouna": (_evouna, "[].question, [].golden_answer, [].improper"),
     "halluqa": (_halluqa, "[].question_id, [].Question, [].Best Answer1, [].Wrong_Answer1"),
+    "locomo": (_locomo, ".total_questions, .accuracy, .detailed_results"),
+    "locomo-corrections": (_correction, "[].question_id, [].golden_answer, [].correct_answer, [].error_type"),
     "mtrag": (
         _mtrag,
         ".tasks[].task_id, .evaluations[].model_response, .evaluations[].annotations",

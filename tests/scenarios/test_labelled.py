@@ -30,6 +30,9 @@ ASKED: dict[str, Any] = {
     "targets": [{"text": "No."}],
 }
 RATED: dict[str, Any] = {"task_id": "c<::>2", "model_id": "m", "model_response": "Never."}
+RUN: dict[str, Any] = {"question_id": "q0", "question": "When?", "golden_answer": "7 May", "generated_answer": "May 7"}
+RUN |= {"llm_judgments": {"a": True, "b": True, "c": False}, "category": "2"}
+AUDIT: dict[str, Any] = {"question_id": "q0", "golden_answer": "7 May", "correct_answer": "8 May", "error_type": "X"}
 
 
 def written(path: Path, *lines: object) -> Path:
@@ -51,6 +54,10 @@ def subset(*rated: dict[str, Any], **task: object) -> dict[str, Any]:
         "metrics": [{"aggregator": "median"}],
         "documents": [{"document_id": "d", "text": "Banks."}],
     } | {"tasks": [ASKED | task], "evaluations": list(rated)}
+
+
+def run(*answers: dict[str, Any]) -> dict[str, Any]:
+    return {"total_questions": 1, "correct": 1, "accuracy": 1.0, "detailed_results": {"user": list(answers)}}
 
 
 def found(*paths: Path) -> tuple[list[Labelled], Problems]:
@@ -129,14 +136,23 @@ def test_evouna(tmp_path: Path) -> None:
 
 
 def test_the_name_of_a_model_may_have_a_dot(tmp_path: Path) -> None:
-    """It is no path into the row."""
-    answers, problems = found(written(tmp_path / "NQ.json", [NQ | {"answer_gpt3.5": "A", "judge_gpt3.5": True}]))
-    assert ([each.system for each in answers], problems.errors) == (["fid", "gpt3.5"], [])
+    """So may that of a user in LoCoMo."""
+    [first, _], problems = found(written(tmp_path / "NQ.json", [NQ | {"answer_gpt3.5": "A", "judge_gpt3.5": True}]))
+    assert first.system == "fid"
+    users = run() | {"detailed_results": {"u.1": [RUN]}}
+    [answer], _ = found(written(tmp_path / "gpt" / "eval.json", users))
+    assert (answer.id, problems.errors) == ("q0-gpt", [])
 
 
-def test_an_empty_answer_was_judged(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "content",
+    [
+        run(RUN | {"generated_answer": ""}),
+        subset(RATED | {"model_response": "", "annotations": ratings(1)}, targets=[{"text": ""}]),
+    ],
+)
+def test_an_empty_answer_was_judged(tmp_path: Path, content: object) -> None:
     """It is read as every answer is."""
-    content = subset(RATED | {"model_response": "", "annotations": ratings(1)}, targets=[{"text": ""}])
     [answer], problems = found(written(tmp_path / "some.json", content))
     assert (answer.candidate, problems.errors) == ("", [])
 
@@ -192,6 +208,20 @@ def test_bad_ratings_are_named(tmp_path: Path) -> None:
         "evaluations[0].annotations.faithfulness: no ratings from 1 to 4",
         "evaluations[1].task_id: 'x' names no task with a question and a reference",
     ]
+
+
+def test_locomo_and_its_corrections(tmp_path: Path) -> None:
+    """The label is the votes' majority; a vote beside a golden answer that is wrong says nothing and is left out."""
+    path = written(tmp_path / "gpt" / "eval.json", run(RUN, RUN | {"question_id": "q1", "golden_answer": 5}))
+    answers, problems = found(path)
+    assert [(each.id, each.accepted, each.correct, each.kind, each.labelled_by) for each in answers] == [
+        ("q0-gpt", ("7 May",), True, "temporal", "model"),
+        ("q1-gpt", ("5",), True, "temporal", "model"),
+    ]
+    audit = written(tmp_path / "errors.json", [AUDIT, AUDIT | {"question_id": "q1", "correct_answer": "7 May"}])
+    answers, problems = found(path, audit)
+    assert [each.id for each in answers] == ["q1-gpt"]
+    assert problems.notes == [f"{path}: 1 answers left out: the audit corrects the golden answer of their votes"]
 
 
 NAMES = ("Question", "gold answers", "prediction", "rater 1", "rater 2")
@@ -317,13 +347,14 @@ def test_an_id_that_was_there_gets_another(tmp_path: Path) -> None:
 
 def test_the_sample_sets(recordings: Path) -> None:
     """What is in them, as counted by hand: EVOUNA-NQ has 15 098 answers, of which people found 73.2 % right."""
-    folders = [recordings / name for name in ("evouna", "halluqa-zh", "mtrag")]
+    folders = [recordings / name for name in ("evouna", "halluqa-zh", "mtrag", "locomo")]
     answers, problems = found(*folders)
     assert not problems.errors
     assert Counter((each.set, each.labelled_by) for each in answers) == {
         ("evouna-nq", "people"): 15_098,
         ("halluqa-zh", "people"): 2_773,
         ("mtrag", "people"): 318,
+        ("locomo", "model"): 5_680,
     }
     right = [each.correct for each in answers if each.set == "evouna-nq"]
     assert sum(right) / len(right) == pytest.approx(0.732, abs=5e-4)
