@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import chain, groupby
 from mimetypes import guess_type
 from pathlib import Path
@@ -20,7 +19,6 @@ from ..source import Problems, decode, records, whole_file
 from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere, as_object, text_of
 from .messages import (
     ChatMessage,
-    ChatTool,
     History,
     chat_message,
     chat_messages,
@@ -30,7 +28,7 @@ from .messages import (
     role_of,
     tool,
 )
-from .prompts import Stored, stored_messages
+from .prompts import Stored, offered, stored_messages
 from .requests import asked_of, numbered
 from .spans import span_records
 
@@ -49,7 +47,7 @@ class CtxbenchJsonl(Reader):
 
 class _Chat(msgspec.Struct):
     messages: list[ChatMessage]
-    tools: list[ChatTool] | None = None
+    tools: Any = None
     model: Any = None
     id: str | int | None = None
     conversation_id: str | int | None = None
@@ -112,7 +110,7 @@ def _chat(raw: bytes, place: Place, problems: Problems) -> Conversation:
     chat = decode(raw, _Chat, place)
     messages = asked_of(chat.model, chat_messages(chat.messages, place.at("messages"), problems))
     names = (str(name) for name in (chat.id, chat.conversation_id, chat.thread_id) if name is not None)
-    return Conversation(next(names, _UNNAMED), messages, tools=tuple(tool(each.function) for each in chat.tools or ()))
+    return Conversation(next(names, _UNNAMED), messages, tools=offered(chat.tools, place, problems, "openai_chat"))
 
 
 _ROLES: dict[str, Role] = {
@@ -178,50 +176,38 @@ class ShareGpt(Reader):
                     share = decode(raw, Share, place)
                     unnamed += share.id is None
                     name = numbered(path.stem, unnamed) if share.id is None else str(share.id)
-                    messages = ShareMessages(place).all(share)
+                    messages = share_messages(share, place)
                     yield place, Conversation(name, messages, tools=share_tools(share.tools, place.at("tools")))
 
 
-@dataclass(slots=True)
-class ShareMessages:
-    """Messages of one conversation, and its calls that have no result yet."""
-
-    place: Place
-    messages: list[Message] = field(default_factory=list)
-    open: list[ToolCall] = field(default_factory=list)
-
-    def all(self, share: Share) -> tuple[Message, ...]:
-        """Return all messages of the conversation in our form."""
-        if share.system:
-            self.messages.append(Message("m0", "system", share.system))
-        for at, turn in enumerate(share.conversations):
-            self.messages.append(self._message(turn, self.place.at(f"conversations[{at}]")))
-        return tuple(self.messages)
-
-    def _message(self, turn: _Turn, place: Place) -> Message:
+def share_messages(share: Share, place: Place) -> tuple[Message, ...]:
+    """Return all messages of a conversation in our form."""
+    messages = [Message("m0", "system", share.system)] if share.system else []
+    waiting = list[ToolCall]()  # calls that have no result yet
+    for at, turn in enumerate(share.conversations):
+        where, name, calls = place.at(f"conversations[{at}]"), f"m{len(messages)}", tuple[ToolCall, ...]()
         speaker = turn.role or "" if turn.speaker is None else turn.speaker
         if not speaker:
-            where = place.below("role" if turn.speaker is None else "from")
-            raise RecordingError(where, f"unknown role {speaker!r}", f"use {', '.join(_ROLES)}")
-        name, role = f"m{len(self.messages)}", _ROLES.get(speaker, "tool")  # get_weather: a result of that tool
+            field = where.below("role" if turn.speaker is None else "from")
+            raise RecordingError(field, f"unknown role {speaker!r}", f"use {', '.join(_ROLES)}")
+        role = _ROLES.get(speaker, "tool")  # get_weather: a result of that tool
         text = next((said for said in (turn.value, turn.content) if isinstance(said, str)), "")
         if role == "tool":
-            if not self.open:
-                return Message(name, role, text, answers="", name=speaker if speaker not in _ROLES else "")
-            # the last call stays open, so a surplus result answers it again instead of being an error
-            call = self.open.pop(0) if len(self.open) > 1 else self.open[0]
-            return Message(name, role, text, answers=call.id, name=call.name)
-        calls: tuple[ToolCall, ...] = ()
+            # the last call stays, so a surplus result answers it again instead of being an error
+            uncalled = ToolCall("", "" if speaker in _ROLES else speaker)
+            call = waiting.pop(0) if len(waiting) > 1 else next(iter(waiting), uncalled)
+            messages.append(Message(name, role, text, answers=call.id, name=call.name))
+            continue
         if speaker == "function_call":
-            where, raw = place.below("value" if isinstance(turn.value, str) else "content"), text.encode()
+            where, raw = where.below("value" if isinstance(turn.value, str) else "content"), text.encode()
             several = text.lstrip().startswith("[")
             functions = decode(raw, list[_Function], where) if several else [decode(raw, _Function, where)]
             calls, text = tuple(_call(each, f"{name}c{n}", where) for n, each in enumerate(functions)), ""
         elif role == "assistant":
-            calls, text = _hermes_calls(text, name, place)
-        if calls:
-            self.open = list(calls)
-        return Message(name, role, text, calls)
+            calls, text = _hermes_calls(text, name, where)
+        waiting = list(calls) or waiting
+        messages.append(Message(name, role, text, calls))
+    return tuple(messages)
 
 
 def _hermes_calls(text: str, name: str, place: Place) -> tuple[tuple[ToolCall, ...], str]:

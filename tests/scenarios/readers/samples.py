@@ -63,13 +63,22 @@ def ctxbench(name: str) -> dict[str, Any]:
 
 
 def openai_chat(name: str) -> dict[str, Any]:
-    return {"id": name, "messages": CHAT, "tools": [{"type": "function", "function": FUNCTION}]}
+    called = {"role": "assistant", "content": None, "reasoning_details": [{"type": "reasoning.text", "text": "Why."}]}
+    called |= {"tool_calls": [{"id": "c9", "type": "custom", "custom": {"name": "run", "input": "1 + 1"}}]}
+    refused = {"role": "assistant", "content": None, "refusal": "No.", "audio": {"transcript": "No."}}
+    messages = [*CHAT, called, {"role": "run", "content": {"sum": 2}}, refused]
+    return {"id": name, "messages": messages, "tools": [{"type": "function", "function": FUNCTION}]}
 
 
 def anthropic_messages(name: str) -> dict[str, Any]:
     tools = [{"name": "read", "description": "Reads", "input_schema": {"type": "object"}, "cache_control": {}}]
     request = {"system": [{"type": "text", "text": f"You are {name}."}], "tools": tools, "messages": BLOCKS}
-    content = [{"type": "text", "text": "Done."}]
+    content = [
+        {"type": "text", "text": "Done."},
+        {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "q"}},
+        {"type": "web_search_tool_result", "tool_use_id": "s1", "content": [{"type": "web_search_result", "url": "u"}]},
+        {"type": "document", "source": {"type": "text", "data": "plain"}, "title": "D"},
+    ]
     return {
         "request": request,
         "response": {"content": content, "model": "x", "stop_reason": "end_turn", "usage": BLOCK_USAGE},
@@ -412,6 +421,46 @@ def codex_exec(name: str) -> list[dict[str, Any]]:
         {"type": "turn.started"},
         item(7, "agent_message", text="And"),
         {"type": "turn.failed", "error": {"message": "no more"}},
+    ]
+
+
+def cursor(name: str) -> list[dict[str, Any]]:
+    use = {"type": "tool_use", "name": "Read", "input": {"path": "a"}}
+    text = [{"type": "text", "text": f"<user_query>\nRead a of {name}.\n</user_query>"}]
+    return [
+        {"role": "user", "message": {"content": text}},
+        {"role": "assistant", "message": {"content": [{"type": "text", "text": "Reading."}, use, use]}},
+        {"role": "assistant", "message": {"content": "Done."}},
+        {"type": "turn_ended", "status": "success", "note": "a line of the program"},
+    ]
+
+
+def vscode_chat(name: str) -> list[dict[str, Any]]:
+    def request(number: int, **fields: Any) -> dict[str, Any]:
+        asked = {"message": {"text": f"Ask {number}"}, "timestamp": 1_700_000_000_000 + number, "response": []}
+        return {"requestId": f"q{number}", "modelId": "copilot/m", **asked, **fields}
+
+    state = {"version": 3, "sessionId": name, "creationDate": 1, "requests": []}
+    tool = {
+        "kind": "toolInvocationSerialized",
+        "toolCallId": "t1",
+        "toolId": "read",
+        "pastTenseMessage": {"value": "A"},
+    }
+    calls = [{"id": "t2", "name": "look", "arguments": "{}"}]
+    rounds = [{"response": "", "toolCalls": calls, "thinking": {"text": "hm"}}, {"response": "B", "modelId": "n"}]
+    tree = {"node": {"children": [{"text": "b"}, {"children": [{"text": "c"}]}]}}
+    metadata = {"toolCallRounds": rounds, "toolCallResults": {"t2": {"content": [{"value": tree}]}}}
+    return [
+        {"kind": 0, "v": state},
+        {"kind": 2, "k": ["requests"], "v": [request(0, promptTokens=9, completionTokens=2)]},
+        {"kind": 2, "k": ["requests", 0, "response"], "v": [{"value": "Wrong"}]},
+        {"kind": 2, "k": ["requests", 0, "response"], "i": 0, "v": [{"value": "He"}, {"value": "llo"}]},
+        {"kind": 2, "k": ["requests"], "v": [request(1), request(2)]},
+        {"kind": 2, "k": ["requests", 1, "response"], "v": [{"kind": "thinking", "value": "hm"}, tool]},
+        {"kind": 2, "k": ["requests", 1, "response"], "v": [{"value": "Done"}, {"kind": "undoStop"}]},
+        {"kind": 1, "k": ["requests", 2, "result"], "v": {"metadata": metadata}},
+        {"kind": 3, "k": ["requests", 2, "agent"]},
     ]
 
 
@@ -1006,6 +1055,7 @@ SAMPLES: dict[str, Sample] = {
     "codex_exec": Sample(codex_exec, "session", "exec.jsonl"),
     "copilot_cli": Sample(copilot_cli, "session", "events.jsonl"),
     "ctxbench": Sample(ctxbench, "lines"),
+    "cursor": Sample(cursor, "session", "a.jsonl"),
     "datadog_llm": Sample(datadog_llm, "session", "spans.jsonl"),
     "gemini_cli": Sample(gemini_cli, "session", "session.jsonl"),
     "goose": Sample(goose, "object"),
@@ -1040,6 +1090,7 @@ SAMPLES: dict[str, Sample] = {
     "swe_agent": Sample(swe_agent, "object", "r0.traj"),
     "tau2": Sample(tau2, "object"),
     "tau_bench": Sample(tau_bench, "array"),
+    "vscode_chat": Sample(vscode_chat, "session", "chat.jsonl"),
     "weave": Sample(weave, "session", "calls.jsonl"),
     "terminal_bench": Sample(terminal_bench, "object", "debug.json"),
 }
