@@ -175,13 +175,6 @@ class TestWithTheLibrary:
                 (each["role"], each["content"]) for each in SIMPLE
             ]
 
-    def test_json_lines_of_sharegpt(self, tmp_path: Path) -> None:
-        """Rows of ShareGPT turns are read under `conversations`, and named by their number."""
-        conversations, problems = load(jsonl(tmp_path, {"conversations": SHAREGPT}, {"conversations": SHAREGPT}))
-        assert not problems
-        assert [conversation.id for conversation in conversations] == ["rows/0", "rows/1"]
-        assert [message.text for message in conversations[0].messages] == ["hello", "hi"]
-
     def test_a_column_without_a_value(self, tmp_path: Path) -> None:
         """It is named, and the other rows are read."""
         conversations, [problem] = load(jsonl(tmp_path, {"conversations": SHAREGPT}, {"conversations": None}))
