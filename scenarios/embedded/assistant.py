@@ -116,7 +116,8 @@ class Questions:
 
     def of(self, category: str) -> list[LifeQuestion]:
         """Return all questions of a category, in the order in which their facts were recorded."""
-        facts = list(self._ledger.certain())
+        known, ambiguous = self._ledger.facts.items(), self._ledger.ambiguous
+        facts = [(subject, aspect, values) for (subject, aspect), values in known if subject not in ambiguous]
         if category == "multi_hop":
             return [*self._clues(facts), *self._sums(facts)]
         if category == "temporal":

@@ -364,38 +364,30 @@ def _model_messages(message: Any) -> Iterator[Any]:
     if not isinstance(message, dict):
         yield message
         return
-    parts, invoked = message.get("parts"), message.get("toolInvocations")
+    parts, said, invoked = message.get("parts"), message.get("content"), message.get("toolInvocations")
     if not isinstance(parts, list):
-        parts = message.get("content")
-        parts = parts if isinstance(parts, list) else [{"type": "text", "text": parts or ""}]
         calls = invoked if isinstance(invoked, list) else []
-        parts = [*({"type": "tool-invocation", "toolInvocation": call} for call in calls), *parts]
+        parts = [{"type": "tool-invocation", "toolInvocation": call} for call in calls]
+        parts += said if isinstance(said, list) else [{"type": "text", "text": said or ""}]
     content: list[Any] = []
     results: list[Any] = []
-    for part in parts:
+    for part in [*parts, {"type": "step-start"}]:
         kind = text_of(part.get("type")) if isinstance(part, dict) else ""
+        call = _part_call(part, kind)
         # What follows a tool's result was said in the next step, also where no `step-start` says so.
-        if kind == "step-start" or (results and _part_call(part, kind) is None and not kind.startswith(_SCREEN)):
-            yield from _step(message, content, results)
+        if kind == "step-start" or (results and call is None and not kind.startswith(_SCREEN)):
+            yield from [{"role": message.get("role"), "content": content}] if content else ()
+            yield from ({"role": "tool", "content": [result]} for result in results)
             content, results = [], []
-        if (call := _part_call(part, kind)) is not None:
+        if call is not None:
             content.append({**call, "type": "tool-call"})
-            for name in ("output", "result", "errorText"):
-                if call.get(name) is not None:
-                    results.append({**call, "type": "tool-result", "output": _value(call[name]), "input": None})
-                    break
+            name = next((name for name in ("output", "result", "errorText") if call.get(name) is not None), None)
+            if name is not None:
+                results.append({**call, "type": "tool-result", "output": _value(call[name]), "input": None})
         elif kind == "tool-result":
             content.append({**part, "output": _value(part.get("output", part.get("result")))})
         elif kind != "step-start" and not kind.startswith(_SCREEN):
             content.append(part)
-    yield from _step(message, content, results)
-
-
-def _step(message: dict[str, Any], content: list[Any], results: list[Any]) -> Iterator[Any]:
-    if content:
-        yield {"role": message.get("role"), "content": content}
-    for result in results:
-        yield {"role": "tool", "content": [result]}
 
 
 def _part_call(part: Any, kind: str) -> dict[str, Any] | None:
