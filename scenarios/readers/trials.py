@@ -21,7 +21,6 @@ from ..source import LONGEST, Problems, as_text, convert, decode, file_head, who
 from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere
 from .messages import (
     ChatMessage,
-    ChatTool,
     History,
     chat_message,
     chat_messages,
@@ -33,6 +32,7 @@ from .messages import (
     tool,
     tool_call,
 )
+from .prompts import offered
 from .requests import LoggedRequest, Responses, dollars, effort, numbered, other_than, series, usage
 
 
@@ -340,8 +340,7 @@ def _trajectory(trajectory: Fields, name: str, meta: dict[str, Scalar], problems
         parent = trajectory.text("agent.extra.parent_session_id") or (before if before != name else "")
         about |= {"parent": parent} if parent else {}
         about |= {"continued_in": after} if (after := trajectory.text("continued_trajectory_ref")) else {}
-        offered = trajectory.typed("agent.tool_definitions", list[ChatTool]) or ()
-        tools = tuple(tool(schema.function) for schema in offered)
+        tools = offered(trajectory.at("agent.tool_definitions"), trajectory.place, problems, "atif")
         whole = Conversation(name, history.in_order(), tools=tools, compactions=tuple(compactions), meta=about)
         yield trajectory.place, whole
     for at, started in enumerate(trajectory.each("subagent_trajectories")):
