@@ -175,8 +175,8 @@ class Questions:
         for (a, day, source), (b, other_day, other_source) in combinations(days[-_RECENT:], 2):
             gap = abs((other_day - day).days)
             if 1 < gap < 200 and source != other_source:
-                text, count = self._write("gap", a=a, b=b), self._language.day_count(gap)
-                yield LifeQuestion(text, count, (source, other_source), computed=True)
+                days_apart = tuple(form.format(gap) for form in self._language.counts)
+                yield LifeQuestion(self._write("gap", a=a, b=b), days_apart, (source, other_source), computed=True)
 
     def _unknown(self, facts: list[Fact]) -> Iterator[LifeQuestion]:
         for _ in range(4):
