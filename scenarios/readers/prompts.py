@@ -449,7 +449,9 @@ class _Messages:
         if kind == "text" and isinstance(part.get("text"), str):
             turn.texts.append(part["text"])
             return
-        text = next((part[key] for key in ("text", "content", "refusal") if isinstance(part.get(key), str)), None)
+        text = next(
+            (part[key] for key in ("text", "content", "refusal", "transcript") if isinstance(part.get(key), str)), None
+        )
         self._check_text(part, at)
         if kind in _RESULTS or kind.endswith(_HOSTED):
             self._result(part, at)
