@@ -196,7 +196,8 @@ def _keys(message: Message, call: Call, name: str, parent: str) -> tuple[list[in
     if len(call.request_id) >= UNIQUE:
         keys = [hash((call.request_id, usage is None))]
         return keys, keys
-    answer = message.text, *((made.name, made.arguments) for made in message.calls)
+    # One writer sets blanks in JSON, another none.
+    answer = message.text, *((made.name, "".join(made.arguments.split())) for made in message.calls)
     if call.request_id:  # it may be made up, and be that of several calls
         keys = [hash((call.request_id, usage is None, answer, usage and usage.input))]
         return keys, keys
