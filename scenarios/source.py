@@ -131,7 +131,7 @@ class Problems:
             self.repeated.clear()
         for checked, version in self._newer.items():
             program, _, known = checked.rpartition(" ")
-            what = f"{program} {version} is newer than {known}, the last version that was checked"
+            what = f"{program} {version}".strip() + f" is newer than {known}, the last version that was checked"
             self.notes.append(f"{what}: read as far as it is understood")
         self._newer.clear()
         for what, places in (*self._unknown.items(), *((what, list(at)) for what, at in _MENDED.items())):

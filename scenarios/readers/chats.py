@@ -424,7 +424,9 @@ _NAME = ".aider.chat.history.md"
 _STARTED = "# aider chat started at "
 _MODEL = re.compile(r"(?:Main model|Model|Models): (\S+)")
 _CONFIRMED = re.compile(r"#### (?:<blank>|.*\(Y\)es/\(N\)o.*|Add [^?]*\?[^:]*: *(?:y|yes|n|no|a|all|s|skip|d))\s*")
-_THOUGHT = re.compile(r"<(think[\w-]*)>(.*?)</\1>\s*|-+\s*► \**THINKING\**\s(.*?)-+\s*► \**ANSWER\**\s*", re.DOTALL)
+_THOUGHT = re.compile(
+    r"<(think[\w-]*)>(.*?)</\1>\s*|-+\s*► \**THINKING\**\s(.*?)(?<!-)-++\s*► \**ANSWER\**\s*", re.DOTALL
+)
 
 
 class Aider(Reader):
@@ -507,10 +509,11 @@ def _aider_messages(turns: Sequence[tuple[Literal["user", "assistant"], str, str
     messages = list[Message]()
     for at, (role, text, model) in enumerate(turns):
         answered = at + 1 < len(turns) and turns[at + 1][0] == "assistant"
-        thoughts = list[str]()
-        while role == "assistant" and (thought := _THOUGHT.match(text)):
+        thoughts, end = list[str](), 0
+        while role == "assistant" and (thought := _THOUGHT.match(text, end)):
             thoughts.append((thought[2] or thought[3] or "").strip())
-            text = text[thought.end() :]
+            end = thought.end()
+        text = text[end:]
         if role == "assistant" or answered or not text.startswith("/"):
             call = Call(model) if role == "assistant" else None
             messages.append(Message(f"m{len(messages)}", role, text, thinking=joined(thoughts), call=call))

@@ -189,6 +189,7 @@ class MiniSwe(Reader):
     """
 
     about = "mini-swe-agent trajectories (.traj.json)"
+    checked = "mini-swe-agent 2.2"
     shapes = (
         frozenset({".info", ".info.exit_status", ".messages", ".messages[].role", ".messages[].extra"}),
         frozenset({".info", ".info.mini_version", ".messages", ".messages[].role"}),
@@ -227,6 +228,7 @@ class MiniSwe(Reader):
             history.add(chat_message(message, f"m{at}", where, problems, time=time, call=call), where)
         meta = {"task": name, "exit_status": status, "agent_version": run.typed("info.mini_version", str)}
         named: dict[str, Scalar] = {key: value for key, value in meta.items() if value is not None}
+        problems.written_by(run.text("info.mini_version"), self.checked)
         yield place, Conversation(name, history.in_order(), meta=named)
 
 
@@ -302,6 +304,7 @@ class Atif(Reader):
     """
 
     about = "ATIF trajectories (Harbor)"
+    checked = "ATIF-v1.6"
     shapes = anywhere((".schema_version", ".agent", ".steps", ".steps[].step_id", ".steps[].source"))
 
     def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
@@ -311,7 +314,7 @@ class Atif(Reader):
 
 def _trajectory(trajectory: Fields, name: str, meta: dict[str, Scalar], problems: Problems) -> Recordings:
     """Yield a trajectory's conversation, then those of the agents that it started."""
-    trajectory.needed("schema_version", str)
+    problems.written_by(trajectory.needed("schema_version", str), Atif.checked)
     trajectory.needed("steps", LIST)
     history, compactions = History(problems), list[Compaction]()
     for step in trajectory.each("steps"):
@@ -416,6 +419,7 @@ class Inspect(Reader):
     """
 
     about = "Inspect logs (.eval and .json)"
+    checked = "Inspect 0.3"
     shapes = (frozenset({".eval", ".eval.task", ".samples", ".samples[].epoch", ".samples[].messages[].role"}),)
 
     @staticmethod
@@ -433,6 +437,7 @@ class Inspect(Reader):
                         log = Fields(decode(raw, OBJECT, place), place)
                         log.needed("eval", OBJECT)
                         task = log.text("eval.task")
+                        problems.written_by(as_text(log.get("eval.packages.inspect_ai") or ""), self.checked)
                     else:
                         yield from _Sample(decode(raw, OBJECT, place), place, task, problems).conversations()
 
