@@ -28,7 +28,7 @@ COUNTS = ("conversations", "messages", "calls", "usage", "cache_reads", "compact
 SHORTEST = 20  # characters from which a string counts as text: shorter ones are mostly names, numbers and settings
 _HAN = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
 # At least three words, and no token longer than a URL: identifiers, hashes, keys and encoded bytes are no text.
-_WORDS = re.compile(r"\w+\W+\w+\W+\w+")
+_WORDS = re.compile(r"\b\w++\W++\w++\W++\w")
 _LETTERS = re.compile(r"[^\W\d_]{2}")  # a time has none
 _LONG_TOKEN = re.compile(r"[A-Za-z0-9+/=_-]{200}")
 # Not a single space: a text that needs no change is not copied.

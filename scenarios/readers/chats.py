@@ -17,18 +17,8 @@ from ..media import sized
 from ..model import Call, Conversation, Media, Message, Role, Scalar, Tool, ToolCall
 from ..source import Problems, decode, records, whole_file
 from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere, as_object, text_of
-from .messages import (
-    ChatMessage,
-    History,
-    chat_message,
-    chat_messages,
-    in_order,
-    iso_time,
-    joined,
-    role_of,
-    tool,
-)
-from .prompts import Stored, offered, stored_messages
+from .messages import ChatMessage, History, chat_message, chat_messages, in_order, iso_time, joined, role_of, tool
+from .prompts import Stored, exchange, stored_messages
 from .requests import asked_of, numbered
 from .spans import span_records
 
@@ -110,7 +100,8 @@ def _chat(raw: bytes, place: Place, problems: Problems) -> Conversation:
     chat = decode(raw, _Chat, place)
     messages = asked_of(chat.model, chat_messages(chat.messages, place.at("messages"), problems))
     names = (str(name) for name in (chat.id, chat.conversation_id, chat.thread_id) if name is not None)
-    return Conversation(next(names, _UNNAMED), messages, tools=offered(chat.tools, place, problems, "openai_chat"))
+    tools = exchange(None, None, place, problems, "openai_chat", tools=chat.tools).tools
+    return Conversation(next(names, _UNNAMED), messages, tools=tools)
 
 
 _ROLES: dict[str, Role] = {
@@ -433,7 +424,9 @@ _NAME = ".aider.chat.history.md"
 _STARTED = "# aider chat started at "
 _MODEL = re.compile(r"(?:Main model|Model|Models): (\S+)")
 _CONFIRMED = re.compile(r"#### (?:<blank>|.*\(Y\)es/\(N\)o.*|Add [^?]*\?[^:]*: *(?:y|yes|n|no|a|all|s|skip|d))\s*")
-_THOUGHT = re.compile(r"<(think[\w-]*)>(.*?)</\1>\s*|-+\s*► \**THINKING\**\s(.*?)-+\s*► \**ANSWER\**\s*", re.DOTALL)
+_THOUGHT = re.compile(
+    r"<(think[\w-]*)>(.*?)</\1>\s*|-+\s*► \**THINKING\**\s(.*?)(?<!-)-++\s*► \**ANSWER\**\s*", re.DOTALL
+)
 
 
 class Aider(Reader):
@@ -516,10 +509,11 @@ def _aider_messages(turns: Sequence[tuple[Literal["user", "assistant"], str, str
     messages = list[Message]()
     for at, (role, text, model) in enumerate(turns):
         answered = at + 1 < len(turns) and turns[at + 1][0] == "assistant"
-        thoughts = list[str]()
-        while role == "assistant" and (thought := _THOUGHT.match(text)):
+        thoughts, end = list[str](), 0
+        while role == "assistant" and (thought := _THOUGHT.match(text, end)):
             thoughts.append((thought[2] or thought[3] or "").strip())
-            text = text[thought.end() :]
+            end = thought.end()
+        text = text[end:]
         if role == "assistant" or answered or not text.startswith("/"):
             call = Call(model) if role == "assistant" else None
             messages.append(Message(f"m{len(messages)}", role, text, thinking=joined(thoughts), call=call))

@@ -92,8 +92,7 @@ class _Rollout:
 
     problems: Problems
     history: History
-    session: Fields | None = None
-    """The first `session_meta` row."""
+    session: Fields | None = None  # the first `session_meta` row
     parent: str = ""
     model: str = ""
     effort: str = ""
