@@ -175,8 +175,8 @@ def history(
 def metadata_counts(metadata: Mapping[str, Any], response: Any = None) -> dict[str, Any] | None:
     """Return the counts of `usage_metadata`, whose input is the whole prompt.
 
-    What Anthropic's response said beside it is taken instead: older versions of langchain-anthropic leave the cached
-    tokens out. Newer ones have 0 for what was written where they say for how long it was.
+    Anthropic's own block is taken instead, if it stands beside it: older versions of langchain-anthropic leave the
+    cached tokens out. Newer ones have 0 for what was written where they say for how long it was.
     """
     if isinstance(response, dict) and {"input_tokens", "cache_read_input_tokens"} <= response.keys():
         return response
