@@ -567,6 +567,7 @@ class MlflowTraces(Tracer):
     attribute is JSON text. Token counts include what was read from and written to a cache.
     """
 
+    checked = "MLflow 3.17"
     about = "MLflow traces (Trace.to_json, trace artifacts, rows of search_traces)"
     shapes = anywhere(
         (".info", ".data.spans[].attributes", ".data.spans[].attributes.mlflow.spanType"),

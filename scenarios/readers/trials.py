@@ -32,7 +32,7 @@ from .messages import (
     tool,
     tool_call,
 )
-from .prompts import offered
+from .prompts import exchange
 from .requests import LoggedRequest, Responses, dollars, effort, numbered, other_than, series, usage
 
 
@@ -98,16 +98,12 @@ class Tau2(Reader):
 class _Side(NamedTuple):
     """One of the two models of a simulation: what it was called with, and what it saw."""
 
-    suffix: str
-    """Of the conversation's id."""
+    suffix: str  # of the conversation's id
     model: str
     system: tuple[Message, ...]
-    roles: dict[str, str]
-    """Roles by the recorded ones, where they differ."""
-    speaker: str
-    """Recorded role of its own messages, and requestor of its tools."""
-    hidden: str
-    """Key of meta that counts the tool messages of the other side."""
+    roles: dict[str, str]  # roles by the recorded ones, where they differ
+    speaker: str  # recorded role of its own messages, and requestor of its tools
+    hidden: str  # key of meta that counts the tool messages of the other side
 
     def sees(self, message: Fields) -> bool:
         """Return whether a message is no tool call of the other side, and no result of one."""
@@ -161,8 +157,7 @@ def _system(name: str, text: str) -> tuple[Message, ...]:
     return (Message(name, "system", text),) if text else ()
 
 
-_USAGE = "raw_data.usage|usage"
-"""Usage of a message, the fullest first."""
+_USAGE = "raw_data.usage|usage"  # usage of a message, the fullest first
 
 
 def _tau2_message(message: Fields, name: str, time: float | None, side: _Side, problems: Problems) -> Message:
@@ -194,6 +189,7 @@ class MiniSwe(Reader):
     """
 
     about = "mini-swe-agent trajectories (.traj.json)"
+    checked = "mini-swe-agent 2.2"
     shapes = (
         frozenset({".info", ".info.exit_status", ".messages", ".messages[].role", ".messages[].extra"}),
         frozenset({".info", ".info.mini_version", ".messages", ".messages[].role"}),
@@ -232,6 +228,7 @@ class MiniSwe(Reader):
             history.add(chat_message(message, f"m{at}", where, problems, time=time, call=call), where)
         meta = {"task": name, "exit_status": status, "agent_version": run.typed("info.mini_version", str)}
         named: dict[str, Scalar] = {key: value for key, value in meta.items() if value is not None}
+        problems.written_by(run.text("info.mini_version"), self.checked)
         yield place, Conversation(name, history.in_order(), meta=named)
 
 
@@ -307,6 +304,7 @@ class Atif(Reader):
     """
 
     about = "ATIF trajectories (Harbor)"
+    checked = "ATIF-v1.6"
     shapes = anywhere((".schema_version", ".agent", ".steps", ".steps[].step_id", ".steps[].source"))
 
     def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
@@ -316,7 +314,7 @@ class Atif(Reader):
 
 def _trajectory(trajectory: Fields, name: str, meta: dict[str, Scalar], problems: Problems) -> Recordings:
     """Yield a trajectory's conversation, then those of the agents that it started."""
-    trajectory.needed("schema_version", str)
+    problems.written_by(trajectory.needed("schema_version", str), Atif.checked)
     trajectory.needed("steps", LIST)
     history, compactions = History(problems), list[Compaction]()
     for step in trajectory.each("steps"):
@@ -337,7 +335,8 @@ def _trajectory(trajectory: Fields, name: str, meta: dict[str, Scalar], problems
         parent = trajectory.text("agent.extra.parent_session_id") or (before if before != name else "")
         about |= {"parent": parent} if parent else {}
         about |= {"continued_in": after} if (after := trajectory.text("continued_trajectory_ref")) else {}
-        tools = offered(trajectory.at("agent.tool_definitions"), trajectory.place, problems, "atif")
+        offered = trajectory.at("agent.tool_definitions")
+        tools = exchange(None, None, trajectory.place, problems, "atif", tools=offered).tools
         whole = Conversation(name, history.in_order(), tools=tools, compactions=tuple(compactions), meta=about)
         yield trajectory.place, whole
     for at, started in enumerate(trajectory.each("subagent_trajectories")):
@@ -420,6 +419,7 @@ class Inspect(Reader):
     """
 
     about = "Inspect logs (.eval and .json)"
+    checked = "Inspect 0.3"
     shapes = (frozenset({".eval", ".eval.task", ".samples", ".samples[].epoch", ".samples[].messages[].role"}),)
 
     @staticmethod
@@ -437,6 +437,7 @@ class Inspect(Reader):
                         log = Fields(decode(raw, OBJECT, place), place)
                         log.needed("eval", OBJECT)
                         task = log.text("eval.task")
+                        problems.written_by(as_text(log.get("eval.packages.inspect_ai") or ""), self.checked)
                     else:
                         yield from _Sample(decode(raw, OBJECT, place), place, task, problems).conversations()
 
