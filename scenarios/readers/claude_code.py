@@ -279,7 +279,7 @@ def _messages(group: Sequence[SessionLine], problems: Problems) -> Iterator[Mess
     content = [one for part in parts for one in ([{"type": "text", "text": part}] if isinstance(part, str) else part)]
     logged = {"role": "assistant", "content": content}
     message, *results = recorded_messages(logged, place, problems, "claude_code", last.time)
-    # Up to some 2.1.4x the earlier lines of a response have an unfinished count of its output. Hosts may end with zeros.
+    # Up to some 2.1.4x the earlier lines of a response have an unfinished count of its output. Hosts end with zeros.
     reported = (as_object(line.at("message.usage")) for line in group)
     told = [counts for counts in reported if any(map(counts.get, _COUNTS))]
     if told and isinstance(last.at("message.usage"), dict):
