@@ -120,6 +120,20 @@ class Billed:
         both = self._of_none(scheme).merge(calls[["conversation", "at", "usage_cost"]], on=["conversation", "at"])
         return CostComparison(len(both), float(both.usage_cost.sum()), float(both.cost.sum())) if len(both) else None
 
+    def _as_recorded(self, scheme: Scheme, usage: Usages) -> tuple[Usages, Floats]:
+        """Return usage with what earlier sessions left, and what is not found of it, by the recordings of the model."""
+        reads, rule = self.requests.recorded_reads(scheme.model), rule_of(scheme, None)
+        is_marked = rule is not None and isinstance(rule.rules, ExplicitRules)
+        warm = np.array([reads.warm.get(name, 0) for name, _, _ in self.requests.results], np.int64)
+        least = np.repeat(warm, np.diff(self.requests.bounds)) * (scheme.warm and rule is not None)
+        if is_marked:  # it is gone after a pause, as the rest is
+            least[self.requests.gaps > (HOUR if scheme.placement == "hour" else FIVE_MINUTES)] = 0
+        parts = np.cumsum([usage.read, usage.written_1h, usage.written, usage.fresh], axis=0)
+        read, hour, written, fresh = np.diff(np.maximum(parts, np.minimum(least, parts[-1])), axis=0, prepend=0)
+        found = reads.found if scheme.reuse is None else scheme.reuse
+        missed = read * (1 - found) if is_marked else usage.missed
+        return usage._replace(read=read, written=written, written_1h=hour, fresh=fresh), missed
+
     def _of_none(self, scheme: Scheme) -> pd.DataFrame:
         """Return the calls of the whole history with their cost, by conversation and place of the answer (`at`)."""
         steps = self.requests.steps.assign(at=self.requests.at, cost=self._columns(scheme)["cost"])
@@ -212,6 +226,7 @@ class Billed:
             none = np.zeros(len(counted.tokens), np.int64)
             usage = Usages(none, none, none, counted.tokens, none, none.astype(float), none.astype(float))
         usage, output = _in_provider_tokens(usage, factors.prompt), _scaled(self.requests.output, factors.answer)
+        usage, missed = self._as_recorded(scheme, usage) if scheme in self.usages else (usage, usage.missed)
         tokens = usage.prompts
         sent = SentPrompts(tokens, output, tokens - usage.fresh)
         price = _prices(scheme, tariff, tokens, self.requests.started)
@@ -230,7 +245,9 @@ class Billed:
             "token_hours": hours,
             **dict(zip(MONEY, money, strict=True)),
             "cost": np.sum(money, axis=0),
-            "cost_missed": usage.missed * (price.input - price.read),
+            # What is marked and not found is written again.
+            "cost_missed": missed
+            * (np.where(usage.written + usage.written_1h > 0, price.write, price.input) - price.read),
             "cost_own": self._own(scheme, tariff, sent),
             "cost_refetch": self._refetched(scheme, tariff, sent),
             "uncached": tokens * price.input + output * price.output,
@@ -395,6 +412,8 @@ def bill(
         raise RunError(
             f"{BOUND} bounds where cache marks are put, and {schemes[0].model} takes none: choose another placement"
         )
+    if any(scheme.placement == BOUND for scheme in billed_schemes):  # the optimum begins with an empty cache
+        billed_schemes = [scheme._replace(warm=False) for scheme in billed_schemes]
     single = [one for scheme in billed_schemes for one in under(scheme, own)]
     bases = (scheme.base for scheme in single)
     needed = list(dict.fromkeys((*(scheme for scheme in single if scheme.placement != BOUND), *bases)))

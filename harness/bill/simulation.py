@@ -46,7 +46,10 @@ class Scheme(NamedTuple):
     placement: str = "automatic"
     rules: CacheRules = "recording"
     reuse: float | None = None
-    """Probability that a call finds the newest prefix that is cached; None = by the provider's evidence."""
+    """Probability that a call finds the newest prefix that is cached; None = by the recordings, where cache marks were
+    sent, else by the provider's evidence."""
+    warm: bool = True
+    """Whether what the first recorded call of a conversation read stays cached by other sessions."""
 
     @property
     def base(self) -> Scheme:

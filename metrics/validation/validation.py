@@ -18,7 +18,7 @@ from ..cache.prefixes import CacheUsage
 from ..prices import Price, Prices
 from ..prices import TokenUsage as Billed
 from ..value import Missing, Value
-from .comparison import EARLIER, CacheReplay, ComparedCall, Counters
+from .comparison import EARLIER, GONE, CacheReplay, ComparedCall, Counters
 from .requests import RecordedRequest
 
 Figures = dict[str, Any]  # figures by their keys in --json; those of a part are nested
@@ -80,17 +80,21 @@ def agreement(rows: Sequence[ComparedCall], prices: Prices) -> Figures:
     later = [row for row in calls if row.gap is not None]
     tokens, read = sum(row.usage.input or 0 for row in calls), sum(row.read for row in calls)
     predicted, offs = sum(row.predicted.read for row in calls), [abs(row.predicted.read - row.read) for row in calls]
-    # Calls that read the newest prefix that is cached, and those that read what an earlier call could.
-    found, earlier = sum(row.exact and row.read > 0 for row in later), sum(row.reason == EARLIER for row in later)
+    # Calls that read the newest prefix, and those that read what an earlier call could, or nothing of what is marked.
+    found, lost = sum(row.exact and row.read > 0 for row in later), [row for row in later if row.reason == EARLIER]
+    lost += [row for row in later if row.reason.startswith(GONE) and row.rule.mechanism == "explicit"]
+    readable = [row for row in later if row.readable]
     hit, gone = ("miss", "hit"), ("kept", "gone")
     money, own_money_error = _money(calls, prices)
     return {
         "calls": len(calls),
         "exact": sum(row.exact for row in calls),
+        "readable": len(readable),
+        "readable_exact": sum(row.exact for row in readable),
         "later_calls": len(later),
         "later_exact": sum(row.exact for row in later),
-        "earlier_prefix": earlier,
-        "reuse": _over(found, found + earlier, "no later call is predicted right"),
+        "lost": len(lost),
+        "reuse": _over(found, found + len(lost), "no later call is predicted right"),
         "not_reported": len(rows) - len(calls),
         "prompt_tokens": tokens,
         "read_reported": read,
@@ -109,12 +113,15 @@ def agreement(rows: Sequence[ComparedCall], prices: Prices) -> Figures:
 
 def _money(rows: Sequence[ComparedCall], prices: Prices) -> tuple[Figures, Value]:
     """Return US dollars of reported and of predicted usage at the same prices, and the error by our own counts."""
-    reported = predicted = own = 0.0
+    reported = predicted = expected = own = 0.0
     priced = unpriced = unreported = 0
+    share_of = _shares(rows)
     for row in rows:
         usage, price = row.usage, _price(prices, row.asked, row.model, row.usage)
         output, wrote, hour = usage.output or 0, usage.cache_write or 0, usage.cache_write_1h
-        used = _billed(row.predicted, output)
+        # What a first call read, earlier runs left: a bill has it as recorded.
+        cached = row.predicted.with_read(max(row.predicted.read, row.read if row.gap is None else 0))
+        used = _billed(cached, output)
         if price is None:
             unpriced += 1
         # What was written and not reported cannot be told from plain input; at one price it makes no difference.
@@ -126,6 +133,8 @@ def _money(rows: Sequence[ComparedCall], prices: Prices) -> tuple[Figures, Value
             priced, more = priced + 1, price.beyond_text(usage)
             reported += price.of(Billed(usage.input or 0, output, row.read, wrote, hour)) + more
             predicted += price.of(used) + more
+            found = cached.with_read(round(cached.read * share_of.get(id(row), 1.0)))
+            expected += price.of(_billed(found, output)) + more
             own += price.of(_billed(row.own, output)) + more
 
     def error(dollars: float) -> Value:
@@ -134,7 +143,21 @@ def _money(rows: Sequence[ComparedCall], prices: Prices) -> tuple[Figures, Value
         return _over(dollars - reported, reported, "nothing that costs anything")
 
     figures = {"calls": priced, "unpriced": unpriced, "not_reported": unreported, "reported_usd": reported}
-    return {**figures, "predicted_usd": predicted, "error": error(predicted)}, error(own)
+    figures |= {"predicted_usd": predicted, "error": error(predicted), "error_at_hit_rate": error(expected)}
+    return figures, error(own)
+
+
+def _shares(rows: Sequence[ComparedCall]) -> dict[int, float]:
+    """Map each later call to the tokens read for each that was predicted, in that half of the calls that it is not of.
+
+    Halves are every second call: what a bill makes of the hit rate of recordings is judged on others.
+    """
+    later, share_of = [row for row in rows if row.gap is not None], dict[int, float]()
+    for half, others in ((later[::2], later[1::2]), (later[1::2], later[::2])):
+        predicted = sum(row.predicted.read for row in others)
+        share = sum(row.read for row in others) / predicted if predicted else 1.0
+        share_of.update((id(row), share) for row in half)
+    return share_of
 
 
 def _own_counts(rows: Sequence[ComparedCall]) -> Figures:
