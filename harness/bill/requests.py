@@ -566,12 +566,12 @@ def token_factors(run: Run, model: str, thinking: bool = False) -> TokenFactors:
 
 
 class RecordedReads(NamedTuple):
-    """What the cache had for the recorded calls of a model."""
+    """Cache reads of a model's recorded calls."""
 
     warm: dict[str, int]
     """Tokens that the first call of each conversation read: earlier sessions left them."""
     found: float
-    """Share of later calls within five minutes that found at least half of what the call before read and wrote."""
+    """Share of the tokens that the call before, within five minutes, read and wrote."""
 
 
 def recorded_reads(run: Run, model: str) -> RecordedReads:
@@ -584,9 +584,9 @@ def recorded_reads(run: Run, model: str) -> RecordedReads:
     before = calls.groupby("conversation")[["time", *fields]].shift()
     left = before.usage_cache_read + before.usage_cache_write.fillna(0)
     later = (calls.time - before.time < FIVE_MINUTES) & (calls.usage_input >= before.usage_input) & (left > 0)
-    found = (calls.usage_cache_read >= left / 2)[later]
+    found = np.minimum(calls.usage_cache_read, left)[later].sum() / left[later].sum() if later.any() else 1.0
     warm = dict(zip(firsts.conversation, firsts.usage_cache_read.astype(int), strict=True))
-    return RecordedReads(warm, float(found.mean()) if len(found) else 1.0)
+    return RecordedReads(warm, float(found))
 
 
 FACTORED = "o200k_base"

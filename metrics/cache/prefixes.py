@@ -168,8 +168,6 @@ class CacheUsage(NamedTuple):
     """Tokens stored outside of the prompt, by caches of content that the caller creates."""
     token_seconds: float = 0.0
     """Storage since the request before: tokens times seconds."""
-    missed: float = 0.0
-    """Mean of the tokens of `read` that are not found, where not every call finds what is cached."""
 
     def with_read(self, read: int) -> CacheUsage:
         """Return the usage with so many tokens read: what is written, if anything is, ends where it did."""

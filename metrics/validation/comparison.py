@@ -377,7 +377,6 @@ def _error(recorded: RecordedRequest, field: str, what: str, remedy: str) -> Rec
 
 
 UNKNOWN = "unknown: "
-GONE = UNKNOWN + "gone before its lifetime"
 SILENT = "warmed by a call that reports no usage"
 OTHERS = "warmed by another run"
 EARLIER = "an earlier prefix was read: another server answered, or the cache was written late"
@@ -432,7 +431,7 @@ class ReplayedCache:
             was = before.usage
             cached = (was.cache_read or 0) + (was.cache_write or 0) or before.predicted.read + before.predicted.written
             # Nothing else changed, and the gap is longer than the lifetime.
-            alone = lasts is not None and gap > lasts and recorded.context is before.asked.context
+            alone = gap is not None and lasts is not None and gap > lasts and recorded.context is before.asked.context
             if alone and cached and usage.cache_read is not None:
                 expired = used.read < cached, usage.cache_read < cached
         self._add(name, request, usage)
@@ -497,7 +496,7 @@ class ReplayedCache:
             earlier = could or read in self._reads[recorded.conversation.id]
             return EARLIER if earlier else f"{UNKNOWN}a shorter prefix was read"
         turn = recorded.conversation.messages[recorded.at - 1].role == "user"
-        return GONE + (", at a user's turn" if turn else "")
+        return UNKNOWN + "gone before its lifetime" + (", at a user's turn" if turn else "")
 
     def _why_more(self, recorded: RecordedRequest, request: CacheRequest, used: CacheUsage, read: int) -> str:
         """Return why more was read than predicted."""

@@ -18,7 +18,7 @@ from ..cache.prefixes import CacheUsage
 from ..prices import Price, Prices
 from ..prices import TokenUsage as Billed
 from ..value import Missing, Value
-from .comparison import EARLIER, GONE, CacheReplay, ComparedCall, Counters
+from .comparison import CacheReplay, ComparedCall, Counters
 from .requests import RecordedRequest
 
 Figures = dict[str, Any]  # figures by their keys in --json; those of a part are nested
@@ -80,9 +80,6 @@ def agreement(rows: Sequence[ComparedCall], prices: Prices) -> Figures:
     later = [row for row in calls if row.gap is not None]
     tokens, read = sum(row.usage.input or 0 for row in calls), sum(row.read for row in calls)
     predicted, offs = sum(row.predicted.read for row in calls), [abs(row.predicted.read - row.read) for row in calls]
-    # Calls that read the newest prefix, and those that read what an earlier call could, or nothing of what is marked.
-    found, lost = sum(row.exact and row.read > 0 for row in later), [row for row in later if row.reason == EARLIER]
-    lost += [row for row in later if row.reason.startswith(GONE) and row.rule.mechanism == "explicit"]
     readable = [row for row in later if row.readable]
     hit, gone = ("miss", "hit"), ("kept", "gone")
     money, own_money_error = _money(calls, prices)
@@ -93,8 +90,7 @@ def agreement(rows: Sequence[ComparedCall], prices: Prices) -> Figures:
         "readable_exact": sum(row.exact for row in readable),
         "later_calls": len(later),
         "later_exact": sum(row.exact for row in later),
-        "lost": len(lost),
-        "reuse": _over(found, found + len(lost), "no later call is predicted right"),
+        "reuse": _share(later),
         "not_reported": len(rows) - len(calls),
         "prompt_tokens": tokens,
         "read_reported": read,
@@ -142,21 +138,25 @@ def _money(rows: Sequence[ComparedCall], prices: Prices) -> tuple[Figures, Value
             return _UNPRICED
         return _over(dollars - reported, reported, "nothing that costs anything")
 
-    figures = {"calls": priced, "unpriced": unpriced, "not_reported": unreported, "reported_usd": reported}
+    figures: Figures = {"calls": priced, "unpriced": unpriced, "not_reported": unreported, "reported_usd": reported}
     figures |= {"predicted_usd": predicted, "error": error(predicted), "error_at_hit_rate": error(expected)}
     return figures, error(own)
 
 
+def _share(rows: Sequence[ComparedCall]) -> Value:
+    """Return the tokens read for each that was predicted."""
+    return _over(sum(row.read for row in rows), sum(row.predicted.read for row in rows), "nothing to be read")
+
+
 def _shares(rows: Sequence[ComparedCall]) -> dict[int, float]:
-    """Map each later call to the tokens read for each that was predicted, in that half of the calls that it is not of.
+    """Map each later call to the share of the other half of the calls.
 
     Halves are every second call: what a bill makes of the hit rate of recordings is judged on others.
     """
     later, share_of = [row for row in rows if row.gap is not None], dict[int, float]()
     for half, others in ((later[::2], later[1::2]), (later[1::2], later[::2])):
-        predicted = sum(row.predicted.read for row in others)
-        share = sum(row.read for row in others) / predicted if predicted else 1.0
-        share_of.update((id(row), share) for row in half)
+        share = _share(others)
+        share_of.update((id(row), 1.0 if isinstance(share, Missing) else share) for row in half)
     return share_of
 
 

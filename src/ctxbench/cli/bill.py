@@ -56,8 +56,8 @@ def bill(
             simplified ones of the specification.
         placement: Placement of cache marks, for providers that need them; repeat it to compare. [default: automatic;
             document under the rules document]
-        reuse: Probability that a call finds the newest cached prefix. [default: by the recordings, where cache marks
-            were sent, else by the provider's evidence; `ctxbench lab validate` fits it]
+        reuse: Share of the cached tokens that calls find. [default: by the recordings, where cache marks were sent,
+            else by the provider's evidence; `ctxbench lab validate` measures it]
         cold: Let every conversation begin with an empty cache, and not with what its first recorded call read.
         thinking: Bill recorded reasoning in later prompts, as the model's provider keeps it.
         batch: Use the prices of batch calls.
