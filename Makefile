@@ -107,7 +107,7 @@ readme: $(VENV)/.test $(VENV)/.hnswlib  ## run the standard scenarios and write 
 	@$(BIN)/python scripts/renew_docs.py runs/standard
 
 formats: $(VENV)/.test  ## write the table of what is read of the sample recordings into docs/formats.md
-	@$(BIN)/python scripts/formats_table.py $${CTXBENCH_RECORDINGS:-../shared/data} 2> /dev/null
+	@$(BIN)/python scripts/renew_docs.py formats $${CTXBENCH_RECORDINGS:-../shared/data} 2> /dev/null
 
 perf: $(VENV)/.perf  ## benchmarks, as ratios against a bound or a peer measured in the same run
 	@$(BIN)/pytest tests/perf -m perf --benchmark-columns=min,median,rounds --benchmark-sort=name --benchmark-disable-gc

@@ -132,10 +132,7 @@ def questions(probes: Sequence[PlacedProbe], ids: Collection[str]) -> list[Messa
 
 
 class RememberedModels:
-    """Models whose replies are remembered, failures too: a strategy that is started anew gets the same ones.
-
-    So nobody pays twice for a replay, and both replays agree.
-    """
+    """Models that repeat earlier replies, failures too: nobody pays twice, and both replays agree."""
 
     def __init__(self, models: ModelCalls, earlier: Mapping[object, Sequence[Any]] | None = None) -> None:
         """`earlier` has the replies that are repeated, in order; after them the models are called."""

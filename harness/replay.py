@@ -140,10 +140,7 @@ def check_context(value: object, conversation: Conversation) -> Context:
 
 
 class ConversationIndex:
-    """Facts of a conversation under any strategy: token sums, structure, constraints, demands, stated facts.
-
-    One index serves all strategies that the conversation is replayed through.
-    """
+    """Facts of a conversation under any strategy: token sums, structure, constraints, demands, stated facts."""
 
     def __init__(self, conversation: Conversation, counter: TokenCounter) -> None:
         self.conversation, self.counter = conversation, counter

@@ -171,7 +171,7 @@ def _figure(head: str, side: str) -> Column:
         value = getattr(row.found, side, "–")
         if isinstance(value, float) and row.about.unit in ("tokens", "usd"):
             return tokens(value) if row.about.unit == "tokens" else dollars(value)
-        return value if isinstance(value, str) else amount(row.about.unit, whole(row.about.unit, value))
+        return value if isinstance(value, str) else amount(row.about.unit, value)
 
     return Column(head, cell)
 
@@ -192,11 +192,6 @@ def _interval(row: Comparison) -> str:
 
 def _is_range(row: Comparison) -> str:
     return MARKS[0] * (row.found is not None and isinstance(row.found.shown, Missing))
-
-
-def whole(unit: str, value: Value) -> Value:
-    """Return a count as a whole number."""
-    return int(value) if unit in ("tokens", "steps") and isinstance(value, float) and value.is_integer() else value
 
 
 def moved(value: Value, unit: str, relative: bool) -> str:
@@ -365,7 +360,7 @@ def _accept(gate: Gate) -> Iterator[tuple[str, str]]:
 
 def _conversation(row: Comparison, change: MetricChange, look: Look) -> tuple[str, ...]:
     unit = row.about.unit
-    figures = (amount(unit, whole(unit, value)) for value in (change.before, change.after))
+    figures = (amount(unit, value) for value in (change.before, change.after))
     step = look(row.metric, change.conversation, row.strategy)
     return (change.conversation, row.strategy, display_name(row.metric), *figures, "" if step is None else str(step))
 

@@ -45,6 +45,7 @@ _COVERAGE = (
     Column("shown, characters", "shown", integer, spare=3),
     Column("text read", lambda sums: "–" if sums["share"] is None else f"{100 * sums['share']:.2f} %"),
     Column("keys never looked at", "keys", integer, spare=1),
+    Column("reader checked with", "checked", spare=4),
 )
 
 
@@ -60,7 +61,8 @@ def coverage_by_format(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]
         counts = {key: sum(row[key] for row in group) for key in ("files", *COUNTS)}
         keys = len({key for row in group for key in row["keys_not_looked_at"]})
         share = 1 - missing / shown if shown else None
-        sums.append({"format": name, **counts, "not_shown": unshown, "shown": shown, "share": share, "keys": keys})
+        told = {"not_shown": unshown, "shown": shown, "share": share, "keys": keys, "checked": group[0]["checked"]}
+        sums.append({"format": name, **counts, **told})
     return sums
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 WIDE = 100_000  # a width that fits any row
 
-_SHORT, _LINE = 20, 100  # characters of a line of prose, at least and at most, whatever the terminal
+_SHORT, LINE = 20, 100  # characters of a line of prose, at least and at most, whatever the terminal
 _GAP = 2  # spaces between columns
 _NAME = 32  # a name is broken within its words only where one is longer than this
 _MOST_REASONS = 4  # reasons for missing figures that stand under a table
@@ -52,7 +52,6 @@ class Table:
     """Number of columns, from the left, that are names. The others are figures."""
     spare: tuple[str, ...] = ()  # heads of the columns that a narrow terminal leaves out, the first to go first
     prose: bool = False  # true if all columns are text, which may be broken into lines
-    page: bool = False  # true if no line is to be longer than 100 characters, however wide the terminal is
     widest: int = 0  # characters of the longest line, however wide the terminal is; 0 = no such limit
     model: str = ""  # the billed model that the figures are of; the page shows one at a time
 
@@ -201,7 +200,7 @@ def _lines(text: str, width: int) -> list[str]:
 
 def _print_paragraph(console: Console, text: str, style: str) -> None:
     """Print a paragraph in lines of a readable length."""
-    for line in _lines(text, min(max(console.width, _SHORT), _LINE)):
+    for line in _lines(text, min(max(console.width, _SHORT), LINE)):
         console.print(line, style=style, markup=False, soft_wrap=True)
 
 
@@ -216,7 +215,7 @@ def _show_prose(console: Console, table: Table) -> list[str]:
         return []
     # Without heads the rows are labels and texts, in lines of a readable length.
     labels = max((cell_len(label) for label, _ in table.rows), default=0) + _GAP
-    width = max(min(console.width, _LINE) - labels, _SHORT)
+    width = max(min(console.width, LINE) - labels, _SHORT)
     for label, text in table.rows:
         for at, part in enumerate(_lines(text, width)):
             console.print(f"{'' if at else label:{labels}}{part}", markup=False, soft_wrap=True)
@@ -225,7 +224,7 @@ def _show_prose(console: Console, table: Table) -> list[str]:
 
 def _show_figures(console: Console, table: Table) -> list[str]:
     """Print a table of figures, and return the heads of the columns that there is no room for."""
-    width = min(console.width, table.widest or (_LINE if table.page else WIDE))
+    width = min(console.width, table.widest or WIDE)
     rows = [[printable(cell).replace("\n", "·") for cell in row] for row in table.rows]
     columns = [_Fitted(head, [row[at] for row in rows]) for at, head in enumerate(table.heads)]
     names, figures = columns[: table.names], columns[table.names :]
@@ -342,7 +341,8 @@ def amount(unit: str, value: Value) -> str:
         return f"{value:,.2f}×" if value < 10 else f"{value:,.1f}×"
     if unit == "us":
         return f"{value:,.0f} µs" if value >= 10 else f"{value:.1f} µs"
-    return f"{value:,}"
+    # Figures of a comparison are floats, counts too.
+    return f"{int(value) if unit in ('tokens', 'steps') and float(value).is_integer() else value:,}"
 
 
 def percent(value: Value) -> str:

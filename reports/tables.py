@@ -35,7 +35,6 @@ _SPARE_TURNS = (20, 2, 200, 5, 500, 50)
 _AGES = {0: 0, 1: 0, 2: 1, 5: 3, 10: 4, 20: 2}
 """Rounds of summarising that are shown, and how soon a narrow terminal leaves each out."""
 _MOST_REASONS = 20
-_EVENT_NAMES = {"over_budget": "over budget"}
 
 
 def _lacks(values: Mapping[str, Any]) -> bool:
@@ -210,7 +209,7 @@ def action_tables(summary: RunSummary) -> Iterator[Table]:
         )
         yield table_of("What did strategies add?", columns, added, [about("added")])
     if kinds:
-        of_kinds = (Column(_EVENT_NAMES.get(kind, kind.replace("_", " ")), kind, integer) for kind in kinds)
+        of_kinds = (Column(kind.replace("_", " "), kind, integer) for kind in kinds)
         acting = [row for row in rows if any(row[kind] for kind in kinds)]
         yield table_of("What did the strategies do?", (STRATEGY, *of_kinds), acting, [about("actions")])
 
@@ -219,7 +218,7 @@ def reasons_table(summary: RunSummary) -> Table:
     """Return why something failed or went over budget, a row for each reason, the most frequent first."""
     columns = (
         STRATEGY,
-        Column("what", "what", lambda what: _EVENT_NAMES.get(what, what)),
+        Column("what", "what", lambda what: what.replace("_", " ")),
         Column("reason", "why"),
         Column("instead", "instead"),
         Column("times", "times", integer),

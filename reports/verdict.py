@@ -535,19 +535,11 @@ def _shares(sums: pd.DataFrame) -> dict[str, Value]:
     return {str(name): float(share) for name, share in shares.items()}
 
 
-_ORDER: tuple[Place, ...] = ("chosen", "frontier", "beaten", "doubtful", "unknown", "bound", "broken")
-
-
 def in_order(verdict: RunVerdict) -> list[str]:
     """Return the strategies as tables have them: the chosen one, the other sound ones by cost, bounds, what breaks."""
     costs = {name: np.nan_to_num(verdict.cost(name), nan=np.inf) for name in verdict.places}
-    sound = ("frontier", "beaten", "doubtful")
-
-    def rank(name: str) -> tuple[int, float]:
-        place = verdict.places[name]
-        return _ORDER.index("frontier" if place in sound else place), costs[name]
-
-    return sorted(costs, key=rank)
+    apart = {"chosen": 0, "unknown": 2, "bound": 3, "broken": 4}
+    return sorted(costs, key=lambda name: (apart.get(verdict.places[name], 1), costs[name]))
 
 
 def guess(verdict: RunVerdict) -> str:

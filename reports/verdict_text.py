@@ -31,6 +31,7 @@ from ctxbench.scenarios.spec import calls as stages_of
 from .calibration import interval
 from .render import (
     CROSS,
+    LINE,
     Column,
     Table,
     about,
@@ -241,7 +242,7 @@ def choices_table(verdict: RunVerdict) -> Table:
     few = verdict.units < FEWEST
     heads = ("if you accept to lose", "cheapest" if few else "choose", "cost", "saves", "points")
     title = "What was cheapest here, and what it saved" if few else "What to choose, and what it saves"
-    return Table(title, heads, tuple(map(row, verdict.losses)), names=2, page=True)
+    return Table(title, heads, tuple(map(row, verdict.losses)), names=2, widest=LINE)
 
 
 def _idle(verdict: RunVerdict) -> str:
@@ -402,12 +403,12 @@ def five_measures(verdict: RunVerdict) -> Table:
         *[Column(quality.name, "quality", percent)] * (quality.metric not in ("answer_quality", "answer_in_context")),
         *[Column("breaks", "breaks")] * bool(verdict.broken),
     )
-    subagents = f"{summary.subagents:,} of them of subagents, " if summary.subagents else ""
+    subagents = f"{summary.subagents:,} of them of subagents or forks, " if summary.subagents else ""
     title = (
         f"{sample(summary.conversations, summary.units)}, {subagents}{count(summary.messages, 'message')}, "
         f"{count(summary.calls, 'model call')}, billed under {'their own models' if model == OWN_MODELS else model}"
     )
-    table = table_of(title, columns, rows, page=True)
+    table = table_of(title, columns, rows, widest=LINE)
     notes = [about("verdict_measures"), about("verdict_nothing") * any("–" in row for row in table.rows)]
     notes = [" ".join(filter(None, (*notes, about("verdict_broken") * bool(verdict.broken))))]
     notes += [about("verdict_compared", summary=summary)] * (summary.compared < summary.conversations)

@@ -139,6 +139,8 @@ class Call(_Value, frozen=True):
     """Message of the error that ended the call, in the recording's own words."""
     edits: tuple[ContextEdit, ...] = ()
     """Edits by which the provider cleared parts of the prompt. The messages stay in the history as they were sent."""
+    copied: bool = False
+    """Whether another recording has the call, which counts there: here its answer is context, without usage."""
 
     @property
     def billed(self) -> tuple[tuple[str, Usage], ...]:
@@ -259,14 +261,15 @@ class Conversation(
 
     def calls(self) -> Iterator[int]:
         """Yield the index of every assistant message that a model call answered with: all but one that opens the
-        conversation, and those whose call was stopped before the provider reported anything.
+        conversation, copies, and those whose call was stopped before the provider reported anything.
 
         The call at `index` saw messages[:index] and answered with messages[index].
         """
         return (
             at
             for at, message in enumerate(self.messages)
-            if at and message.role == "assistant" and not (message.call is not None and message.call.was_stopped)
+            if at and message.role == "assistant"
+            if (call := message.call) is None or not (call.copied or call.was_stopped)
         )
 
     def digest(self) -> str:
@@ -284,19 +287,22 @@ def independent_units(metas: Mapping[str, Mapping[str, Scalar]]) -> dict[str, st
     """Map each conversation to its independent unit, by `meta`: what intervals and tests take for one draw.
 
     It is the one that `meta["unit"]` names, else that of the conversation that started this one (`meta["parent"]`, or
-    the id before a slash: `<id>/agent`), else the conversation itself.
+    the id before a slash: `<id>/agent`), else the conversation itself. Those that name each other as parents are one.
     """
 
-    def unit(name: str, seen: frozenset[str]) -> str:
+    def unit(name: str, below: tuple[str, ...]) -> str:
         meta = metas.get(name, {})
         if "unit" in meta:
             return str(meta["unit"])
         above = (name.rsplit("/", cut)[0] for cut in range(1, name.count("/") + 1))
         parent = str(meta["parent"]) if meta.get("parent") else next((other for other in above if other in metas), name)
-        # `seen` ends circles of parents, which damaged recordings may have.
-        return name if parent in seen or parent == name else unit(parent, seen | {name})
+        if parent == name:
+            return name
+        # Of a fork and its origin each may be the other's parent: the one that was read second is given one.
+        path = (*below, name)
+        return min(path[path.index(parent) :]) if parent in path else unit(parent, path)
 
-    return {name: unit(name, frozenset()) for name in metas}
+    return {name: unit(name, ()) for name in metas}
 
 
 RECORDED = "recorded"

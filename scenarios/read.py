@@ -13,16 +13,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
 from . import packed, spec
 from .errors import Place, RecordingError
 from .files import shipped
-from .model import Conversation, check, usage_faults
+from .model import Call, Conversation, Message, check, usage_faults
 from .readers import Reader, readers
 from .readers.huggingface import HUB, HuggingFace, from_address, names_files
+from .readers.requests import UNIQUE
 from .source import (
     COMPRESSED,
     CUT_OFF,
@@ -63,9 +64,10 @@ class Batch:
 def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversation] = ()) -> Iterator[Conversation]:
     """Yield the conversations of `first`, then every conversation of the batches that passes the checks.
 
-    Ids are made unique by a suffix `~2`, `~3` …; a note says so once all are read.
+    Ids are made unique by a suffix `~2`, `~3` …; a note says so once all are read. A call counts once in all batches:
+    another note says how many stand there again.
     """
-    seen, renamed = dict[str, int](), list[str]()
+    seen, renamed, calls = dict[str, int](), list[str](), _Calls(problems)
 
     def named(conversation: Conversation) -> Conversation:
         if (name := unique_name(conversation.id, seen)) != conversation.id:
@@ -73,7 +75,7 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
         return replace(conversation, id=name)
 
     yield from map(named, first)
-    for batch in batches:
+    for calls.batch, batch in enumerate(batches):
         where = Place(str(batch.files[0]) if batch.files else f"--format {format_name(batch.reader)}")
         empty, sound, errors, ignored = True, 0, len(problems.errors), len(problems.ignored)
         try:
@@ -90,7 +92,10 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
                     continue
                 sound += 1
                 where_from = Place(packed.shown(place.file), place.line, place.field)
-                yield replace(named(conversation), source=conversation.source or str(where_from))
+                conversation = replace(conversation, source=conversation.source or str(where_from))
+                if (counted := calls.once(conversation)) is not None:
+                    calls.names.append((counted := named(counted)).id)
+                    yield counted
             silent = empty and (errors, ignored) == (len(problems.errors), len(problems.ignored))
             if silent and not (batch.files and batch.reader.folder):  # a folder's files may belong to another folder's
                 raise RecordingError(where, *_NO_CONVERSATION[bool(batch.files)])
@@ -109,15 +114,118 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
     problems.note_unknown()
 
 
+class _Recorded(NamedTuple):
+    """A conversation whose calls are known."""
+
+    id: str
+    """As it is recorded."""
+    parent: str
+    unit: str
+    """Its independent unit; empty = itself."""
+    messages: int
+    batch: int
+
+
+class _Calls:
+    """The calls of one reading. Each counts where it is read first, in whatever recordings it stands again.
+
+    A call is known by the id that the provider gave to it or to its response, else, in other files, by its time,
+    answer and usage. A fork may lack the times of what it copied: its calls are known by answer and usage among those
+    of the parent that it names. Memory holds two hashes of 64 bits for each call, and the names of conversations.
+    """
+
+    def __init__(self, problems: Problems) -> None:
+        self.batch = 0
+        self.names: list[str] = []
+        """Final ids of the conversations that were kept."""
+        self._problems = problems
+        self._recorded: list[_Recorded] = []
+        self._units: dict[str, str] = {}
+        self._first: dict[int, int] = {}  # by hash the number of the conversation that has a call
+
+    def once(self, conversation: Conversation) -> Conversation | None:
+        """Return a conversation with its repeated calls as copies; None if an earlier one of its id, or an agent of
+        its session, has all of it.
+
+        Its parent is the conversation that has the last of them, unless it names one; both are one unit.
+        """
+        number, meta = len(self._recorded), conversation.meta
+        parent = str(meta.get("parent") or "")
+        unit = str(meta.get("unit") or self._units.get(parent, parent))
+        copies, has_own = dict[int, int](), False
+        for at, message in enumerate(conversation.messages):
+            call = message.call
+            if call is None or call.copied or call.was_stopped:
+                continue
+            known_as, noted_as = _keys(message, call, conversation.id, parent)
+            first = next((self._first[key] for key in known_as if key in self._first), number)
+            # Without ids two calls of one file may well be alike: trials that ran side by side.
+            if first != number and (call.request_id or self._recorded[first].batch != self.batch):
+                copies[at] = first
+            elif known_as:
+                has_own = True
+            for key in noted_as:
+                self._first.setdefault(key, first)
+        if copies:
+            self._problems.repeated[conversation.id] += len(copies)
+            origin = next(reversed(copies.values()))  # of the last one
+            known = self._recorded[origin]
+            is_same = known.id == conversation.id or (
+                parent == known.parent and conversation.id.startswith(f"{parent}/")
+            )
+            if is_same and not has_own and len(conversation.messages) <= known.messages:
+                return None
+            shared = known.unit or self.names[origin]
+            if known.parent != conversation.id:  # else it is the origin of what was read first
+                meta = {**meta, **({} if parent else {"parent": self.names[origin]})}
+                meta |= {"unit": shared} if parent and unit != shared else {}
+            unit = shared
+            messages = list(conversation.messages)
+            for at in copies:
+                call = replace(messages[at].call or Call(), usage=None, iterations=(), copied=True)
+                messages[at] = replace(messages[at], call=call)
+            conversation = replace(conversation, messages=tuple(messages), meta=meta)
+        self._recorded.append(_Recorded(conversation.id, parent, unit, len(conversation.messages), self.batch))
+        self._units.setdefault(conversation.id, unit or conversation.id)
+        return conversation
+
+
+def _keys(message: Message, call: Call, name: str, parent: str) -> tuple[list[int], list[int]]:
+    """Return the hashes by which a call may be known already, and those by which it will be."""
+    usage = call.usage
+    if len(call.request_id) >= UNIQUE:
+        keys = [hash((call.request_id, usage is None))]
+        return keys, keys
+    # One writer sets blanks in JSON, another none.
+    answer = message.text, *((made.name, "".join(made.arguments.split())) for made in message.calls)
+    if call.request_id:  # it may be made up, and be that of several calls
+        keys = [hash((call.request_id, usage is None, answer, usage and usage.input))]
+        return keys, keys
+    if usage is None:
+        return [], []
+    told, time = hash((answer, usage)), message.time if call.started is None else call.started
+    known_as, noted_as = [hash(("fork", name, told))], [hash(("own", name, told))]
+    if time is not None:
+        at = hash((time // 0.001, told))  # exporters of the same span cut its time to micro- or milliseconds
+        return [at, *known_as], [at, *noted_as]
+    if parent:
+        forked = hash(("fork", parent, told))
+        return [forked, hash(("own", parent, told)), *known_as], [forked, *noted_as]
+    return known_as, noted_as
+
+
 def growth_noted(conversations: Iterable[Conversation], problems: Problems) -> Iterator[Conversation]:
-    """Yield conversations; those that begin with all messages of an earlier one are one unit with it, and noted."""
+    """Yield conversations; those that begin with all messages of an earlier one are one unit with it, and noted.
+
+    Forks are not: they name their parents, and their first calls are known to be copies.
+    """
     grown, unit_of = list[str](), dict[int, str]()
     for conversation in conversations:
         key, unit = 0, ""
         for message in conversation.messages:
             unit = unit or unit_of.get(key, "")
             key = hash((key, message.role, message.text, *(call.arguments for call in message.calls)))
-        if unit:
+        if unit and not any(message.call is not None and message.call.copied for message in conversation.messages):
             grown.append(conversation.id)
             conversation = replace(conversation, meta={"unit": unit, **conversation.meta})
         if conversation.messages:

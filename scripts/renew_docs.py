@@ -5,6 +5,8 @@ renew: the script prints those that the pages quote.
 
 `docs/tables.json` says what the tables were written from: the recordings, and the baseline of `smoke`, which stands for
 all code that the gate measures. `stale` compares it with what is here, so that CI need not run `standard`.
+
+    scripts/renew_docs.py formats FOLDER    # of the sample recordings: the table of docs/formats.md (`make formats`)
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -32,13 +34,18 @@ from ctxbench.harness.claims.registry import read
 from ctxbench.harness.folder.run import Run
 from ctxbench.harness.models.local import NAME
 from ctxbench.reports.claims import tables as claim_tables
+from ctxbench.reports.profile import coverage_tables
 from ctxbench.reports.render import markdown
+from ctxbench.scenarios.coverage import compared
 from ctxbench.scenarios.embedded import scenario
+from ctxbench.scenarios.read import find
+from ctxbench.scenarios.source import Problems
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "docs/bench.md", "docs/quality.md", "docs/cost.md", "docs/claims.md", "docs/tiers.md")
 FEW = ("window(max_tokens=8000)", "window(max_tokens=32000)", "summary(every=5)", "retrieval", "archive", "none")
 ROWS = 8  # rows of the last table of `make bench` that the README has
+FORMATS = ROOT / "docs" / "formats.md"
 WRITTEN_FROM, BASELINE = ROOT / "docs" / "tables.json", ROOT / "tests" / "baseline.smoke.json"
 _PLACE = re.compile(r"(<!-- table: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -84,6 +91,17 @@ def main(folder: Path) -> None:
     report = measured.report
     bounds = {name: measured.answers["offline"][name]["correct"] for name in ("none", "last_turn", "evidence_only")}
     print({key: report[key] for key in ("conversations", "messages", "calls", "tokens")}, bounds)
+
+
+def read_of(folder: Path) -> list[dict[str, Any]]:
+    """Return what is read of a folder, a row for each recording (`ctxbench describe --coverage`)."""
+    return [compared(batch, Problems()) for batch in find([folder], Problems())]
+
+
+def with_formats(page: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return docs/formats.md with its table of what is read."""
+    lines = [line for line in markdown(coverage_tables(rows)[:1]).splitlines() if line.startswith("|")]
+    return _PLACE.sub(lambda place: "\n".join([place[1], *lines, "", place[3]]), page)
 
 
 def sha256(text: str) -> str:
@@ -270,4 +288,7 @@ def percent(share: float) -> str:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    if sys.argv[1] == "formats":
+        FORMATS.write_text(with_formats(FORMATS.read_text(), read_of(Path(sys.argv[2]))))
+    else:
+        main(Path(sys.argv[1]))

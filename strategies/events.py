@@ -182,17 +182,7 @@ class Alarmed(_Event, frozen=True, tag="alarmed"):
     """False = the alarm is over."""
 
 
-TierEvent = Moved | Compressed | LimitReached | Alarmed
+ContextEvent = Called | Summarised | Failed | OverBudget | Dropped | Cleared | ClearedThinking | Recalled
 ArchiveEvent = Archived | Loaded | Deleted
-Event = (
-    Called
-    | Summarised
-    | Failed
-    | OverBudget
-    | Dropped
-    | Cleared
-    | ClearedThinking
-    | ArchiveEvent
-    | Recalled
-    | TierEvent
-)
+TierEvent = Moved | Compressed | LimitReached | Alarmed
+Event = ContextEvent | ArchiveEvent | TierEvent

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -34,12 +34,8 @@ from .parts.passages import passages
 HOUR = 3600.0
 
 
-class LayerHit(NamedTuple):
-    """A recalled memory, its tier, and its weighted score."""
-
-    item: LayerItem
-    tier: Tier
-    score: float
+# A recalled memory, its tier, and its weighted score.
+LayerHit = tuple["LayerItem", Tier, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +113,15 @@ class Layered(RecallSettings):
                 if query:
                     hits, embedded = self._best(services, (vectors, words), (layers.items, layers.summaries), query)
                 last, lines = (turn, query if embedded else None), []
-            layers.note_recalled((hit.item for hit in hits), services.now)
+            layers.note_recalled((item for item, _, _ in hits), services.now)
             language.read(context.messages)
             if not lines:
-                memories = [hit.item.memory for hit in hits]
+                memories = [item.memory for item, _, _ in hits]
                 lines = [f"- [{memory.kind}] {memory.quote(language.decided)}" for memory in memories]
             message, shown = note.of(lines, past.room, context.messages)
             for tier in self.tiers:
-                in_tier = [(hits[at].item.memory.source, hits[at].score) for at in shown if hits[at].tier == tier]
+                recalled = [hits[at] for at in shown]
+                in_tier = [(item.memory.source, score) for item, where, score in recalled if where == tier]
                 if in_tier:
                     sources, scores = zip(*in_tier, strict=True)
                     services.record(Recalled(sources, scores, tier))
@@ -161,7 +158,7 @@ class Layered(RecallSettings):
             cosines = by_meaning.scores(query)
         except ModelError as error:
             services.record(Failed("embedding", str(error), "ranked by words in common"))
-        hits: list[tuple[int, LayerHit]] = []
+        hits: list[tuple[float, int, LayerItem, Tier]] = []
         for tier, places in inside.items():
             scores: Scores
             if tier != "working" and cosines is not None:
@@ -175,11 +172,11 @@ class Layered(RecallSettings):
             for number in best(scores, self.limit):
                 if scores[number] > 0 or tier != "working":
                     at = int(places[number])
-                    hits.append((at, LayerHit(items[at], tier, float(weighted[number].round(4)))))
+                    hits.append((float(weighted[number].round(4)), at, items[at], tier))
         for part, taken in zip(parts, np.split(columns, [len(parts[0].items)]), strict=True):
             part.columns.all[:] = taken
-        hits.sort(key=lambda hit: (-hit[1].score, -hit[0]))
-        return [hit for _, hit in hits[: self.limit]], cosines is not None
+        hits.sort(key=lambda hit: hit[:2], reverse=True)
+        return [(item, tier, score) for score, _, item, tier in hits[: self.limit]], cosines is not None
 
 
 @dataclass(slots=True, eq=False)

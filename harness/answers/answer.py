@@ -72,10 +72,7 @@ class Answer(NamedTuple):
 
 
 class Answerer(Protocol):
-    """Answers questions from contexts. A model that fails makes a Missing answer, never an exception.
-
-    `failed` is one to ask for again, `unusable` one that would be the same.
-    """
+    """Answers questions. A failing model makes a Missing answer: `failed` to ask for again, `unusable` for good."""
 
     name: str  # the answerer: `offline`, or the full name of a model
     identity: str  # that, with all else that the answers depend on
@@ -354,10 +351,7 @@ def has_gold(probe: Probe) -> bool:
 
 
 def item_of(probe: Probe, said_by: Mapping[str, Message], answer: str, name: str) -> GradedItem:
-    """Return the answer to a probe in the form that graders take. `said_by` maps ids to the conversation's messages.
-
-    A probe that rests on documents outside the conversation is open-domain: its dates need not be as exact.
-    """
+    """Return the answer to a probe as graders take it; one from documents outside needs no exact dates."""
     texts = [said(said_by[name_of]) for name_of in probe.evidence if name_of in said_by]
     kind: Kind = KINDS.get(probe.category, "plain") if probe.answerable else "unanswerable"
     evidence = tuple(filter(None, [*texts, *probe.passages]))

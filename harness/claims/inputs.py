@@ -93,10 +93,7 @@ class ClaimInputs:
         return self._run_beside("beside", missing, self.conversations) if missing else None
 
     def run_of(self, strategy: str, on: str = "run") -> Run:
-        """Return the run that has a strategy, on the run's conversations or on one of SETS.
-
-        Raises RunError if no claim names the strategy.
-        """
+        """Return the run that has a strategy, on the run's conversations or one of SETS. Raises RunError."""
         if on != "run":
             _, strategies, answers, _ = SETS[on]
             conversations = self.conversations_of(on)

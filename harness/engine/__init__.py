@@ -4,9 +4,6 @@ import os
 
 
 def one_thread() -> None:
-    """Keep numerical libraries to one thread, in this process and those that it starts. It works before numpy's import.
-
-    Workers are processes, and more threads than cores slow all of them down.
-    """
+    """Keep numerical libraries to one thread, before NumPy is imported: workers are processes, as many as cores."""
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")

@@ -447,10 +447,7 @@ class RunInputs:
         return sum(numbers) * all(numbers)
 
     def sizes(self) -> tuple[int, int]:
-        """Return about how many tokens all conversations have, and how many their probes would be asked with.
-
-        A token is taken to have four characters. Everything is read for that.
-        """
+        """Return about how many tokens (of four characters) there are, and how many the probes ask with."""
         read = [(sum(len(said.text) for said in one.messages) // 4, len(one.probes)) for one in self.read(Problems())]
         return sum(size for size, _ in read), sum(size * probes for size, probes in read)
 

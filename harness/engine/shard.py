@@ -280,7 +280,7 @@ def write_recordings(
     sizes = [len(conversation.messages) for conversation in conversations]
     messages = [message for conversation in conversations for message in conversation.messages]
     running = [index.ledger.running(size) for index, size in zip(indexes, sizes, strict=True)]
-    calls = [message.call or NO_CALL for message in messages]
+    calls = [call if (call := message.call) is not None and not call.copied else NO_CALL for message in messages]
     usage = [call.usage or NO_USAGE for call in calls]
     part.write(
         "messages",

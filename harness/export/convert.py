@@ -67,7 +67,7 @@ def anthropic_lines(conversation: Conversation) -> Iterator[bytes]:
     tools: tuple[Tool, ...] | None = None
     written = 0
     for at, message in enumerate(messages):
-        if not at or message.role != "assistant" or message.call is None:
+        if not at or message.role != "assistant" or message.call is None or message.call.copied:
             continue
         call = message.call
         tools = conversation.tools if call.tools is None else call.tools

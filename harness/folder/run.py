@@ -334,10 +334,7 @@ def windows(run: Run) -> dict[str, int]:
 
 
 class Columns(dict[str, Any]):
-    """Columns by their names, which formulas read as those of a data frame: arrays, or series of categories.
-
-    Sums over a column need no index: a data frame takes ten times as long for each.
-    """
+    """Columns by name, read as those of a data frame, whose sums take ten times as long."""
 
     __getattr__ = dict.__getitem__
 

@@ -245,10 +245,7 @@ TIMES = "timings/"
 
 
 def damage(folder: Path, manifest: Manifest) -> dict[str, str]:
-    """Map each file of a run that is missing, changed or not its own to what is wrong with it.
-
-    Of a run that is not finished, only what is changed is known.
-    """
+    """Map each file that is missing, changed or foreign to what is wrong; of an unfinished run only changed ones."""
     times = {TIMES + name.removeprefix("results/") for name in manifest.files if name.startswith("results/")}
     here = set(part_files(folder))
     written = manifest.files.keys() | times if manifest.complete else here

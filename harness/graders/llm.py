@@ -220,10 +220,7 @@ _BRACKET = re.compile(r"\[(/?[A-Z][A-Z_]{2,30})\]")
 
 
 def seen(text: str) -> str:
-    """Return the text as a person sees it.
-
-    It is without what a tokenizer or chat template takes for a mark of its own: `<|im_end|>`, `[INST]`, `</s>`.
-    """
+    """Return the text as a person sees it, without marks of templates: `<|im_end|>`, `[INST]`, `</s>`."""
     if not (text.isascii() and text.isprintable()):
         text = _LINES.sub("\n", _SURROGATES.sub("\ufffd", text))
         text = _UNSEEN.sub("", text)

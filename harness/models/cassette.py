@@ -213,7 +213,7 @@ class Cassette:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             held = code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
             remedy = "end the program that holds the cassette" if held else "move it away"
-            if isinstance(error, OSError) or code in _SHUT:
+            if isinstance(error, PermissionError) or (code in _SHUT and self.path.is_file()):
                 remedy = "make it writable, add --replay if it has all replies"
             raise SetupError(f"{self.path}: {what}: {remedy}, or name another with --cassette") from None
 

@@ -284,10 +284,7 @@ def _vectors(response: Any, texts: int) -> EmbeddingReply:
 
 
 def _text(reply: str | None) -> str:
-    """Return a part of a reply as text that can be stored: halves of surrogate pairs are replaced by U+FFFD.
-
-    Keys of this machine are hidden: a server may echo what it was sent.
-    """
+    """Return text that can be stored: half surrogates become U+FFFD, and keys of this machine are hidden."""
     # JSON may escape one half alone, which no encoding can write: counting or storing it would raise.
     return without_values((reply or "").encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 

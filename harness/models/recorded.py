@@ -143,10 +143,7 @@ class Recorded:
         self._full = ""
 
     def chat(self, request: ModelRequest, counter: TokenCounter, whole: bool = False) -> Reply:
-        """Return the reply. Its cost is that of the tokens at today's prices, replayed or not. Raises ModelError.
-
-        With `whole` a reply that was cut, or that refuses, is of no use.
-        """
+        """Return the reply at today's prices; with `whole`, none that was cut or refuses. Raises ModelError."""
 
         def call(keep: Keep) -> bytes:
             # The worst case is set aside first: otherwise each worker could go over the limit by a call.

@@ -11,12 +11,11 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 import zstandard
-from numpy.typing import NDArray
 
 from ctxbench.metrics.compression import BOUND_ORDER, adaptive_bytes
 from ctxbench.metrics.extract import extract
@@ -213,7 +212,7 @@ def summarised(items: Sequence[ArchivedMessage], coding: Coding, counter: TokenC
 
 
 def coded(conversations: Sequence[Conversation], counter: TokenCounter) -> Coded | Missing:
-    """Return the quantised embeddings of all texts, searched with the probes' questions."""
+    """Code the embeddings of all texts by product quantisation, and search them with the probes' questions."""
     questions = [probe.question for conversation in conversations for probe in conversation.probes]
     if not questions:
         return Missing("undefined", "the recordings have no probes to search with")
@@ -223,57 +222,32 @@ def coded(conversations: Sequence[Conversation], counter: TokenCounter) -> Coded
     queries = embedder.embed(questions, True, counter).vectors
     if len(vectors) < LEAST:
         return Missing("undefined", f"{len(texts)} texts are too few to learn centroids from")
-    quantised = Quantised(vectors)
+    try:
+        faiss = import_module("faiss")
+    except ModuleNotFoundError:
+        raise MissingExtra("faiss-cpu", "tiers") from None
+    # On one thread the same vectors give the same codes, and idle threads do not stall a shared machine.
+    faiss.omp_set_num_threads(1)
+    # Each piece of a vector becomes the number of the nearest of 16 centroids. The codes are searched; their best
+    # candidates may be ranked again by vectors in half precision, which can stay on disk.
+    width, product = vectors.shape[1], faiss.METRIC_INNER_PRODUCT
+    pieces = width * 32 // (RATIO * BITS)
+    codes = faiss.IndexPQFastScan(width, pieces, BITS, product)
+    originals = faiss.IndexScalarQuantizer(width, faiss.ScalarQuantizer.QT_fp16, product)
+    for index in (codes, originals):
+        index.train(vectors)
+        index.add(vectors)
     nearest = np.argsort(-(queries @ vectors.T), axis=1, kind="stable")[:, :NEAREST].tolist()
     recall = {}
     for rerank in RERANKED:
-        hits = quantised.search(queries, NEAREST, rerank).tolist()
+        places = codes.search(queries, max(NEAREST, rerank))[1]
+        for row, query in zip(places, queries, strict=True) if rerank else ():
+            known = row[row >= 0]
+            row[: len(known)] = known[np.argsort(-(originals.reconstruct_batch(known) @ query), kind="stable")]
+        hits = places[:, :NEAREST].tolist()
         same = [len(set(one) & set(other)) for one, other in zip(nearest, hits, strict=True)]
         recall[rerank] = float(np.mean(same)) / NEAREST
-    bytes_each, kept = quantised.bytes_each, quantised.kept_bytes_each
-    return Coded(len(texts), len(questions), vectors.shape[1], bytes_each, kept, recall)
-
-
-class Quantised:
-    """Vectors by product quantisation: each piece of a vector becomes the number of the nearest of 16 centroids.
-
-    The codes are searched; their best candidates may be ranked again by vectors in half precision, which can stay on
-    disk.
-    """
-
-    def __init__(self, vectors: NDArray[np.float32]) -> None:
-        """Train centroids on these vectors, a row each and at least LEAST of them, and code them."""
-        try:
-            faiss = import_module("faiss")
-        except ModuleNotFoundError:
-            raise MissingExtra("faiss-cpu", "tiers") from None
-        # On one thread the same vectors give the same codes, and idle threads do not stall a shared machine.
-        faiss.omp_set_num_threads(1)
-        width, product = vectors.shape[1], faiss.METRIC_INNER_PRODUCT
-        wanted = min(max(1, width * 32 // (RATIO * BITS)), width)
-        pieces = next(number for number in range(wanted, 0, -1) if width % number == 0)
-        self.bytes_each = (pieces * BITS + 7) // 8
-        """Bytes of a vector's code."""
-        self._codes: Any = faiss.IndexPQFastScan(width, pieces, BITS, product)
-        self._originals: Any = faiss.IndexScalarQuantizer(width, faiss.ScalarQuantizer.QT_fp16, product)
-        self.kept_bytes_each = int(self._originals.code_size)
-        """Bytes of a vector in half precision."""
-        for index in (self._codes, self._originals):
-            index.train(vectors)
-            index.add(vectors)
-
-    def search(self, questions: NDArray[np.float32], most: int, rerank: int = 0) -> NDArray[np.int64]:
-        """Return the numbers of the nearest vectors to each question by inner product, best first, padded with -1.
-
-        `rerank` candidates of the codes are ranked by their vectors in half precision; 0 = by the codes alone.
-        """
-        places: NDArray[np.int64] = self._codes.search(questions, max(most, rerank))[1]
-        if rerank > most:
-            for row, question in zip(places, questions, strict=True):
-                known = row[row >= 0]
-                scores = self._originals.reconstruct_batch(known) @ question
-                row[: len(known)] = known[np.argsort(-scores, kind="stable")]
-        return places[:, :most]
+    return Coded(len(texts), len(questions), width, pieces * BITS // 8, int(originals.code_size), recall)
 
 
 def written(items: Sequence[ArchivedMessage], coding: Coding) -> tuple[int, Speed]:

@@ -45,7 +45,7 @@ from ctxbench.scenarios.errors import MissingExtra, Place, RecordingError
 from ctxbench.scenarios.model import STOPPED, Conversation, Usage
 
 from ..cache.mechanisms import MOST_MARKS, AutomaticRules, ExplicitRules, UnitRules
-from ..cache.prefixes import CacheRequest, CacheUsage, Prefixes, SentPrefix, SharedStarts, common
+from ..cache.prefixes import CacheRequest, CacheUsage, Prefixes, SharedStarts, common
 from ..cache.rules import CacheRule, cache_of
 from ..prices import Prices
 from ..tokens import ENCODINGS, TokenCounter, encoding_of
@@ -245,9 +245,7 @@ class CacheReplay:
 
     def compare(self, conversations: Iterable[Conversation]) -> Iterator[ComparedCall]:
         """Yield each call that reports its usage and can be compared, in the order they began."""
-        requests = self._once(
-            recorded for conversation in conversations for recorded in self._asking.calls(conversation)
-        )
+        requests = [recorded for conversation in conversations for recorded in self._asking.calls(conversation)]
         # Calls whose counts cannot be believed, and those whose time cannot.
         uncounted, mistimed = set[int](), set[int]()
         for recorded in requests:
@@ -282,26 +280,6 @@ class CacheReplay:
                 self._learn(request, row.predicted, usage, self._known[recorded.call.model], hidden)
                 if id(recorded) not in mistimed:
                     yield row
-
-    def _once(self, calls: Iterable[RecordedRequest]) -> list[RecordedRequest]:
-        """Return the calls without copies, which have the time, prompt, answer and usage of another one."""
-        seen: set[tuple[object, ...]] = set()
-        requests, copies = list[RecordedRequest](), dict[str, list[RecordedRequest]]()
-        for recorded in calls:
-            answer = SentPrefix.of(recorded.conversation.messages[recorded.at])
-            prompt = recorded.context.blocks[recorded.size - 1]
-            identity = (recorded.cache, recorded.started, prompt, answer, recorded.call.usage)
-            if recorded.dated and identity in seen:
-                copies.setdefault(recorded.conversation.id, []).append(recorded)
-            else:
-                seen.add(identity)
-                requests.append(recorded)
-        for first, *more in copies.values():
-            others = f", and so do{'es' * (len(more) == 1)} {len(more):,} more of its conversation" if more else ""
-            self.left_out.append(
-                _error(first, "", f"the same call stands in another recording, or twice{others}", "give it once")
-            )
-        return requests
 
     def _request(self, recorded: RecordedRequest, tokens: int) -> CacheRequest:
         context, size, known = recorded.context, recorded.size, self._known[recorded.call.model]

@@ -92,13 +92,18 @@ class Asking:
     prefixes: Callable[[str], Prefixes]  # returns the numbering of a model
     assumed: set[Assumed] = field(default_factory=set)
     _undated: float = 0.0  # the last time that was made up
+    _firsts: dict[str, dict[str, int]] = field(default_factory=dict)  # by conversation, tokens of first prompts
 
     def calls(self, conversation: Conversation) -> Iterator[RecordedRequest]:
         """Yield the recorded calls of a conversation, in its order."""
         messages, prompts = conversation.messages, RecordedPrompts(conversation, self.counters, self.prefixes)
+        # A fork's first prompts are in its parent, with the system prompt that neither shows.
+        if any(message.call is not None and message.call.copied for message in messages):
+            prompts.firsts |= self._firsts.get(str(conversation.meta.get("parent")), {})
+        self._firsts[conversation.id] = prompts.firsts
         # Calls that were stopped are none of `conversation.calls()`, but may have written to the cache.
         asked = (at for at, message in enumerate(messages) if at and message.role == "assistant")
-        calls = [(at, call) for at in asked if (call := messages[at].call) is not None]
+        calls = [(at, call) for at in asked if (call := messages[at].call) is not None and not call.copied]
         times = self._times([(call.started, messages[at - 1].time, messages[at].time) for at, call in calls])
         assumed, lifetimes = _placements(calls), _lifetimes(calls)
         for (at, call), when in zip(calls, times, strict=True):
@@ -217,10 +222,11 @@ class RecordedPrompts:
         self.place = {message.id: at for at, message in enumerate(messages)}
         """Place of each message, by its id."""
         self._compactions = placed_compactions(conversation)
-        self._firsts: dict[str, int] = {}  # tokens of each model's first prompt
+        self.firsts: dict[str, int] = {}
+        """Tokens of each model's first prompt."""
         for message in messages:
             if (call := message.call) is not None and call.usage is not None and call.usage.input is not None:
-                self._firsts.setdefault(call.model, call.usage.input)
+                self.firsts.setdefault(call.model, call.usage.input)
         self._made: dict[tuple[int, str, str, tuple[Tool, ...], int], RecordedPrompt] = {}
         self._kept: dict[str, KeptThinking] = {}  # by model
 
@@ -242,7 +248,7 @@ class RecordedPrompts:
         sent, base = [*head, *messages[first:]], first - len(head)
         # The number of system messages is the last block of theirs, since block 0 is the tools.
         system = next((at for at, message in enumerate(sent) if message.role != "system"), len(sent))
-        hidden = None if system else self._firsts.get(call.model)
+        hidden = None if system else self.firsts.get(call.model)
         prefixes, sizes = list[Hashable]([(tools, hidden)]), [counter.tools(tools)]
         for at, message in enumerate(sent):
             thought = at >= max(len(head), stripped - base) and kept.of(at + base)

@@ -37,11 +37,6 @@ class Validation:
     counters: Counters
     prices: Prices
 
-    @property
-    def empty(self) -> bool:
-        """Whether no recorded call reports its usage."""
-        return not (self.rows or self.costs or self.replayed.without_rule or self.replayed.left_out)
-
 
 def validation(conversations: Iterable[Conversation], counters: Counters, prices: Prices) -> Validation:
     """Validate every recorded call against the cache of its model and date and the prices of its day."""

@@ -292,14 +292,11 @@ def grounding_rows(steps: pd.DataFrame) -> pd.DataFrame:
 
     `steps` has the columns `strategy`, `turn`, `demands` and `demands_kept`.
     """
-    edges = np.array(_TURN_EDGES)
-    middles = np.array([(low + min(high, 2 * low) - 1) / 2 for low, high in pairwise(edges)])
-    bins = np.searchsorted(edges, steps.turn, side="right") - 1
-    sums = steps.groupby([steps.strategy.astype(str).rename("strategy"), bins])[["demands", "demands_kept"]].sum()
+    middles = np.array([(low + min(high, 2 * low) - 1) / 2 for low, high in pairwise(_TURN_EDGES)])
+    rows = steps.assign(turn=middles[np.searchsorted(_TURN_EDGES, steps.turn, side="right") - 1])
+    sums = rows.astype({"strategy": str}).groupby(["strategy", "turn"])[["demands", "demands_kept"]].sum().reset_index()
     sums = sums[sums.demands >= _LEAST]
-    names, at = (sums.index.get_level_values(level) for level in (0, 1))
-    kept = (sums.demands_kept / sums.demands).to_numpy()
-    return pd.DataFrame({"strategy": names, "turn": middles[at.to_numpy(int)], "kept": kept})
+    return sums.assign(kept=sums.demands_kept / sums.demands)[["strategy", "turn", "kept"]]
 
 
 def survival_rows(facts: Mapping[str, Iterable[Survival]]) -> pd.DataFrame:
@@ -352,13 +349,11 @@ def cached_share_rows(calls: Calls) -> pd.DataFrame:
     middles = (edges[:-1] + edges[1:] - 1) / 2
     frames = []
     for model, frame in calls.items():
-        bins = np.searchsorted(edges, frame.step, side="right") - 1
-        names = frame.strategy.astype(str).rename("strategy")
-        sums = frame.groupby([names, bins], sort=False)[["read", "tokens"]].sum()
-        at = sums.index.get_level_values(1).to_numpy(int)
-        values = {"strategy": sums.index.get_level_values(0), "call": middles[at], "read": sums.read / sums.tokens}
-        frames.append(pd.DataFrame({"model": model, **values}).reset_index(drop=True))
-    return pd.concat(frames, ignore_index=True)
+        rows = frame[["read", "tokens"]].assign(strategy=frame.strategy.astype(str))
+        rows["call"] = middles[np.searchsorted(edges, frame.step, side="right") - 1]
+        sums = rows.groupby(["strategy", "call"], sort=False).sum().reset_index()
+        frames.append(sums.assign(model=model, read=sums.read / sums.tokens))
+    return pd.concat(frames, ignore_index=True)[["model", "strategy", "call", "read"]]
 
 
 def break_even_rows(calls: Calls) -> pd.DataFrame:

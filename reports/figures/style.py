@@ -32,7 +32,6 @@ MARKERS = ("o", "X", "s", "^", "D", "v", "P")  # shapes beside the colours: noth
 INK, FAINT, GRID = "#222222", "#BBBBBB", "#E6E6E6"
 ON_COLOUR = "#FEFEFE"
 """Letters on a colour: nearly white, so that the dark page does not recolour them."""
-WIDTH, HEIGHT = 6.4, 4.4  # inches of a figure, unless it needs more
 FONT = "DejaVu Sans"  # font that comes with matplotlib
 CHINESE = (
     *("Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "WenQuanYi Zen Hei", "WenQuanYi Micro Hei"),
@@ -121,8 +120,8 @@ def row_name(text: str) -> str:
     return "\n".join(wrap(legible(text), 36, break_long_words=False, break_on_hyphens=False, **cut))
 
 
-def figure(width: float = WIDTH, height: float = HEIGHT) -> Figure:
-    """Return an empty figure. Call this and draw within `style`; `written` applies it by itself."""
+def figure(width: float = 6.4, height: float = 4.4) -> Figure:
+    """Return an empty figure of so many inches. Call this and draw within `style`; `written` applies it by itself."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")

@@ -15,7 +15,7 @@ from ..errors import Place, RecordingError
 from ..media import media_of
 from ..model import Call, Compaction, Conversation, Media, Message, Scalar, ToolCall, Usage
 from ..source import Problems, as_text, convert, decode, objects, records
-from . import LIST, OBJECT, Fields, Reader, Recordings, as_object, text_of
+from . import LIST, OBJECT, Fields, Reader, Recordings, as_object
 from .messages import History, Moment, joined, moment_seconds, tool_call
 from .prompts import recorded_messages
 from .requests import dollars, usage
@@ -76,8 +76,8 @@ class _GeminiSession:
     head: Fields
     name: str
     messages: dict[str, Fields] = field(default_factory=dict)
-    # By the message that it stands behind: the summary of a compaction, the first message kept, and its time.
-    compactions: dict[str, tuple[str, str, float | None]] = field(default_factory=dict)
+    # By the message that it stands behind: the summary of a compaction, the first message kept, its time, its context.
+    compactions: dict[str, tuple[str, str, float | None, set[str]]] = field(default_factory=dict)
 
     def add(self, record: Fields) -> None:
         """Add the next record. Raises RecordingError if it cannot be read."""
@@ -93,30 +93,21 @@ class _GeminiSession:
             self.messages = {f"#{at}": message for at, message in enumerate(record.each("messages"))}
 
     def _replace(self, record: Fields) -> None:
-        """Take the messages of `$set` for the context: a compaction, if they lack answers and have a summary for them.
-
-        A message may stand there under another id. Results of tools have messages there, and stand in their calls too.
-        """
-        same, context = {_gemini_said(message): name for name, message in self.messages.items()}, dict[str, Fields]()
-        for message in record.each("$set.messages"):
-            parts, name, known = message.at("content"), message.text("id"), same.get(_gemini_said(message), "")
-            if name in self.messages or not known:
-                if not (isinstance(parts, list) and parts and all("functionResponse" in as_object(p) for p in parts)):
-                    context[name] = message
-            else:
-                context[known] = self.messages[known]
+        """Take the messages of `$set` for the history; for a compaction, if a summary stands there for answers."""
+        context = {
+            message.text("id"): message
+            for message in record.each("$set.messages")
+            if '"functionResponse"' not in as_text([message.at("content")])  # results stand in their calls
+        }
         new = [message for name, message in context.items() if name not in self.messages]
         gone = any(self.messages[name].at("type") == "gemini" for name in self.messages.keys() - context.keys())
         if context and (not gone or any(message.get("tokens") for message in new)):
             self.messages = context
-        elif context:
-            summary = joined(_gemini_text(message, "content", self.problems)[0] for message in new)
+        elif new and all(new[0].text("id") not in told for *_, told in self.compactions.values()):
             kept = next((name for name in context if name in self.messages), "")
-            if all(
-                summary != told for told, _, _ in self.compactions.values()
-            ):  # each later context begins with it too
-                time = moment_seconds(record.typed("$set.lastUpdated", Moment))
-                self.compactions[next(reversed(self.messages))] = summary, kept, time
+            summary = _gemini_text(new[0], "content", self.problems)[0]
+            time = moment_seconds(record.typed("$set.lastUpdated", Moment))
+            self.compactions[next(reversed(self.messages))] = summary, kept, time, set(context)
 
     def conversation(self, path: Path) -> Conversation | None:
         """Return the session; None if nothing was said in it."""
@@ -129,7 +120,7 @@ class _GeminiSession:
             if len(history.messages) > before:
                 first_of[name] = history.messages[before].id
             if name in self.compactions and history.messages:
-                summary, kept, time = self.compactions[name]
+                summary, kept, time, _ = self.compactions[name]
                 compactions.append(Compaction(history.last, summary, first_of.get(kept), time=time))
         if not history.messages:
             return None
@@ -138,15 +129,6 @@ class _GeminiSession:
             meta["parent"] = path.resolve().parent.name
             name = f"{meta['parent']}/{name}"
         return Conversation(name, history.in_order(), compactions=tuple(compactions), meta=meta)
-
-
-def _gemini_said(message: Fields) -> str:
-    """Return what a message says and calls, under whatever id."""
-    content = message.at("content")
-    parts = list(map(as_object, content)) if isinstance(content, list) else [{"text": content}]
-    calls = [as_object(call).get("id") for call in message.typed("toolCalls", LIST) or ()]
-    calls = calls or [as_object(part.get("functionCall")).get("id") for part in parts if "functionCall" in part]
-    return as_text([message.at("type"), joined(text_of(part.get("text")) for part in parts), calls])
 
 
 def _gemini_messages(message: Fields, problems: Problems) -> Iterator[Message]:
@@ -413,6 +395,7 @@ class Goose(Reader):
     - A tool's error is its result. Requests for confirmation and notices are not sent.
     """
 
+    checked = "goose 1.9"
     about = "goose sessions (JSON Lines, exported JSON)"
     shapes = (frozenset({".working_dir", ".conversation", ".conversation[].role", ".conversation[].content[].type"}),)
 
@@ -453,12 +436,19 @@ class _GooseSession:
     compactions: list[Compaction] = field(default_factory=list)
     _names: count[int] = field(default_factory=count)
     _hidden: bool = False
-    _ended: bool = True
-    """Whether the next message for the agent alone begins another compaction."""
+    _ended: bool = True  # whether the next message for the agent alone begins another compaction
 
     def add(self, recorded: Fields) -> None:
         """Add the next message. Raises RecordingError if it cannot be read."""
-        messages, time = list(self._messages(recorded)), recorded.typed("created", float)
+        role, time, messages = recorded.needed("role", str), recorded.typed("created", float), list[Message]()
+        if role not in ("user", "assistant", "system", "developer"):
+            raise RecordingError(recorded.place.below("role"), f"unknown role {role!r}", "use user, assistant, system")
+        recorded.needed("content", LIST)
+        if parts := list(_goose_parts(recorded, self.problems)):
+            logged = {"role": role, "content": parts}
+            for one in recorded_messages(logged, recorded.place, self.problems, "goose", time):
+                call = Call() if one.role == "assistant" else None
+                messages.append(replace(one, id=f"m{next(self._names)}", call=call))
         agent_sees, user_sees = (recorded.at(f"metadata.{who}Visible") is not False for who in ("agent", "user"))
         if agent_sees and not user_sees and self._hidden:
             summary = joined(one.text for one in messages)
@@ -472,18 +462,6 @@ class _GooseSession:
         self._hidden, self._ended = self._hidden or not agent_sees, True
         for one in messages:
             self.history.add(one, recorded.place)
-
-    def _messages(self, message: Fields) -> Iterator[Message]:
-        """Yield a message in our form, its tool results apart."""
-        role, time = message.needed("role", str), message.typed("created", float)
-        if role not in ("user", "assistant", "system", "developer"):
-            raise RecordingError(message.place.below("role"), f"unknown role {role!r}", "use user, assistant, system")
-        message.needed("content", LIST)
-        parts = list(_goose_parts(message, self.problems))
-        logged = {"role": role, "content": parts}
-        for one in recorded_messages(logged, message.place, self.problems, "goose", time) if parts else ():
-            call = Call() if one.role == "assistant" else None
-            yield replace(one, id=f"m{next(self._names)}", call=call)
 
 
 def _goose_parts(message: Fields, problems: Problems) -> Iterator[dict[str, Any]]:
@@ -531,6 +509,7 @@ class CopilotCli(Reader):
     """
 
     about = "GitHub Copilot CLI sessions (JSON Lines)"
+    checked = "GitHub Copilot CLI 1.0"
     shapes = (frozenset({".type", ".data", ".id", ".parentId", ".timestamp"}),)
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
@@ -567,6 +546,7 @@ class _Events:
         match kind:
             case "session.start" | "session.resume":
                 self.name, self.version = data.text("sessionId"), data.text("copilotVersion")
+                self.problems.written_by(self.version, CopilotCli.checked)
             case "session.model_change":
                 self.effort = data.text("reasoningEffort") or self.effort
             case "system.message":

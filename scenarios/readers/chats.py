@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import chain, groupby
 from mimetypes import guess_type
 from pathlib import Path
@@ -18,19 +17,8 @@ from ..media import sized
 from ..model import Call, Conversation, Media, Message, Role, Scalar, Tool, ToolCall
 from ..source import Problems, decode, records, whole_file
 from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere, as_object, text_of
-from .messages import (
-    ChatMessage,
-    ChatTool,
-    History,
-    chat_message,
-    chat_messages,
-    in_order,
-    iso_time,
-    joined,
-    role_of,
-    tool,
-)
-from .prompts import Stored, stored_messages
+from .messages import ChatMessage, History, chat_message, chat_messages, in_order, iso_time, joined, role_of, tool
+from .prompts import Stored, exchange, stored_messages
 from .requests import asked_of, numbered
 from .spans import span_records
 
@@ -49,7 +37,7 @@ class CtxbenchJsonl(Reader):
 
 class _Chat(msgspec.Struct):
     messages: list[ChatMessage]
-    tools: list[ChatTool] | None = None
+    tools: Any = None
     model: Any = None
     id: str | int | None = None
     conversation_id: str | int | None = None
@@ -112,7 +100,8 @@ def _chat(raw: bytes, place: Place, problems: Problems) -> Conversation:
     chat = decode(raw, _Chat, place)
     messages = asked_of(chat.model, chat_messages(chat.messages, place.at("messages"), problems))
     names = (str(name) for name in (chat.id, chat.conversation_id, chat.thread_id) if name is not None)
-    return Conversation(next(names, _UNNAMED), messages, tools=tuple(tool(each.function) for each in chat.tools or ()))
+    tools = exchange(None, None, place, problems, "openai_chat", tools=chat.tools).tools
+    return Conversation(next(names, _UNNAMED), messages, tools=tools)
 
 
 _ROLES: dict[str, Role] = {
@@ -178,50 +167,38 @@ class ShareGpt(Reader):
                     share = decode(raw, Share, place)
                     unnamed += share.id is None
                     name = numbered(path.stem, unnamed) if share.id is None else str(share.id)
-                    messages = ShareMessages(place).all(share)
+                    messages = share_messages(share, place)
                     yield place, Conversation(name, messages, tools=share_tools(share.tools, place.at("tools")))
 
 
-@dataclass(slots=True)
-class ShareMessages:
-    """Messages of one conversation, and its calls that have no result yet."""
-
-    place: Place
-    messages: list[Message] = field(default_factory=list)
-    open: list[ToolCall] = field(default_factory=list)
-
-    def all(self, share: Share) -> tuple[Message, ...]:
-        """Return all messages of the conversation in our form."""
-        if share.system:
-            self.messages.append(Message("m0", "system", share.system))
-        for at, turn in enumerate(share.conversations):
-            self.messages.append(self._message(turn, self.place.at(f"conversations[{at}]")))
-        return tuple(self.messages)
-
-    def _message(self, turn: _Turn, place: Place) -> Message:
+def share_messages(share: Share, place: Place) -> tuple[Message, ...]:
+    """Return all messages of a conversation in our form."""
+    messages = [Message("m0", "system", share.system)] if share.system else []
+    waiting = list[ToolCall]()  # calls that have no result yet
+    for at, turn in enumerate(share.conversations):
+        where, name, calls = place.at(f"conversations[{at}]"), f"m{len(messages)}", tuple[ToolCall, ...]()
         speaker = turn.role or "" if turn.speaker is None else turn.speaker
         if not speaker:
-            where = place.below("role" if turn.speaker is None else "from")
-            raise RecordingError(where, f"unknown role {speaker!r}", f"use {', '.join(_ROLES)}")
-        name, role = f"m{len(self.messages)}", _ROLES.get(speaker, "tool")  # get_weather: a result of that tool
+            field = where.below("role" if turn.speaker is None else "from")
+            raise RecordingError(field, f"unknown role {speaker!r}", f"use {', '.join(_ROLES)}")
+        role = _ROLES.get(speaker, "tool")  # get_weather: a result of that tool
         text = next((said for said in (turn.value, turn.content) if isinstance(said, str)), "")
         if role == "tool":
-            if not self.open:
-                return Message(name, role, text, answers="", name=speaker if speaker not in _ROLES else "")
-            # the last call stays open, so a surplus result answers it again instead of being an error
-            call = self.open.pop(0) if len(self.open) > 1 else self.open[0]
-            return Message(name, role, text, answers=call.id, name=call.name)
-        calls: tuple[ToolCall, ...] = ()
+            # the last call stays, so a surplus result answers it again instead of being an error
+            uncalled = ToolCall("", "" if speaker in _ROLES else speaker)
+            call = waiting.pop(0) if len(waiting) > 1 else next(iter(waiting), uncalled)
+            messages.append(Message(name, role, text, answers=call.id, name=call.name))
+            continue
         if speaker == "function_call":
-            where, raw = place.below("value" if isinstance(turn.value, str) else "content"), text.encode()
+            where, raw = where.below("value" if isinstance(turn.value, str) else "content"), text.encode()
             several = text.lstrip().startswith("[")
             functions = decode(raw, list[_Function], where) if several else [decode(raw, _Function, where)]
             calls, text = tuple(_call(each, f"{name}c{n}", where) for n, each in enumerate(functions)), ""
         elif role == "assistant":
-            calls, text = _hermes_calls(text, name, place)
-        if calls:
-            self.open = list(calls)
-        return Message(name, role, text, calls)
+            calls, text = _hermes_calls(text, name, where)
+        waiting = list(calls) or waiting
+        messages.append(Message(name, role, text, calls))
+    return tuple(messages)
 
 
 def _hermes_calls(text: str, name: str, place: Place) -> tuple[tuple[ToolCall, ...], str]:
@@ -447,7 +424,9 @@ _NAME = ".aider.chat.history.md"
 _STARTED = "# aider chat started at "
 _MODEL = re.compile(r"(?:Main model|Model|Models): (\S+)")
 _CONFIRMED = re.compile(r"#### (?:<blank>|.*\(Y\)es/\(N\)o.*|Add [^?]*\?[^:]*: *(?:y|yes|n|no|a|all|s|skip|d))\s*")
-_THOUGHT = re.compile(r"<(think[\w-]*)>(.*?)</\1>\s*|-+\s*► \**THINKING\**\s(.*?)-+\s*► \**ANSWER\**\s*", re.DOTALL)
+_THOUGHT = re.compile(
+    r"<(think[\w-]*)>(.*?)</\1>\s*|-+\s*► \**THINKING\**\s(.*?)(?<!-)-++\s*► \**ANSWER\**\s*", re.DOTALL
+)
 
 
 class Aider(Reader):
@@ -530,10 +509,11 @@ def _aider_messages(turns: Sequence[tuple[Literal["user", "assistant"], str, str
     messages = list[Message]()
     for at, (role, text, model) in enumerate(turns):
         answered = at + 1 < len(turns) and turns[at + 1][0] == "assistant"
-        thoughts = list[str]()
-        while role == "assistant" and (thought := _THOUGHT.match(text)):
+        thoughts, end = list[str](), 0
+        while role == "assistant" and (thought := _THOUGHT.match(text, end)):
             thoughts.append((thought[2] or thought[3] or "").strip())
-            text = text[thought.end() :]
+            end = thought.end()
+        text = text[end:]
         if role == "assistant" or answered or not text.startswith("/"):
             call = Call(model) if role == "assistant" else None
             messages.append(Message(f"m{len(messages)}", role, text, thinking=joined(thoughts), call=call))

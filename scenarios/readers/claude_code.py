@@ -50,7 +50,7 @@ class _Said(msgspec.Struct):
     stop_reason: str | None = None
 
 
-class _Line(Fields):
+class SessionLine(Fields):
     """A line of the tree, with its message, if it has one."""
 
     def __init__(self, record: dict[str, Any], place: Place) -> None:
@@ -86,6 +86,8 @@ class ClaudeCode(Reader):
 
     - One response is several lines, one block each, with the same `requestId`. They become one message in the place of
       the first line, with the time and usage of the last one: usage grows from line to line.
+    - A fork, a branch or a resumed session may begin with copies of its origin's lines, in a file of its own: calls
+      that are read in both count once. Only a branch names its origin (`forkedFrom`).
     - Lines form a tree (`uuid`, `parentUuid`; across a compaction `logicalParentUuid`). The conversation is the branch
       that ends at the last line; `meta["off_branch"]` counts the lines that a rewind left behind. Results of parallel
       tools hang on the line of their own call, so results of a response on the branch belong to the branch. A line
@@ -103,16 +105,18 @@ class ClaudeCode(Reader):
     """
 
     about = "Claude Code sessions (JSON Lines)"
+    checked = "Claude Code 2.1"
     shapes = (frozenset({".type", ".uuid", ".parentUuid", ".sessionId", ".message", ".message.role"}),)
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
-            tree = _Tree(list(_lines(path, problems)))
+            tree = Tree(list(_lines(path, problems)))
+            problems.written_by(tree.lines[-1].text("version") if tree.lines else "", self.checked)
             for name, branch, meta in tree.conversations(path.stem):
-                yield branch[0].place, _conversation(name, branch, meta, problems)
+                yield branch[0].place, conversation_of(name, branch, meta, problems)
 
 
-def _lines(path: Path, problems: Problems) -> Iterator[_Line]:
+def _lines(path: Path, problems: Problems) -> Iterator[SessionLine]:
     seen: set[str] = set()
     agents: dict[str, str] = {}
     for place, raw in objects(path, problems):
@@ -121,7 +125,7 @@ def _lines(path: Path, problems: Problems) -> Iterator[_Line]:
             for line, where in (record.record, place), (_agents_line(record, agents), place.at("data.message")):
                 if line is None or text_of(line.get("uuid")) in seen:  # resumed sessions may repeat lines
                     continue
-                read = _Line(line, where)
+                read = SessionLine(line, where)
                 if read.kind not in ("user", "assistant", *_NOT_SENT):
                     problems.unknown(f"claude_code: line of type {read.kind!r}", where)
                 if read.uuid:
@@ -144,10 +148,10 @@ def _agents_line(line: Fields, agents: dict[str, str]) -> dict[str, Any] | None:
     return {**held, "parentUuid": parent, "sessionId": line.at("sessionId"), "agentId": agent, "isSidechain": True}
 
 
-class _Tree:
+class Tree:
     """Tree of the lines of one file. A line is named by its index."""
 
-    def __init__(self, file_lines: list[_Line]) -> None:
+    def __init__(self, file_lines: list[SessionLine]) -> None:
         self.lines = file_lines
         self.at = {line.uuid: at for at, line in enumerate(file_lines)}
         self.groups: list[tuple[str, str]] = []
@@ -167,7 +171,7 @@ class _Tree:
             if results_alone and (parent := self._parent(at)) is not None:
                 self.results.setdefault(parent, []).append(at)
 
-    def conversations(self, stem: str) -> Iterator[tuple[str, list[_Line], dict[str, Scalar]]]:
+    def conversations(self, stem: str) -> Iterator[tuple[str, list[SessionLine], dict[str, Scalar]]]:
         """Yield the conversations as (id, lines, meta), the main one first."""
         members: dict[tuple[str, str], list[int]] = {}
         for at, group in enumerate(self.groups):
@@ -196,6 +200,8 @@ class _Tree:
             meta: dict[str, Scalar] = {"off_branch": len(set(members[group]) - chosen)}
             if group != main:
                 meta["parent"] = session if agent else (main or group)[0]
+            elif origin := self.lines[min(chosen)].text("forkedFrom.sessionId"):
+                meta["parent"] = origin
             name = "/".join(part for part in (session or stem, agent) if part)
             yield name, [self.lines[at] for at in sorted(chosen)], meta
 
@@ -220,10 +226,13 @@ class _Tree:
         return self.before[at]
 
 
-def _conversation(name: str, branch: Sequence[_Line], meta: dict[str, Scalar], problems: Problems) -> Conversation:
+def conversation_of(
+    name: str, branch: Sequence[SessionLine], meta: dict[str, Scalar], problems: Problems
+) -> Conversation:
+    """Return a branch of a tree of lines as a conversation."""
     history = History(problems)
     compactions: list[Compaction] = []
-    responses: dict[str, list[_Line]] = {}
+    responses: dict[str, list[SessionLine]] = {}
     for line in branch:
         responses.setdefault(line.response or line.uuid, []).append(line)
     for group in responses.values():
@@ -247,14 +256,14 @@ def _conversation(name: str, branch: Sequence[_Line], meta: dict[str, Scalar], p
     return Conversation(name, history.in_order(), compactions=tuple(compactions), meta=meta)
 
 
-def _compaction(line: _Line, messages: Iterable[Message]) -> Compaction:
+def _compaction(line: SessionLine, messages: Iterable[Message]) -> Compaction:
     ids, head = [message.id for message in messages], line.text("compactMetadata.preservedSegment.headUuid")
     tokens = line.typed("compactMetadata.preTokens", int)
     # The summary has a line of its own behind this one.
     return Compaction(ids[-1], "", head if head in ids else None, tokens, line.time, hidden="it is not recorded")
 
 
-def _messages(group: Sequence[_Line], problems: Problems) -> Iterator[Message]:
+def _messages(group: Sequence[SessionLine], problems: Problems) -> Iterator[Message]:
     """Yield the one message of a response's lines, or the messages of a user's line; nothing for other lines."""
     first, last = group[0], group[-1]
     if first.message is None or last.message is None:
@@ -275,7 +284,7 @@ def _messages(group: Sequence[_Line], problems: Problems) -> Iterator[Message]:
     yield from (replace(result, id=f"{first.uuid}.{number}") for number, result in enumerate(results, 1))
 
 
-def _call(message: Fields, line: _Line, problems: Problems) -> Call | None:
+def _call(message: Fields, line: SessionLine, problems: Problems) -> Call | None:
     model, reported, managed = message.text("model"), message.at("usage"), "context_management"
     if model == "<synthetic>":  # a notice of the program's own: no model was called
         return None
@@ -287,7 +296,7 @@ def _call(message: Fields, line: _Line, problems: Problems) -> Call | None:
         used,
         stop=message.text("stop_reason"),
         iterations=iterations,
-        request_id=line.response,
+        request_id=message.text("id") or line.response,  # as logs of the API, and streams, name it
         tier=tier(reported),
         edits=context_edits(message.at(managed), message.below(managed), problems),
     )

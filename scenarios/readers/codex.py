@@ -35,6 +35,7 @@ _IGNORED_ITEMS = ("ghost_snapshot", "compaction_trigger")
 _IGNORED_ROWS = ("world_state", "inter_agent_communication_metadata")
 # Rows that a fork copies are written at once; the first reply of its own takes longer than that.
 _COPYING = 1.0
+_STARTED_BY = "source.subagent.thread_spawn.parent_thread_id"
 _CONTENT: Any = str | list[dict[str, Any] | str]
 
 
@@ -59,7 +60,8 @@ class Codex(Reader):
     - `input_tokens` includes what was read from the cache; `reasoning_output_tokens` are part of the output.
     - The system prompt is `base_instructions` of the first `session_meta` row; a resumed session repeats the row. A
       forked session begins with its parent's rows, token counts included: they are read, but they all have the time of
-      the fork, so their messages have no time. Where the parent is read too, these calls are counted in both.
+      the fork, so their messages have no time. Where the parent or another of its forks is read too, these calls count
+      once.
     - `dynamic_tools` are offered to the model, but for those that it has to search for (`deferLoading`).
     - A compaction replaces the history by its users' messages and an encrypted summary, which is shown by a
       placeholder. The compacting call has no usage.
@@ -68,6 +70,7 @@ class Codex(Reader):
     """
 
     about = "Codex rollouts (JSON Lines)"
+    checked = "Codex 0.144"
     shapes = (
         frozenset({".timestamp", ".type", ".payload", ".payload.cli_version"}),
         frozenset({".timestamp", ".type", ".payload", ".payload.type", ".payload.role", ".payload.content"}),
@@ -89,8 +92,7 @@ class _Rollout:
 
     problems: Problems
     history: History
-    session: Fields | None = None
-    """The first `session_meta` row."""
+    session: Fields | None = None  # the first `session_meta` row
     parent: str = ""
     model: str = ""
     effort: str = ""
@@ -123,7 +125,7 @@ class _Rollout:
                 tools, name = tuple(_offered(payload.each("dynamic_tools"))), payload.typed("id", str) or ""
                 if self.session is None:
                     self.session, self.tools, self._began = payload, tools, written
-                    self.parent = payload.typed("forked_from_id", str) or ""
+                    self.parent = payload.text(f"forked_from_id|{_STARTED_BY}")
                 elif name != self.session.text("id"):
                     self.parent = self.parent or name
             case "turn_context":
@@ -150,6 +152,7 @@ class _Rollout:
         }
         meta: dict[str, Scalar] = {"off_branch": self.rolled_back, "hosted_tool_calls": self.hosted}
         meta |= {name: value for name, value in told.items() if value}
+        self.problems.written_by(told["version"], Codex.checked)
         messages, compactions = (*system, *self.history.in_order()), tuple(self.compactions)
         return Conversation(session.text("id") or stem, messages, tools=self.tools, compactions=compactions, meta=meta)
 

@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from ..errors import Place, RecordingError
@@ -31,8 +32,8 @@ from ..model import Call, Compaction, ContextEdit, Conversation, Iteration, Mark
 from ..source import Problems
 from . import Recordings
 
-OPEN = 8
-"""Most conversations that a log may interleave. One more closes the one that has been idle longest."""
+UNIQUE = 16  # characters of a provider's id that no two calls share by chance
+OPEN = 8  # most conversations that a log may interleave. One more closes the one that has been idle longest
 
 # Most messages that a compaction writes, and characters of an answer that no other conversation gives as well.
 _MOST_WRITTEN, _SURE = 2, 40
@@ -66,33 +67,27 @@ class LoggedRequest:
     answer: Message | None = None
     tools: tuple[Tool, ...] = ()
     compactions: tuple[Compaction, ...] = ()
-    results: tuple[Message, ...] = ()
-    """Results of tools that the provider ran within the answer."""
+    results: tuple[Message, ...] = ()  # results of tools that the provider ran within the answer
 
 
 @dataclass(frozen=True, slots=True)
 class _Edit:
     """How a request's messages differ from those of the request before it, of which some were left out."""
 
-    common: int
-    """Messages at the start that both have."""
-    kept: int
-    """Messages at the end of the earlier request that the later one repeats."""
-    answer: int
-    """Place of the earlier request's answer in the later one."""
+    common: int  # messages at the start that both have
+    kept: int  # messages at the end of the earlier request that the later one repeats
+    answer: int  # place of the earlier request's answer in the later one
 
 
 @dataclass(slots=True)
 class Series:
     """Requests of one conversation: each extends the one before it, or a compacted form of it."""
 
-    number: int
-    """Number of the conversation in the log, from 1, in the order of the first requests."""
+    number: int  # number of the conversation in the log, from 1, in the order of the first requests
     latest: LoggedRequest
     answers: dict[int, tuple[Message, tuple[Tool, ...]]] = field(default_factory=dict)
     """Logged answers by their position in the conversation, with the tools that were offered."""
-    places: list[Place] = field(default_factory=list)
-    """Places of the requests, in their order."""
+    places: list[Place] = field(default_factory=list)  # places of the requests, in their order
     _history: list[Message] = field(default_factory=list)
     _compactions: list[Compaction] = field(default_factory=list)
     # For each message of the latest request its id in the history; None for what a compaction wrote.
@@ -269,20 +264,24 @@ def _said(message: Message) -> tuple[Any, ...]:
 
 @dataclass(slots=True)
 class Responses:
-    """Ids of the responses of one log or session, to count each call once."""
+    """Ids of the responses of one log or session, to read each call once."""
 
     problems: Problems
-    _places: dict[str, Place] = field(default_factory=dict)
+    _known: set[int] = field(default_factory=set)
 
-    def new(self, name: str | None, place: Place) -> bool:
-        """Return whether a response has not been read before. A repeated id is a problem; without an id it is new."""
+    def new(self, name: str | None, place: Place, response: Any = None) -> bool:
+        """Return whether a response has not been read before; a note counts the others. Without an id it is new.
+
+        A short id may be made up: then all of the response has to be the same.
+        """
         if not name:
             return True
-        first = self._places.setdefault(name, place)
-        if first is not place:
-            what = f"response {name!r} stands at {first} already"
-            self.problems.add(RecordingError(place, what, "its call counts once; remove the second one"))
-        return first is place
+        key = hash(name if len(name) >= UNIQUE else (name, msgspec.json.encode(response)))
+        if key in self._known:
+            self.problems.repeated[place.file] += 1
+            return False
+        self._known.add(key)
+        return True
 
 
 def usage(

@@ -41,8 +41,7 @@ def around(*keys: str, list_name: str = "messages") -> Iterator[frozenset[str]]:
 class StoredChats(Reader):
     """A dialect of stored messages: it says how a list of them, or the object that holds one, is read."""
 
-    lists: ClassVar[tuple[str, ...]] = ("messages",)
-    """Fields that may hold the list."""
+    lists: ClassVar[tuple[str, ...]] = ("messages",)  # fields that may hold the list
 
     def logged(self, record: Any, place: Place, problems: Problems) -> LoggedCall:
         """Return the messages of a list, or of the object that holds it. Raises RecordingError."""
@@ -170,6 +169,7 @@ class LangChain(StoredChats):
     `{messages}`.
     """
 
+    checked = "langchain-core 1.7"
     about = "LangChain messages (messages_to_dict, dumpd, model_dump)"
     shapes = (
         *around(".type", ".data", ".data.content", ".data.type"),
@@ -196,8 +196,8 @@ def history(
 def metadata_counts(metadata: Mapping[str, Any], response: Any = None) -> dict[str, Any] | None:
     """Return the counts of `usage_metadata`, whose input is the whole prompt.
 
-    What Anthropic's response said beside it is taken instead: older versions of langchain-anthropic leave the cached
-    tokens out. Newer ones have 0 for what was written where they say for how long it was.
+    Anthropic's own block is taken instead, if it stands beside it: older versions of langchain-anthropic leave the
+    cached tokens out. Newer ones have 0 for what was written where they say for how long it was.
     """
     if isinstance(response, dict) and {"input_tokens", "cache_read_input_tokens"} <= response.keys():
         return response
@@ -256,6 +256,7 @@ class LangGraph(Reader):
     - Objects of Python stand as the values they are made of; nothing is imported to read them.
     """
 
+    checked = "langgraph-checkpoint-sqlite 3.1"
     about = "LangGraph checkpoints (SQLite) and states of threads (JSON)"
     shapes = tuple(
         frozenset(f"{outer}{key}" for key in (values, f"{values}.messages", f"{values}.messages[].{kind}", beside))
@@ -283,8 +284,7 @@ class LangGraph(Reader):
                 yield from _branches(thread, states)
 
 
-_State = tuple[Place, tuple[Message, ...]]
-"""State of a thread, which is named by its id and its namespace."""
+_State = tuple[Place, tuple[Message, ...]]  # state of a thread, which is named by its id and its namespace
 
 
 def _checkpoints(path: Path, problems: Problems) -> Iterator[tuple[tuple[str, str], _State]]:
@@ -455,6 +455,7 @@ class OpenAIItems(StoredChats):
     - The API lists items from the newest to the oldest by default: such a list is turned around.
     """
 
+    checked = "openai-agents 0.24"
     about = "OpenAI Responses items (lists; Agents SDK sessions, SQLite or JSON)"
     shapes = (
         *(shape for name in _LISTS for keys in (_CALL, _MESSAGE) for shape in around(*keys, list_name=name)),

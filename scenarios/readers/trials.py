@@ -21,7 +21,6 @@ from ..source import LONGEST, Problems, as_text, convert, decode, file_head, who
 from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere
 from .messages import (
     ChatMessage,
-    ChatTool,
     History,
     chat_message,
     chat_messages,
@@ -33,6 +32,7 @@ from .messages import (
     tool,
     tool_call,
 )
+from .prompts import exchange
 from .requests import LoggedRequest, Responses, dollars, effort, numbered, other_than, series, usage
 
 
@@ -98,16 +98,12 @@ class Tau2(Reader):
 class _Side(NamedTuple):
     """One of the two models of a simulation: what it was called with, and what it saw."""
 
-    suffix: str
-    """Of the conversation's id."""
+    suffix: str  # of the conversation's id
     model: str
     system: tuple[Message, ...]
-    roles: dict[str, str]
-    """Roles by the recorded ones, where they differ."""
-    speaker: str
-    """Recorded role of its own messages, and requestor of its tools."""
-    hidden: str
-    """Key of meta that counts the tool messages of the other side."""
+    roles: dict[str, str]  # roles by the recorded ones, where they differ
+    speaker: str  # recorded role of its own messages, and requestor of its tools
+    hidden: str  # key of meta that counts the tool messages of the other side
 
     def sees(self, message: Fields) -> bool:
         """Return whether a message is no tool call of the other side, and no result of one."""
@@ -161,8 +157,7 @@ def _system(name: str, text: str) -> tuple[Message, ...]:
     return (Message(name, "system", text),) if text else ()
 
 
-_USAGE = "raw_data.usage|usage"
-"""Usage of a message, the fullest first."""
+_USAGE = "raw_data.usage|usage"  # usage of a message, the fullest first
 
 
 def _tau2_message(message: Fields, name: str, time: float | None, side: _Side, problems: Problems) -> Message:
@@ -194,6 +189,7 @@ class MiniSwe(Reader):
     """
 
     about = "mini-swe-agent trajectories (.traj.json)"
+    checked = "mini-swe-agent 2.2"
     shapes = (
         frozenset({".info", ".info.exit_status", ".messages", ".messages[].role", ".messages[].extra"}),
         frozenset({".info", ".info.mini_version", ".messages", ".messages[].role"}),
@@ -215,7 +211,9 @@ class MiniSwe(Reader):
                 continue
             answered, response = recorded.typed("extra.response", OBJECT), recorded.typed("extra.response.id", str)
             recorded.typed("extra.response.choices", list[dict[str, Any]])
-            if message.role == "assistant" and answered is not None and responses.new(response, where):
+            if message.role == "assistant" and answered is not None and not responses.new(response, where, answered):
+                call = Call(copied=True)
+            elif message.role == "assistant" and answered is not None:
                 cost = dollars(recorded.at("extra.cost"), where.below("extra.cost"), problems)
                 used = usage(answered.get("usage"), where.below("extra.response.usage"), problems, cost)
                 call = Call(
@@ -230,6 +228,7 @@ class MiniSwe(Reader):
             history.add(chat_message(message, f"m{at}", where, problems, time=time, call=call), where)
         meta = {"task": name, "exit_status": status, "agent_version": run.typed("info.mini_version", str)}
         named: dict[str, Scalar] = {key: value for key, value in meta.items() if value is not None}
+        problems.written_by(run.text("info.mini_version"), self.checked)
         yield place, Conversation(name, history.in_order(), meta=named)
 
 
@@ -298,13 +297,14 @@ class Atif(Reader):
       only one of its step; else it is a user's message, as it is sent.
     - `prompt_tokens` include `cached_tokens`. Tokens written to a cache stand in `metrics.extra`, as Anthropic names
       them, and a stop reason in the step's `extra.stop_reason`.
-    - Steps with `is_copied_context` repeat another trajectory: they are messages without a call of their own.
+    - Steps with `is_copied_context` repeat another trajectory: their messages are context, their calls count there.
     - A system step behind the first answer is no message: one that refers to other agents' trajectories is a
       compaction, the rest are counted in the notes. The agents that summarised have files of their own, or stand in
       `subagent_trajectories`: these are conversations `<session>/<agent>`.
     """
 
     about = "ATIF trajectories (Harbor)"
+    checked = "ATIF-v1.6"
     shapes = anywhere((".schema_version", ".agent", ".steps", ".steps[].step_id", ".steps[].source"))
 
     def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
@@ -314,7 +314,7 @@ class Atif(Reader):
 
 def _trajectory(trajectory: Fields, name: str, meta: dict[str, Scalar], problems: Problems) -> Recordings:
     """Yield a trajectory's conversation, then those of the agents that it started."""
-    trajectory.needed("schema_version", str)
+    problems.written_by(trajectory.needed("schema_version", str), Atif.checked)
     trajectory.needed("steps", LIST)
     history, compactions = History(problems), list[Compaction]()
     for step in trajectory.each("steps"):
@@ -331,10 +331,12 @@ def _trajectory(trajectory: Fields, name: str, meta: dict[str, Scalar], problems
                     history.add(message, step.place)
     if history.messages:
         about: dict[str, Scalar] = {"agent": trajectory.text("agent.name"), **meta}
-        about |= {"parent": parent} if (parent := trajectory.text("agent.extra.parent_session_id")) else {}
+        before = name.removesuffix(f"-cont-{trajectory.at('agent.extra.continuation_index')}")  # as Harbor names it
+        parent = trajectory.text("agent.extra.parent_session_id") or (before if before != name else "")
+        about |= {"parent": parent} if parent else {}
         about |= {"continued_in": after} if (after := trajectory.text("continued_trajectory_ref")) else {}
-        offered = trajectory.typed("agent.tool_definitions", list[ChatTool]) or ()
-        tools = tuple(tool(schema.function) for schema in offered)
+        offered = trajectory.at("agent.tool_definitions")
+        tools = exchange(None, None, trajectory.place, problems, "atif", tools=offered).tools
         whole = Conversation(name, history.in_order(), tools=tools, compactions=tuple(compactions), meta=about)
         yield trajectory.place, whole
     for at, started in enumerate(trajectory.each("subagent_trajectories")):
@@ -358,7 +360,9 @@ def _atif_messages(step: Fields, trajectory: Fields, problems: Problems) -> Iter
     elif source == "agent":
         made = (tool_call(call, "tool_call_id", "function_name", "arguments") for call in calls)
         thinking = step.text("reasoning_content") or thinking
-        answered = None if step.at("is_copied_context") is True else _atif_call(step, trajectory, problems)
+        answered = _atif_call(step, trajectory, problems)
+        if step.at("is_copied_context") is True:
+            answered = replace(answered, usage=None, copied=True)
         yield Message("", "assistant", text, tuple(made), time=time, thinking=thinking, media=media, call=answered)
     else:
         raise RecordingError(step.below("source"), f"unknown source {source!r}", "use system, user or agent")
@@ -410,11 +414,12 @@ class Inspect(Reader):
       `<task>/<sample>/<name>`.
     - Messages may stand in `message_pool`, to which `input_refs` refer by ranges, and long texts in `attachments`.
     - `input_tokens` holds what was read from the cache or not, by version and provider: `total_tokens` tells.
-    - Answers from Inspect's own cache have no usage: nobody was billed.
+    - Answers from Inspect's own cache (`cache: "read"`) repeat the usage of the call that was billed: they have none.
     - A sample without events has its last messages alone, without usage.
     """
 
     about = "Inspect logs (.eval and .json)"
+    checked = "Inspect 0.3"
     shapes = (frozenset({".eval", ".eval.task", ".samples", ".samples[].epoch", ".samples[].messages[].role"}),)
 
     @staticmethod
@@ -432,6 +437,7 @@ class Inspect(Reader):
                         log = Fields(decode(raw, OBJECT, place), place)
                         log.needed("eval", OBJECT)
                         task = log.text("eval.task")
+                        problems.written_by(as_text(log.get("eval.packages.inspect_ai") or ""), self.checked)
                     else:
                         yield from _Sample(decode(raw, OBJECT, place), place, task, problems).conversations()
 
@@ -577,6 +583,8 @@ class _Sample(Fields):
             finished = started + took
         provider, _, asked = event.text("model").rpartition("/")
         reported, model = event.typed("output.usage", OBJECT), event.text("output.model") or asked
+        if event.at("cache") == "read":
+            reported = None
         cost = dollars((reported or {}).get("total_cost"), output.below("usage.total_cost"), self._problems)
         call = Call(
             model,

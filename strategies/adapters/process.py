@@ -195,8 +195,8 @@ class Worker:
             self._versions[package] = self.ask("version", package)
         return self._versions[package]
 
-    def ask(self, *request: Any, services: ChatServices | None = None) -> Any:
-        """Return the answer to a request, and answer meanwhile what the worker asks back of the services."""
+    def ask(self, *request: Any, services: Any = None) -> Any:
+        """Return the answer to a request, and answer meanwhile what the worker asks back of the `ChatServices`."""
         message, refusals = request, list[ModelError]()
         with self._lock:
             try:
@@ -206,9 +206,16 @@ class Worker:
                             return value
                         case "failure", why, by_model:
                             break
-                        case question:
-                            assert services is not None
-                            message = _answer(question, services, refusals)
+                        case "tokens", text:
+                            message = "value", services.count_tokens(text)
+                        case "record", event:
+                            message = "value", services.context.record(msgspec.convert(event, Event))
+                        case _, prompt:
+                            try:
+                                message = "value", services.context.complete(msgspec.convert(prompt, Prompt))
+                            except ModelError as error:
+                                refusals.append(error)
+                                message = "failure", str(error), True
             except BaseException:  # what the worker says next would be taken for another answer
                 self.end()
                 raise
@@ -233,22 +240,6 @@ class Worker:
         except subprocess.TimeoutExpired:
             self._process.kill()
         return self._process.wait()
-
-
-def _answer(question: list[Any], services: ChatServices, refusals: list[ModelError]) -> tuple[Any, ...]:
-    match question:
-        case "tokens", text:
-            return "value", services.count_tokens(text)
-        case "record", event:
-            services.context.record(msgspec.convert(event, Event))
-            return "value", None
-        case _, prompt:
-            try:
-                return "value", services.context.complete(msgspec.convert(prompt, Prompt))
-            except ModelError as error:
-                refusals.append(error)
-                return "failure", str(error), True
-    raise AssertionError(question)
 
 
 def _worker(path: str) -> Worker:

@@ -113,7 +113,7 @@ class Archive:
     scope: Literal["conversation", "thread", "all"] = "conversation"
     thread: str = ""
     reach: PositiveInt = 1000
-    keep_days: float | None = None
+    keep_days: Annotated[float, msgspec.Meta(gt=0, lt=1_000_000)] | None = None
     language: LanguageSetting = "auto"
 
     once: ClassVar[bool] = True
@@ -126,8 +126,6 @@ class Archive:
             raise ValueError("summariser is 'offline', 'run' (the run's own) or a model's name")
         if not all(self.keywords) or (self.trigger in ("keyword", "hybrid") and not self.keywords):
             raise ValueError(f"keywords must not be empty, nor any of them: {self.keywords}")
-        if self.keep_days is not None and not 0 < self.keep_days < 1e6:
-            raise ValueError(f"keep_days must be above 0 and below 1000000, not {self.keep_days}")
         if self.scope == "thread" and not self.thread:
             raise ValueError("scope='thread' needs thread='…', a name that conversations share")
         if not self.store and self.scope != "conversation":

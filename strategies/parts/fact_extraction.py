@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from typing import Literal
 
 import msgspec
 
@@ -16,16 +15,7 @@ from ctxbench.scenarios.model import Message
 from ..base import ModelError, Prompt, StrategyContext, data, texts
 from .passages import passages
 
-FactReason = Literal["preference", "self", "decision", "constraint", "value", "name"]
-
-CONFIDENCE: dict[FactReason, float] = {
-    "preference": 0.9,
-    "self": 0.9,
-    "decision": 0.85,
-    "constraint": 0.8,
-    "value": 0.75,
-    "name": 0.65,
-}
+CONFIDENCE = {"preference": 0.9, "self": 0.9, "decision": 0.85, "constraint": 0.8, "value": 0.75, "name": 0.65}
 """Confidence by what makes a sentence a fact; the first reason that holds counts."""
 BY_ASSISTANT, HEDGED = -0.15, -0.3
 """Corrections: the user knows better; "maybe", "I think", 可能."""
@@ -58,7 +48,7 @@ _BELOW = re.compile(
 _ABOVE = re.compile(r"\babove\b|上面|上述|以上|上文")
 _QUOTED_LINES = re.compile(r"^[ \t]*(?:```|~~~).*?(?:^[ \t]*(?:```|~~~)|\Z)|^[ \t]*(?:[>$]|/\w+ )[^\n]*$", re.M | re.S)
 _QUOTATION = re.compile(
-    r"“[^”]*”|„[^“”]*[“”]|«[^»]*»|「[^」]*」|『[^』]*』|\"[^\"]*\"|(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w))+'(?!\w)"
+    r"“[^”]{0,9999}”|„[^“”]{0,9999}[“”]|«[^»]{0,9999}»|「[^」]{0,9999}」|『[^』]{0,9999}』|\"[^\"]{0,9999}\"|(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w)){1,9999}'(?!\w)"
 )
 _LONGEST_NAME = 2
 """Words of a quotation that may be a name or a value, and not what somebody else said."""
@@ -165,7 +155,8 @@ def _own(text: str) -> tuple[str, list[str]]:
     return _QUOTATION.sub(mask, text), quotations
 
 
-def _reason(message: Message, sentence: str) -> FactReason | None:
+def _reason(message: Message, sentence: str) -> str | None:
+    """Return what makes a sentence a fact, one of `CONFIDENCE`; None if it is none."""
     if sentence.endswith(("?", "？")) or len(words(sentence[:200])) < _FEWEST_WORDS - (not sentence.isascii()):
         return None
     if message.role == "user":

@@ -71,7 +71,8 @@ class Memory(msgspec.Struct, frozen=True, gc=False):
     """Id of the message."""
     role: Role
     text: str
-    kind: Kind
+    kind: str
+    """One of `KINDS`."""
     importance: float
     """0 to 10: by type, more for the user's messages, less for a text of few words."""
     name: str = ""
@@ -245,18 +246,8 @@ class NoteMessage:
 
 
 Tier = Literal["working", "short", "long"]
-Kind = Literal[
-    "current_task",
-    "tool_results",
-    "session_context",
-    "recent_decisions",
-    "preference",
-    "fact",
-    "procedure",
-    "session_summary",
-]
 # 5.0, and 7.0 for a summary, are the design's (000 §3.3.2, §3.2.2); it is silent on the rest.
-KINDS: dict[Kind, tuple[Tier, float]] = {
+KINDS: dict[str, tuple[Tier, float]] = {
     "current_task": ("working", 5.0),
     "tool_results": ("working", 5.0),
     "session_context": ("short", 5.0),
@@ -273,13 +264,13 @@ BY_USER, TRIVIAL, TRIVIAL_WORDS = 1.0, -3.0, 4
 _SUMMARY = re.compile(
     r"\s*(?:\W{0,4})(?:总结|小结|摘要|综上|总之|summary|in summary|to sum up|to summari[sz]e)", re.IGNORECASE
 )
-_STEPS = re.compile(r"(?:^|\n)\s*(?:步骤|第[一二三四五六七八九十\d]步|step \d|\d{1,2}[.)、]\s)", re.IGNORECASE)
+_STEPS = re.compile(r"(?:^|\n)\s{0,99}(?:步骤|第[一二三四五六七八九十\d]步|step \d|\d{1,2}[.)、]\s)", re.IGNORECASE)
 _REQUEST = re.compile(
     r"[?？]|请|帮我|帮忙|麻烦|\bplease\b|\b(?:can|could|would) you\b|\bI (?:need|want|would like)\b", re.IGNORECASE
 )
 
 
-def kind_of(role: Role, text: str) -> Kind:
+def kind_of(role: Role, text: str) -> str:
     """Return the type of a memory (000 §3.3.2) by the first rule that holds.
 
     A tool's result; a text that begins as a summary; the user's preference; a decision, whoever states it; two or

@@ -47,7 +47,6 @@ class OpenAICompaction(CompactingClient):
 
     @property
     def limit(self) -> int:
-        """Tokens of the last response above which the history is compacted."""
         if not self.model:
             return self.threshold
         name = re.sub(r"-\d{4}-\d\d-\d\d$", "", self.model.strip().lower().removeprefix("openai/"))

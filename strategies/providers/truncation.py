@@ -92,12 +92,10 @@ class ContextWindowCompression(Client):
 
     @property
     def trigger(self) -> int:
-        """Tokens beyond which turns are dropped."""
         return self.window * 8 // 10 if self.trigger_tokens is None else self.trigger_tokens
 
     @property
     def target(self) -> int:
-        """Tokens that may be left after turns were dropped."""
         return self.trigger // 2 if self.target_tokens is None else self.target_tokens
 
     def start(self, services: StrategyContext) -> View:

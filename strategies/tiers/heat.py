@@ -58,12 +58,6 @@ class Heat:
         last, uses = self.uses.get(id, (now, 0.0))
         self.uses[id] = now, uses * _decay(now - last) + 1
 
-    def last(self, id: str) -> float:
-        return self.uses[id][0] if id in self.uses else float("-inf")
-
-    def forget(self, id: str) -> None:
-        self.uses.pop(id, None)
-
     def score(self, id: str, now: float) -> float:
         """Return the heat of an item, from 0 to 1; 0 for an unused one."""
         lru, lfu, _ = self.weights

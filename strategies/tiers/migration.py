@@ -177,7 +177,7 @@ class Migration:
         for tier, copies in self._copies.items():
             copies.pop(id, None)
             self.tiers[tier].store.delete(id, now)
-        self.heat.forget(id)
+        self.heat.uses.pop(id, None)
 
     def promote(self, id: str, to: str, trigger: Trigger, now: float) -> MoveReason | None:
         """Request an item in a higher tier. Return the reason if the request is declined, else None.
@@ -253,7 +253,7 @@ class Migration:
             reason = MoveReason.STALE
         elif job.trigger is Trigger.PREDICTED_USE and now > job.deadline:
             reason = MoveReason.EXPIRED
-        elif job.trigger in IDLE and self.heat.last(job.id) > job.asked:
+        elif job.trigger in IDLE and self.heat.uses.get(job.id, (-math.inf, 0.0))[0] > job.asked:
             reason = MoveReason.USED
         elif job.trigger not in UNCOOLED and self._is_cooling(job.id, job.to, now):
             reason = MoveReason.COOLING

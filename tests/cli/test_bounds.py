@@ -23,10 +23,8 @@ from tests.cli.test_options import commands
 from tests.harness.command import ctxbench
 from tests.harness.runs import plan, recording
 
-HUNG = 60
-"""Seconds after which a command counts as hung."""
-MEMORY = 3 << 30
-"""Bytes of address space that a command may take, over what this process has."""
+HUNG = 60  # seconds after which a command counts as hung
+MEMORY = 3 << 30  # bytes of address space that a command may take, over what this process has
 RECORDING = ("some.jsonl",)
 # A value of every argument, by its name: the others of an option that is tried.
 ARGUMENTS = {
@@ -43,8 +41,7 @@ ARGUMENTS = {
 # So that no command that goes on, as its file does not matter to it, measures for minutes.
 BRIEF = {"run": ("-s", "none", "--probes", "none"), "tune": ("--trials", "1"), "gate": ("--baseline", "baseline.json")}
 
-Parameter = tuple[str, Any, Any, Any]
-"""Path of a command, the command, one of its parameters, and the type of a value."""
+Parameter = tuple[str, Any, Any, Any]  # path of a command, the command, one of its parameters, and the type of a value
 
 
 def parameters() -> Iterator[Parameter]:

@@ -21,8 +21,7 @@ from tests.harness.models.server import Server, serving
 from tests.harness.runs import recording
 
 PAGE = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text("utf-8")
-HOST = "http://192.0.2.7:8000/v1"
-"""The stranger's server on the page."""
+HOST = "http://192.0.2.7:8000/v1"  # the stranger's server on the page
 KEY = "sk-of-the-environment"
 
 

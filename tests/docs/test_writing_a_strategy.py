@@ -21,8 +21,7 @@ from tests.harness.test_pytest_plugin import PLUGIN
 
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLES = DOCS / "examples"
-OTHERS = {"__pycache__", "defects"}
-"""Folders without examples of the page."""
+OTHERS = {"__pycache__", "defects"}  # folders without examples of the page
 TEXT = (DOCS / "writing-a-strategy.md").read_text("utf-8")
 NAMED = re.findall(r"^`(\S+)`\n\n```\w+\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 BLOCKS = [block.splitlines() for block in re.findall(r"^```console\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)]

@@ -65,7 +65,7 @@ COMMANDS: dict[str, tuple[object, ...]] = {
     "list prices": ("list", "prices", "deepseek-chat", "--json"),
     "list caches": ("list", "caches", "claude-sonnet-4-5", "--json"),
     "describe": ("describe", "smoke", "agent", "--json"),
-    "convert": ("convert", "agent", "--to", "converted.jsonl", "--as", "openai", "--json"),
+    "convert": ("convert", "agent", "--to", "converted.jsonl", "--as", "openai"),
     "init": ("init", "agent"),
     "config": ("config", "--json", "run", "--jobs", 2),
     "export prometheus": ("export", "prometheus", "small", *BILL),

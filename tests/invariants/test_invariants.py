@@ -69,6 +69,8 @@ SPECS = (
     "gemini.context_window_compression(window=100)",
     "gemini.context_window_compression(window=100, count_system=False) | window(messages=3)",
     "archive(threshold=20, trigger='hybrid', similarity=-1, limit=2) | window(max_tokens=90)",
+    "archive(threshold=1, fresh=False, trigger='keyword', keywords=('no',), load_tokens=60, language='en')",
+    "window(messages=7) | archive(threshold=20, trigger='semantic', similarity=-1, limit=2)",
     "anthropic.compact_on_demand(limit=60, max_summary_tokens=20)",
     "anthropic.compact_on_demand(limit=60, background=2, max_summary_tokens=20)",
     "anthropic.compact_on_demand(limit=60, keep_turns=1, max_summary_tokens=20)",

@@ -75,8 +75,7 @@ SAMPLES = (
 )  # fmt: skip
 FREE = ("conversations", "probes", "evidence", "age")
 """Figures that are ours to choose: how many there are, and where they are asked."""
-SLACK = {"question_terms": 0.1}
-"""One sample alone knows its evidence: ours may differ by this much."""
+SLACK = {"question_terms": 0.1}  # one sample alone knows its evidence: ours may differ by this much
 
 
 @pytest.mark.slow

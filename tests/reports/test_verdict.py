@@ -474,7 +474,7 @@ def test_subagents_are_counted(tmp_path: Path) -> None:
     of_run = Results(load(tmp_path / "run"), ["claude-sonnet-5"])
     assert of_run.summary.subagents == 1
     assert five_measures(verdict(of_run)).title.startswith(
-        "2 conversations, 1 independent unit, 1 of them of subagents, 4 messages"
+        "2 conversations, 1 independent unit, 1 of them of subagents or forks, 4 messages"
     )
 
 

@@ -7,16 +7,14 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from hypothesis import given
 
-from ctxbench.harness.invariants import check, conversations, steps
+from ctxbench.harness.invariants import steps
 from ctxbench.scenarios.errors import SpecError
-from ctxbench.scenarios.model import Conversation, Message, Tool, ToolCall
+from ctxbench.scenarios.model import Message, Tool, ToolCall
 from ctxbench.strategies.archive import Archive
 from ctxbench.strategies.archive.record import LANGUAGES, Card, Language, identify, is_placeholder, placeholder
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Archived, Failed
-from tests.examples import examples
 from tests.strategies.tool_results import COUNTER, LONG, SEARCH, Opening, archives, asking, conversation
 
 CARD = Card("u-1", "c", "", "search_docs", {}, "权限", "权限管理", 52_000, ("a.md", "b.md", "c.md"), 1_734_330_000.0)
@@ -209,19 +207,3 @@ def test_what_a_stage_before_rewrites_is_read_again() -> None:
     assert set(texts) == {"t1", "t2", "t3", "t4"}
     assert all(len(each) == 1 for each in texts.values())
     assert sum(isinstance(event, Archived) for step in made for event in step.events) == 4
-
-
-SPECS = (
-    "archive(threshold=20)",
-    "archive(threshold=1, fresh=False, trigger='keyword', keywords=('no',), load_tokens=60, language='en')",
-    "archive(threshold=20, trigger='hybrid', similarity=-1, limit=3) | window(max_tokens=90)",
-    "window(messages=7) | archive(threshold=20, trigger='semantic', similarity=-1, limit=2)",
-)
-
-
-@pytest.mark.parametrize("text", SPECS)
-@examples(15)
-@given(talk=conversations())
-def test_the_invariants_are_kept(text: str, talk: Conversation) -> None:
-    """Every trigger keeps every invariant on any conversation, alone and in chains."""
-    check(parse(text), talk)

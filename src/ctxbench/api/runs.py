@@ -241,33 +241,6 @@ _WIDTH_OF_NAMES = 2.6
 """Inches beside the frontier for the names of the strategies."""
 
 
-def plot(results: Results, name: str) -> Figure:
-    """Draw a figure for papers by its name in FIGURES. A notebook shows it inline.
-
-    Raises SpecError for an unknown name, RunError where the run has nothing to draw.
-    """
-    if name not in FIGURES:
-        raise SpecError(f"unknown figure {name!r}{suggestion(name, FIGURES)}")
-    find, drawn_as = FIGURES[name]
-    section = find(results)
-    chart = next((chart for chart in (section.charts if section is not None else ()) if chart.name == drawn_as), None)
-    if section is None or chart is None:
-        raise RunError(f"{results.run.folder}: there is nothing to draw: {left_out(drawn_as).notes[0]}")
-    _show_inline()
-    drawn = chart.draw()
-    if name == "frontier":
-        from matplotlib.lines import Line2D
-
-        # The names beside the numbers; in the report its table has them.
-        rows = next((part.rows for part in section.parts if isinstance(part, Table) and part.heads[0] == "#"), ())
-        look = {"linestyle": "none", "markersize": 5, "markeredgewidth": 0.2, "color": INK}
-        names = [Line2D([], [], marker=f"${number}$", label=row_name(label), **look) for number, label, *_ in rows]  # type: ignore[arg-type]
-        with style():
-            drawn.set_figwidth(drawn.get_figwidth() + _WIDTH_OF_NAMES)
-            drawn.legend(handles=names, loc="outside right center")
-    return drawn
-
-
 def _show_inline() -> None:
     """Have a notebook show figures that were drawn without pyplot, which would otherwise see to it."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
@@ -393,7 +366,27 @@ class BenchmarkRun:
         of the cheapest for their quality), `bill` (its parts), `answers` (with intervals), `latency`. `survival` of
         facts by round of summarising; `miss_ratios` of caches of messages by policy and size.
         """
-        return plot(self._results, name)
+        if name not in FIGURES:
+            raise SpecError(f"unknown figure {name!r}{suggestion(name, FIGURES)}")
+        find, drawn_as = FIGURES[name]
+        section = find(self._results)
+        charts = section.charts if section is not None else ()
+        chart = next((chart for chart in charts if chart.name == drawn_as), None)
+        if section is None or chart is None:
+            raise RunError(f"{self.folder}: there is nothing to draw: {left_out(drawn_as).notes[0]}")
+        _show_inline()
+        drawn = chart.draw()
+        if name == "frontier":
+            from matplotlib.lines import Line2D
+
+            # The names beside the numbers; in the report its table has them.
+            rows = next((part.rows for part in section.parts if isinstance(part, Table) and part.heads[0] == "#"), ())
+            look = {"linestyle": "none", "markersize": 5, "markeredgewidth": 0.2, "color": INK}
+            names = [Line2D([], [], marker=f"${number}$", label=row_name(label), **look) for number, label, *_ in rows]  # type: ignore[arg-type]
+            with style():
+                drawn.set_figwidth(drawn.get_figwidth() + _WIDTH_OF_NAMES)
+                drawn.legend(handles=names, loc="outside right center")
+        return drawn
 
     def conversations(self) -> Iterator[Conversation]:
         """Yield the recorded conversations."""

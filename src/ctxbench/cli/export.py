@@ -164,7 +164,6 @@ def convert(
     target: Literal["ctxbench", "openai", "anthropic", "dataset"] = "ctxbench",
     form: str | None = None,
     strict: bool = False,
-    as_json: bool = False,
 ) -> None:
     """Convert recordings to ctxbench JSONL, losslessly, or to another format.
 
@@ -181,12 +180,9 @@ def convert(
     from ctxbench.reports.render import count
     from ctxbench.scenarios.source import Problems
 
-    from .output import print_json
-
     is_folder = target == "dataset"
-    if str(to) == "-" and (as_json or is_folder):
-        what = "--json prints on standard output" if as_json else "a data set is a folder"
-        raise RunError(f"--to -: {what}: name a file or folder")
+    if str(to) == "-" and is_folder:
+        raise RunError("--to -: a data set is a folder: name one")
     if is_folder and to.suffix.lower() in (".json", ".jsonl", ".gz", ".zst", ".parquet"):
         raise RunError(f"--to {to}: a data set is a folder: name one without {to.suffix}")
     if str(to) != "-" and to.exists():  # what a format does not carry would be gone
@@ -201,5 +197,3 @@ def convert(
     finally:
         report_problems(problems)
     say(f"{count(written, 'conversation')} written to {to}")
-    if as_json:
-        print_json({"conversations": written, "format": target})

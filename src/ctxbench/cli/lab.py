@@ -175,7 +175,7 @@ def validate(inputs: list[str], *, form: str | None = None, strict: bool = False
         say(f"not compared: {error}")
     if len(left_out) > _MOST_NAMED:
         say(f"not compared: {len(left_out) - _MOST_NAMED:,} more; --json has all")
-    if validated.empty:
+    if not (validated.rows or validated.costs or validated.replayed.without_rule or left_out):
         raise RunError("no recorded call reports its usage: there is nothing to compare with")
     left = [str(problem) for problem in problems.errors]
     put(lambda: {**shown.as_json(validated), "problems": left}, lambda: shown.tables(validated), as_json)

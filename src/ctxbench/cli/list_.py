@@ -189,6 +189,7 @@ _FACTS = {
     "have": "In an application: {}.",
     "extra": "Needs pip install 'ctxbench[{}]'.",
     "kept": "Kept in {}",
+    "checked": "Checked with {}.",
     "export": "To export: {}",
 }
 
@@ -223,6 +224,7 @@ def _formats() -> dict[str, Entry]:
         name: Entry(
             written=_signature(name, kind),
             about=kind.about,
+            checked=kind.checked,
             parameters=_defaults(kind),
             kept=[f"{agent.folder}/{agent.files}" for agent in agents if name.startswith(agent.reader)],
             export=exports.get(name, ""),

@@ -13,7 +13,7 @@ import msgspec
 from ctxbench.metrics.cache.rules import RULES, STORED, CacheRule, rule_for, rules_of
 from ctxbench.metrics.models import find_model, model_names, storage_source
 from ctxbench.metrics.prices import BUNDLED, Prices, Tiers
-from ctxbench.reports.render import Table, about
+from ctxbench.reports.render import Column, Table, about, table_of
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.spec import nearest
 
@@ -128,7 +128,6 @@ def _price_notes(part: str | None, rows: dict[str, dict[str, Any]]) -> Iterator[
         yield f"Storage of cached content for an hour ({storage_source()}): {'; '.join(stored)}."
 
 
-_CACHE_HEADS = ("provider", "models", "since", "mechanism", "rules", "exact of seen")
 _USUAL = {("reuse", 1.0), ("step", 1)}  # values that say nothing: every prefix is found, whatever its length
 
 
@@ -148,15 +147,16 @@ def _cache_row(rule: CacheRule) -> dict[str, Any]:
 
 
 def _cache_tables(model: str | None, rules: tuple[CacheRule, ...]) -> Iterator[Table]:
-    lines = tuple(
-        (
-            *(rule.provider, rule.name, rule.since or "the beginning", rule.mechanism, _said(rule)),
-            f"{rule.exact:,} of {rule.seen:,}" if rule.seen else "–",
-        )
-        for rule in rules
+    columns = (
+        Column("provider", "provider"),
+        Column("models", "name"),
+        Column("since", "since", lambda since: since or "the beginning", spare=1),
+        Column("mechanism", "mechanism", spare=2),
+        Column("rules", _said),
+        Column("exact of seen", lambda rule: f"{rule.exact:,} of {rule.seen:,}" if rule.seen else "–"),
     )
     title = "How do providers cache prompts?" if model is None else f"How are prompts of {model} cached?"
-    yield Table(title, _CACHE_HEADS, lines, (about("caches"),), 5, ("since", "mechanism"))
+    yield table_of(title, columns, rules, [about("caches")], names=5)
     if model is not None:
         yield Table("Sources", (), (), tuple(dict.fromkeys(line for rule in rules for line in _sources(rule))))
 

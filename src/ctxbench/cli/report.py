@@ -168,7 +168,6 @@ def view(
     runs: list[Path] | None = None,
     *,
     port: Annotated[int, Meta(ge=0, le=65535)] = 0,
-    browser: bool = False,
     model: list[str] | None = None,
     no_text: bool = False,
 ) -> None:
@@ -180,7 +179,6 @@ def view(
     Args:
         runs (RUN): Run folders, or folders of runs. [default: runs/]
         port: Port; 0 = any that is free.
-        browser (--open): Open it in the browser.
     """
     from ctxbench.reports.html.view import Site
 
@@ -195,12 +193,8 @@ def view(
         raise RunError(f"port {port}: {error.strerror or error}: name another with --port, or none") from None
     found = site.runs()
     only = f"report?run={quote(str(found[0].folder), safe='')}" if len(found) == 1 else ""
-    say(f"{len(found):,} runs at {server.address}{only}" if len(found) != 1 else f"{server.address}{only}")
+    say(f"{server.address}{only}" if only else f"{len(found):,} runs at {server.address}")
     say("Ctrl-C ends it.")
-    if browser:
-        import webbrowser
-
-        webbrowser.open(server.address + only)
     try:
         server.serve_forever()
     finally:

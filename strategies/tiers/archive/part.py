@@ -197,14 +197,10 @@ def next_id(id: str) -> str:
     return _LAST_NUMBER.sub(lambda number: str(int(number[0]) + 1).zfill(len(number[0])), id)
 
 
-NewPart = tuple[PartEntry, bytes]
-"""A part that is not on disk yet, and its bytes."""
-
-
 def block_part(
     number: int, items: Sequence[ArchivedMessage], level: int, dictionary: Dictionary, using: int
-) -> NewPart:
-    """Return a block in the layout of fewest bytes. `using` is the number of the dictionary."""
+) -> tuple[PartEntry, bytes]:
+    """Return a block in the layout of fewest bytes, and its bytes. `using` is the number of the dictionary."""
     layouts = [content for content in (by_field(items), by_key(items)) if content is not None]
     parts = [new_part(number, items, content, dictionary, level) for content in layouts]
     best, data = min(parts, key=lambda part: len(part[1]))
@@ -213,8 +209,8 @@ def block_part(
 
 def new_part(
     number: int, items: Sequence[ArchivedMessage], content: bytes, dictionary: Dictionary = _PLAIN, level: int = FAST
-) -> NewPart:
-    """Return a part of these messages in a layout. By default it is small: they do not fill a block yet."""
+) -> tuple[PartEntry, bytes]:
+    """Return a part of these messages in a layout, and its bytes. By default it is small, and no block yet."""
     ids, tokens = [item.id for item in items], [item.tokens for item in items]
     different = ["" if id == next_id(last) else id for last, id in zip(["", *ids], ids, strict=False)]
     head = _PLAIN.compress(msgspec.json.encode((different, tokens)), _TABLE_LEVEL if level > FAST else FAST)

@@ -76,7 +76,6 @@ class RagRules:
             raise ValueError(f"retrievers={self.retrievers!r}: give some of {', '.join(RETRIEVERS)}, each once")
 
 
-RULES = RagRules()
 FUSING = Fusion()
 CANDIDATES = 100
 """Passages that each retriever ranks, at least."""
@@ -135,7 +134,7 @@ class Hit(NamedTuple):
 class Rag:
     """Passages by id."""
 
-    def __init__(self, rules: RagRules = RULES, embed: Embed | None = None) -> None:
+    def __init__(self, rules: RagRules, embed: Embed | None = None) -> None:
         if "vector" in rules.retrievers and embed is None:
             raise ValueError("the retriever `vector` needs an embedder: give one, or leave `vector` out of retrievers")
         self.rules, self._embed = rules, embed

@@ -10,7 +10,6 @@ again. Nothing is pickled.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from operator import attrgetter
 from pathlib import Path
@@ -64,17 +63,12 @@ class SnapshotError(UserError):
 
 
 def save(tiers: Tiers, path: Path) -> None:
-    """Write all tiers to a file, which appears under its name once all of it is written. Raises SnapshotError."""
+    """Write all tiers to a file. Raises SnapshotError. One that is cut off is refused when it is read."""
     state = {name: attrgetter(name)(tiers) for name in STATE}
     state |= {"rules": tiers.rules, "files": tiers.blocks.archive.store.all(), "passages": tiers.index.passages}
     body = HEAD + msgspec.msgpack.encode(state | {"migration": tiers.migration.state()})
-    beside = path.with_name(f"{path.name}.part")
     try:
-        try:
-            beside.write_bytes(body + checksum(body).to_bytes(4))
-            os.replace(beside, path)
-        finally:
-            beside.unlink(missing_ok=True)
+        path.write_bytes(body + checksum(body).to_bytes(4))
     except OSError as error:
         raise SnapshotError(f"{path}: cannot be written: {error.strerror or error}") from None
 

@@ -404,5 +404,6 @@ class ByPolicy(Replacement):
         return {"policy": self.policy.state(), "tokens": self._tokens, "out": list(self._out)}
 
     def restore(self, state: Any) -> None:
-        self.policy, self._out = self.policy.restored(state["policy"]), dict.fromkeys(state["out"])
+        self.policy.restore(state["policy"])
+        self._out = dict.fromkeys(state["out"])
         self._tokens.update(state["tokens"])

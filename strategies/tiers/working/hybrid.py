@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self
+from typing import Literal
 
 from .policy import DERIVED, Policy
 
@@ -73,9 +73,3 @@ class Hybrid(Policy):
 
     def _take(self, id: str) -> None:
         del self.counts[id], self.last[id]
-
-    def restored(self, state: dict[str, Any]) -> Self:
-        policy = super().restored(state)
-        # A function is no plain data, so the state lacks it and the restored policy goes on with this one's.
-        policy.similarity = self.similarity
-        return policy

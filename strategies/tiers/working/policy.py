@@ -8,7 +8,7 @@
 do on a hit (`_hit`), with an item that enters (`_entered`) and which item to evict (`_evict`). Some also decide where
 an item enters before room is made (`_admit`). Sizes, refusals, the clock and the results are handled here.
 
-The whole state of a policy is in its fields, as plain data: `state()` and `restored()` need no code of their own.
+The whole state of a policy is in its fields, as plain data: `state()` and `restore()` need no code of their own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from dataclasses import Field, dataclass, field, fields
 from heapq import heapify, heappop, heappush
-from typing import Any, NamedTuple, Self, get_type_hints
+from typing import Any, NamedTuple, get_type_hints
 
 import msgspec
 
@@ -133,18 +133,16 @@ class Policy(ABC):
         """Return the whole state as plain data that JSON can hold."""
         return {stored.name: msgspec.to_builtins(getattr(self, stored.name)) for stored in self._state_fields()}
 
-    def restored(self, state: dict[str, Any]) -> Self:
-        """Return a policy with these parameters and the state of another of its kind."""
-        policy = type(self)(**{own.name: getattr(self, own.name) for own in fields(self) if own.init})
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue, while still empty, from the state of another of its kind with the same parameters."""
         hints = get_type_hints(type(self))
         for stored in self._state_fields():
             value = msgspec.convert(state[stored.name], hints[stored.name])
             # JSON gives plain dicts back. Taking the first key of one is linear in the keys deleted before it, so a
             # queue that evicts from its front would cost the square of its length: in an OrderedDict it is constant.
-            kind = type(getattr(policy, stored.name))
-            setattr(policy, stored.name, kind(value) if kind is OrderedDict else value)
-        policy._rebuild()
-        return policy
+            kind = type(getattr(self, stored.name))
+            setattr(self, stored.name, kind(value) if kind is OrderedDict else value)
+        self._rebuild()
 
     def _state_fields(self) -> Iterator[Field[Any]]:
         return (own for own in fields(self) if not own.init and not own.metadata.get("derived"))

@@ -164,9 +164,8 @@ def test_anthropic_keeps_calls() -> None:
 def test_convert_from_end_to_end(tmp_path: Path) -> None:
     """The same input is the same bytes, on standard output and packed too, and is read again."""
     (tmp_path / "agent.jsonl").write_bytes(agent().to_json() + b"\n")
-    done = ctxbench("convert", "agent.jsonl", "--to", "o.jsonl", "--as", "openai", "--json", cwd=tmp_path)
+    done = ctxbench("convert", "agent.jsonl", "--to", "o.jsonl", "--as", "openai", cwd=tmp_path)
     assert "1 conversation written to o.jsonl" in done.stderr
-    assert json.loads(done.stdout) == {"conversations": 1, "format": "openai"}
     plain = (tmp_path / "o.jsonl").read_bytes()
     for name in ("o.jsonl.gz", "p.jsonl.gz", "o.jsonl.zst"):
         ctxbench("convert", "agent.jsonl", "--to", name, "--as", "openai", cwd=tmp_path)
@@ -186,13 +185,12 @@ def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_text('{"messages": 7}\n')
     refused = {
         ("bad.jsonl", "x.jsonl"): "left out: bad.jsonl",
-        ("talks", "-", "--json"): "name a file or folder",
         ("talks/agent.jsonl", "link.jsonl"): "is one of the recordings that are read",
         ("talks", "talks/agent.jsonl"): "is one of the recordings that are read",
     }
-    for (source, target, *more), said in refused.items():
+    for (source, target), said in refused.items():
         form = ["--format", "openai_chat"] if source == "bad.jsonl" else []
-        command = ("convert", source, "--to", target, "--as", "openai", *more, *form)
+        command = ("convert", source, "--to", target, "--as", "openai", *form)
         assert said in ctxbench(*command, cwd=tmp_path, code=2).stderr
     assert not (tmp_path / "x.jsonl").exists()
     assert recorded.read_bytes() == agent().to_json() + b"\n"

@@ -19,11 +19,9 @@ from ctxbench.metrics.prices import Price
 from tests.examples import examples
 
 MINUTES = (300.0,)
-PRICE = Price(1.0, 0.0, 0.1, 1.25, 2.0)
-"""A token of plain input costs 1: costs below are in tokens."""
+PRICE = Price(1.0, 0.0, 0.1, 1.25, 2.0)  # a token of plain input costs 1: costs below are in tokens
 FREE = ExplicitRules(least=0)
-SIZES = {"a": 600, "b": 1000, "c": 0}
-"""Tokens of some blocks; others have 1 000."""
+SIZES = {"a": 600, "b": 1000, "c": 0}  # tokens of some blocks; others have 1 000
 
 
 class Asked(NamedTuple):

@@ -10,8 +10,7 @@ from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.validation.comparison import CacheReplay, ComparedCall
 from ctxbench.scenarios.model import Call, Conversation, Mark, Message, Usage
 
-T0 = 1_790_000_000.0
-"""A day in September 2026."""
+T0 = 1_790_000_000.0  # a day in September 2026
 MODEL = "claude-sonnet-4-5"
 COUNTER = TokenCounter()
 

@@ -193,19 +193,6 @@ def test_a_call_that_cannot_be_compared(wrong: Call, field: str, what: str) -> N
     assert problem.remedy
 
 
-def test_a_call_that_is_recorded_twice() -> None:
-    """A session that was copied into another file is compared once; the copy is named, in one line."""
-    calls = (call(0, 5000, 0, 5000), call(60, 5300, 5000, 300))
-    one, copy = said("one", *calls, asks="x"), said("copy", *calls, asks="x")
-    found, rows = replayed(one, copy)
-    assert len(rows) == 2
-    [problem] = found.left_out
-    assert str(problem) == (
-        "copy.jsonl:1: messages[1].call: a0: the same call stands in another recording, or twice, and so does 1 more "
-        "of its conversation (give it once)"
-    )
-
-
 def test_starts_that_are_not_recorded() -> None:
     """A call began when the message before it was there; where nothing says when that was, when it was answered."""
     talk = said("talk", call(0, 5000, 0, 5000), call(None, 5300, 5000, 300))

@@ -37,8 +37,7 @@ def prompt(prefixes: Prefixes, contents: list[int], sizes: list[int]) -> Recorde
     )
 
 
-BLOCKS = st.integers(0, 1)
-"""Contents so alike that prompts share their starts."""
+BLOCKS = st.integers(0, 1)  # contents so alike that prompts share their starts
 
 CALLS = st.lists(
     st.tuples(

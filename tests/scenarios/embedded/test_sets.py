@@ -116,7 +116,7 @@ def test_twins_and_traps_are_one_unit() -> None:
 
 
 def test_sessions_belong_to_the_one_that_started_them() -> None:
-    """By `meta["parent"]`, read or not, or by the id before a slash; a circle ends; a unit that is named wins."""
+    """By `meta["parent"]`, read or not, or by the id before a slash; a circle is one; a unit that is named wins."""
     metas = {
         "s": {}, "s/agent": {}, "s/agent/deeper": {}, "fork": {"parent": "s"}, "of fork": {"parent": "fork"},
         "one": {"parent": "not read"}, "two": {"parent": "not read"}, "round": {"parent": "trip"},
@@ -125,8 +125,7 @@ def test_sessions_belong_to_the_one_that_started_them() -> None:
     assert independent_units(metas) == {
         **dict.fromkeys(("s", "s/agent", "s/agent/deeper", "fork", "of fork"), "s"),
         **dict.fromkeys(("one", "two"), "not read"),
-        "round": "trip",
-        "trip": "round",
+        **dict.fromkeys(("round", "trip"), "round"),
         "lone/some": "lone/some",
         "mine": "7",
     }

@@ -63,13 +63,22 @@ def ctxbench(name: str) -> dict[str, Any]:
 
 
 def openai_chat(name: str) -> dict[str, Any]:
-    return {"id": name, "messages": CHAT, "tools": [{"type": "function", "function": FUNCTION}]}
+    called = {"role": "assistant", "content": None, "reasoning_details": [{"type": "reasoning.text", "text": "Why."}]}
+    called |= {"tool_calls": [{"id": "c9", "type": "custom", "custom": {"name": "run", "input": "1 + 1"}}]}
+    refused = {"role": "assistant", "content": None, "refusal": "No.", "audio": {"transcript": "No."}}
+    messages = [*CHAT, called, {"role": "run", "content": {"sum": 2}}, refused]
+    return {"id": name, "messages": messages, "tools": [{"type": "function", "function": FUNCTION}]}
 
 
 def anthropic_messages(name: str) -> dict[str, Any]:
     tools = [{"name": "read", "description": "Reads", "input_schema": {"type": "object"}, "cache_control": {}}]
     request = {"system": [{"type": "text", "text": f"You are {name}."}], "tools": tools, "messages": BLOCKS}
-    content = [{"type": "text", "text": "Done."}]
+    content = [
+        {"type": "text", "text": "Done."},
+        {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "q"}},
+        {"type": "web_search_tool_result", "tool_use_id": "s1", "content": [{"type": "web_search_result", "url": "u"}]},
+        {"type": "document", "source": {"type": "text", "data": "plain"}, "title": "D"},
+    ]
     return {
         "request": request,
         "response": {"content": content, "model": "x", "stop_reason": "end_turn", "usage": BLOCK_USAGE},
@@ -343,7 +352,7 @@ def gemini_cli(name: str) -> list[dict[str, Any]]:
     def said(name: str, second: int, kind: str, content: Any, **more: Any) -> dict[str, Any]:
         return {"id": name, "timestamp": stamp(second), "type": kind, "content": content, **more}
 
-    summary = [said("x", 4, "user", "In short"), said("y", 1, "gemini", [{"functionCall": {"id": "t1"}}])]
+    summary = [said("x", 4, "user", "In short"), said("y", 1, "gemini", [{"text": "OK"}])]
     return [
         {"sessionId": name, "projectHash": "p", "startTime": stamp(0), "lastUpdated": stamp(0), "kind": "main"},
         said("a", 0, "user", [{"text": "Go"}, {"inlineData": {}}]),
@@ -354,6 +363,104 @@ def gemini_cli(name: str) -> list[dict[str, Any]]:
         {"$set": {"messages": summary, "lastUpdated": stamp(4)}},
         said("e", 5, "user", "Wrong"),
         {"$rewindTo": "e"},
+    ]
+
+
+def claude_stream(name: str) -> list[dict[str, Any]]:
+    def event(kind: str, number: int, agent: str | None = None, **fields: Any) -> dict[str, Any]:
+        return {"type": kind, **fields, "parent_tool_use_id": agent, "session_id": name, "uuid": f"x{number}"}
+
+    def said(number: int, part: dict[str, Any], name: str, agent: str | None = None) -> dict[str, Any]:
+        usage = {"input_tokens": 3, "cache_read_input_tokens": 90, "output_tokens": 1}
+        message = {"id": name, "role": "assistant", "model": "m", "content": [part], "usage": usage}
+        return event("assistant", number, agent, message=message)
+
+    def told(number: int, called: str) -> dict[str, Any]:
+        part = {"type": "tool_result", "tool_use_id": called, "content": "a"}
+        return event("user", number, message={"role": "user", "content": [part]})
+
+    delta = {"type": "message_delta", "usage": {"output_tokens": 6}}
+    total = {"input_tokens": 6, "cache_read_input_tokens": 180, "output_tokens": 60}
+    synthetic = {"role": "user", "content": "In short"}
+    return [
+        event("system", 0, subtype="init", claude_code_version="2.1.0", tools=["Task"]),
+        said(1, {"type": "thinking", "thinking": "hm"}, "m1"),
+        said(2, {"type": "tool_use", "id": "t1", "name": "Task", "input": {"prompt": "Look"}}, "m1"),
+        said(3, {"type": "text", "text": "Seen"}, "m2", "t1"),
+        told(4, "t1"),
+        said(5, {"type": "text", "text": "Done. 🐈"}, "m3"),
+        event("result", 6, subtype="success", usage=total, total_cost_usd=0.5),
+        event("system", 7, subtype="compact_boundary", compact_metadata={"pre_tokens": 9}),
+        event("user", 8, message=synthetic, isSynthetic=True),
+        event("stream_event", 9, event={"type": "message_start", "message": {"id": "m4"}}),
+        said(10, {"type": "text", "text": "More"}, "m4"),
+        event("stream_event", 11, event=delta),
+    ]
+
+
+def codex_exec(name: str) -> list[dict[str, Any]]:
+    def item(number: int, kind: str, phase: str = "completed", **fields: Any) -> dict[str, Any]:
+        return {"type": f"item.{phase}", "item": {"id": f"item_{number}", "type": kind, **fields}}
+
+    usage = {"input_tokens": 900, "cached_input_tokens": 800, "output_tokens": 60}
+    return [
+        {"type": "thread.started", "thread_id": name},
+        {"type": "turn.started", "turn_id": "the first one of this thread"},
+        item(0, "reasoning", text="**Looking**"),
+        item(1, "command_execution", "started", command="ls", status="in_progress"),
+        item(2, "mcp_tool_call", "started", server="s", tool="look", arguments={"at": 1}),
+        item(1, "command_execution", command="ls", aggregated_output="a.txt", exit_code=0),
+        item(2, "mcp_tool_call", server="s", tool="look", result={"content": [{"type": "text", "text": "B"}]}),
+        item(3, "file_change", changes=[{"path": "a", "kind": "add"}], status="completed"),
+        item(4, "todo_list", "started", items=[{"text": "go", "completed": False}]),
+        item(5, "agent_message", text="One file."),
+        {"type": "turn.completed", "usage": usage},
+        {"type": "turn.started"},
+        item(6, "agent_message", text="Once more."),
+        {"type": "turn.completed", "usage": usage},
+        {"type": "turn.started"},
+        item(7, "agent_message", text="And"),
+        {"type": "turn.failed", "error": {"message": "no more"}},
+    ]
+
+
+def cursor(name: str) -> list[dict[str, Any]]:
+    use = {"type": "tool_use", "name": "Read", "input": {"path": "a"}}
+    text = [{"type": "text", "text": f"<user_query>\nRead a of {name}.\n</user_query>"}]
+    return [
+        {"role": "user", "message": {"content": text}},
+        {"role": "assistant", "message": {"content": [{"type": "text", "text": "Reading."}, use, use]}},
+        {"role": "assistant", "message": {"content": "Done."}},
+        {"type": "turn_ended", "status": "success", "note": "a line of the program"},
+    ]
+
+
+def vscode_chat(name: str) -> list[dict[str, Any]]:
+    def request(number: int, **fields: Any) -> dict[str, Any]:
+        asked = {"message": {"text": f"Ask {number}"}, "timestamp": 1_700_000_000_000 + number, "response": []}
+        return {"requestId": f"q{number}", "modelId": "copilot/m", **asked, **fields}
+
+    state = {"version": 3, "sessionId": name, "creationDate": 1, "requests": []}
+    tool = {
+        "kind": "toolInvocationSerialized",
+        "toolCallId": "t1",
+        "toolId": "read",
+        "pastTenseMessage": {"value": "A"},
+    }
+    calls = [{"id": "t2", "name": "look", "arguments": "{}"}]
+    rounds = [{"response": "", "toolCalls": calls, "thinking": {"text": "hm"}}, {"response": "B", "modelId": "n"}]
+    tree = {"node": {"children": [{"text": "b"}, {"children": [{"text": "c"}]}]}}
+    metadata = {"toolCallRounds": rounds, "toolCallResults": {"t2": {"content": [{"value": tree}]}}}
+    return [
+        {"kind": 0, "v": state},
+        {"kind": 2, "k": ["requests"], "v": [request(0, promptTokens=9, completionTokens=2)]},
+        {"kind": 2, "k": ["requests", 0, "response"], "v": [{"value": "Wrong"}]},
+        {"kind": 2, "k": ["requests", 0, "response"], "i": 0, "v": [{"value": "He"}, {"value": "llo"}]},
+        {"kind": 2, "k": ["requests"], "v": [request(1), request(2)]},
+        {"kind": 2, "k": ["requests", 1, "response"], "v": [{"kind": "thinking", "value": "hm"}, tool]},
+        {"kind": 2, "k": ["requests", 1, "response"], "v": [{"value": "Done"}, {"kind": "undoStop"}]},
+        {"kind": 1, "k": ["requests", 2, "result"], "v": {"metadata": metadata}},
+        {"kind": 3, "k": ["requests", 2, "agent"]},
     ]
 
 
@@ -942,10 +1049,13 @@ SAMPLES: dict[str, Sample] = {
     "chatgpt": Sample(chatgpt, "array"),
     "claude_ai": Sample(claude_ai, "array"),
     "claude_code": Sample(claude_code, "session", "s.jsonl"),
+    "claude_stream": Sample(claude_stream, "session", "stream.jsonl"),
     "cline": Sample(cline, "object"),
     "codex": Sample(codex, "session", "rollout.jsonl"),
+    "codex_exec": Sample(codex_exec, "session", "exec.jsonl"),
     "copilot_cli": Sample(copilot_cli, "session", "events.jsonl"),
     "ctxbench": Sample(ctxbench, "lines"),
+    "cursor": Sample(cursor, "session", "a.jsonl"),
     "datadog_llm": Sample(datadog_llm, "session", "spans.jsonl"),
     "gemini_cli": Sample(gemini_cli, "session", "session.jsonl"),
     "goose": Sample(goose, "object"),
@@ -980,6 +1090,7 @@ SAMPLES: dict[str, Sample] = {
     "swe_agent": Sample(swe_agent, "object", "r0.traj"),
     "tau2": Sample(tau2, "object"),
     "tau_bench": Sample(tau_bench, "array"),
+    "vscode_chat": Sample(vscode_chat, "session", "chat.jsonl"),
     "weave": Sample(weave, "session", "calls.jsonl"),
     "terminal_bench": Sample(terminal_bench, "object", "debug.json"),
 }

@@ -84,5 +84,3 @@ def test_heat_falls_by_half_each_half_life() -> None:
     assert heat.score("b", HALF_LIFE) == 0
     heat.use("a", HALF_LIFE)
     assert heat.score("a", HALF_LIFE) == pytest.approx(0.5 + 0.3 * 1.5 / 2.5)
-    heat.forget("a")
-    assert heat.score("a", HALF_LIFE) == 0

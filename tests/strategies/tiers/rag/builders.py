@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from ctxbench.harness.models.embedding import Lexical
 from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.strategies.tiers.rag import RULES, Passage, Rag, RagRules
+from ctxbench.strategies.tiers.rag import Passage, Rag, RagRules
 
-COUNTER, LEXICAL = TokenCounter(), Lexical()
+COUNTER, LEXICAL, RULES = TokenCounter(), Lexical(), RagRules()
 
 SAID = (
     ("m1", "Anna Berg rents a cabin in Lofoten for 3,400 kroner."),

@@ -53,7 +53,8 @@ def test_goes_on_from_its_state_as_if_nothing_happened(name: str, load: Accesses
         one.access(*access)
     if str(gone) in one.tokens:
         one.remove(str(gone))
-    other = opened(name, load.capacity).restored(json.loads(json.dumps(one.state())))
+    other = opened(name, load.capacity)
+    other.restore(json.loads(json.dumps(one.state())))
     for access in load.each()[cut:]:
         assert one.access(*access) == other.access(*access)
     assert emptied(one) == emptied(other)
