@@ -5,20 +5,13 @@ from __future__ import annotations
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from msgspec import Meta
 
 from ctxbench.harness.bill import CacheRules
-from ctxbench.scenarios.errors import RunError, UserError
 
 from .arguments import run_folder
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ctxbench.harness.bill.bill import Billed
-
 
 # An enumeration, since typer takes no list of literals.
 Placing = StrEnum("Placing", ["automatic", "marked", "hour", "document", "system", "tail", "anchor", "hindsight"])
@@ -31,9 +24,9 @@ def bill(
     rules: CacheRules = "recording",
     placement: list[Placing] | None = None,
     reuse: Annotated[float | None, Meta(ge=0, le=1)] = None,
+    cold: bool = False,
     thinking: bool = False,
     batch: bool = False,
-    calls: Path | None = None,
     as_json: bool = False,
 ) -> None:
     """Bill a run's requests under models' prompt-cache rules and prices, without calling any model.
@@ -55,11 +48,11 @@ def bill(
             simplified ones of the specification.
         placement: Placement of cache marks, for providers that need them; repeat it to compare. [default: automatic;
             document under the rules document]
-        reuse: Probability that a call finds the newest cached prefix, where the provider caches by itself. [default: by
-            the provider's evidence; `ctxbench lab validate` fits it]
+        reuse: Share of the cached tokens that calls find. [default: by the recordings, where cache marks were sent,
+            else by the provider's evidence; `ctxbench lab validate` measures it]
+        cold: Let every conversation begin with an empty cache, and not with what its first recorded call read.
         thinking: Bill recorded reasoning in later prompts, as the model's provider keeps it.
         batch: Use the prices of batch calls.
-        calls (FILE): Write a row for every call, and where its prefix broke, to this .csv or .parquet file.
     """
     from ctxbench.harness.bill import usual_prices
     from ctxbench.harness.bill.bill import bill as billed_as
@@ -74,7 +67,7 @@ def bill(
     requests = RunRequests(load(run_folder(run)))
     paid = usual_prices(batch)
     schemes = [
-        Scheme(name, where.value, rules, reuse)
+        Scheme(name, where.value, rules, reuse, not cold)
         for name in billed_models(requests.run, model or (), paid)
         for where in dict.fromkeys(placement or [Placing("document" if rules == "document" else "automatic")])
     ]
@@ -82,32 +75,7 @@ def bill(
         billed = billed_as(requests, schemes, paid, done, thinking)
     sums = totals(billed.conversations())
     broken = breaks(billed.requests)
-    if calls is not None:
-        _write(billed, broken, calls)
     notes = assumptions(billed, schemes)
     count = int(sums.calls.max()) if len(sums) else 0
     shown = partial(tables, sums, broken, count, notes, lacking_newest(requests.run))
     put(lambda: {"bills": sums, "breaks": causes(broken), "assumed": notes}, shown, as_json)
-
-
-def _write(billed: Billed, broken: pd.DataFrame, file: Path) -> None:
-    """Write every call under every scheme, and where the prefix of its prompt broke."""
-    import pandas as pd
-
-    from ctxbench.harness.bill.simulation import BOUND
-    from ctxbench.reports.render import as_csv
-    from ctxbench.scenarios.files import check_file
-
-    if file.suffix not in (".csv", ".parquet"):
-        raise UserError(f"--calls {file}: write to a .csv or a .parquet file")
-    schemes = [scheme for scheme in billed.schemes if scheme.placement != BOUND]
-    if not schemes:
-        raise UserError("hindsight is a sum over a conversation and has no calls: name another placement as well")
-    frames = {(of.model, of.placement): billed.calls(of) for of in schemes}
-    calls = pd.concat(frames, names=["model", "placement"]).reset_index(level=[0, 1]).reset_index(drop=True)
-    whole = calls.merge(broken, "left", ["conversation", "strategy", "step"])
-    try:
-        check_file(file)
-        file.write_text(as_csv(whole), "utf-8") if file.suffix == ".csv" else whole.to_parquet(file, index=False)
-    except OSError as error:
-        raise RunError(f"{file}: cannot be written: {error.strerror or error}") from None
