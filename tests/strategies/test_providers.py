@@ -175,6 +175,11 @@ class TestClearThinking:
 
 
 class TestThresholdCompaction:
+    def test_c3_least_trigger(self) -> None:
+        """C3: a trigger of 49,999 tokens is refused."""
+        with pytest.raises(SpecError, match="50000"):
+            parse("anthropic.compact(trigger=49999)")
+
     @pytest.mark.parametrize(("base", "rounds"), [(29_199, 0), (29_200, 1)])
     def test_it_fires_when_the_trigger_is_reached(self, base: int, rounds: int) -> None:
         """At the trigger everything becomes a summary but the newest call with its result, and the user's message."""
