@@ -166,6 +166,11 @@ class TestWithTheLibrary:
                 (each["role"], each["content"]) for each in SIMPLE
             ]
 
+    def test_a_column_without_a_value(self, tmp_path: Path) -> None:
+        """It is named, and the other rows are read."""
+        conversations, [problem] = load(jsonl(tmp_path, {"conversations": SHAREGPT}, {"conversations": None}))
+        assert (len(conversations), problem.place.line, problem.place.field) == (1, 2, "conversations")
+
     def test_a_named_column(self, tmp_path: Path) -> None:
         """Either form may stand in another column, which is named."""
         file = jsonl(tmp_path, {"chosen": SHAREGPT, "rejected": OPENAI[:1]})
