@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Conversation, Message, Scalar
 from ..source import Problems, convert, objects
 from . import OBJECT, Fields, Reader, Recordings, text_of
+from .exchanges import updated
 from .messages import History, Moment, decoded_body, moment_seconds
 from .prompts import recorded_messages
 from .requests import context_edits, dollars, response_usage, tier
@@ -279,16 +281,17 @@ def _messages(group: Sequence[SessionLine], problems: Problems) -> Iterator[Mess
     content = [one for part in parts for one in ([{"type": "text", "text": part}] if isinstance(part, str) else part)]
     logged = {"role": "assistant", "content": content}
     message, *results = recorded_messages(logged, place, problems, "claude_code", last.time)
-    # Up to some 2.1.4x the earlier lines of a response have an unfinished count of its output.
-    yield replace(message, id=first.uuid, call=_call(last.message, last, problems))
+    # Up to some 2.1.4x earlier lines of a response have an unfinished count of its output. Some hosts end with zeros.
+    yield replace(message, id=first.uuid, call=_call(group, last.message, problems))
     yield from (replace(result, id=f"{first.uuid}.{number}") for number, result in enumerate(results, 1))
 
 
-def _call(message: Fields, line: SessionLine, problems: Problems) -> Call | None:
-    model, reported, managed = message.text("model"), message.at("usage"), "context_management"
+def _call(lines: Sequence[SessionLine], message: Fields, problems: Problems) -> Call | None:
+    model, line, managed = message.text("model"), lines[-1], "context_management"
     if model == "<synthetic>":  # a notice of the program's own: no model was called
         return None
     cost = dollars(line.at("costUSD"), line.below("costUSD"), problems)
+    reported = reduce(updated, (line.at("message.usage") for line in lines))
     used, iterations = response_usage(reported, message.below("usage"), problems, cost)
     return Call(
         model,
