@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import reduce
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,7 @@ from msgspec.structs import replace
 from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Conversation, Message, Scalar
 from ..source import Problems, convert, objects
-from . import OBJECT, Fields, Reader, Recordings, text_of
-from .exchanges import updated
+from . import OBJECT, Fields, Reader, Recordings, as_object, text_of
 from .messages import History, Moment, decoded_body, moment_seconds
 from .prompts import recorded_messages
 from .requests import context_edits, dollars, response_usage, tier
@@ -281,17 +279,23 @@ def _messages(group: Sequence[SessionLine], problems: Problems) -> Iterator[Mess
     content = [one for part in parts for one in ([{"type": "text", "text": part}] if isinstance(part, str) else part)]
     logged = {"role": "assistant", "content": content}
     message, *results = recorded_messages(logged, place, problems, "claude_code", last.time)
-    # Up to some 2.1.4x earlier lines of a response have an unfinished count of its output. Some hosts end with zeros.
-    yield replace(message, id=first.uuid, call=_call(group, last.message, problems))
+    # Up to some 2.1.4x the earlier lines of a response have an unfinished count of its output. Hosts end with zeros.
+    reported = (as_object(line.at("message.usage")) for line in group)
+    told = [counts for counts in reported if any(map(counts.get, _COUNTS))]
+    if told and isinstance(last.at("message.usage"), dict):
+        last.message.record["usage"] = told[-1]
+    yield replace(message, id=first.uuid, call=_call(last.message, last, problems))
     yield from (replace(result, id=f"{first.uuid}.{number}") for number, result in enumerate(results, 1))
 
 
-def _call(lines: Sequence[SessionLine], message: Fields, problems: Problems) -> Call | None:
-    model, line, managed = message.text("model"), lines[-1], "context_management"
+_COUNTS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+
+
+def _call(message: Fields, line: SessionLine, problems: Problems) -> Call | None:
+    model, reported, managed = message.text("model"), message.at("usage"), "context_management"
     if model == "<synthetic>":  # a notice of the program's own: no model was called
         return None
     cost = dollars(line.at("costUSD"), line.below("costUSD"), problems)
-    reported = reduce(updated, (line.at("message.usage") for line in lines))
     used, iterations = response_usage(reported, message.below("usage"), problems, cost)
     return Call(
         model,
