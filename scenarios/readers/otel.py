@@ -384,12 +384,15 @@ def reported_counts(attributes: Fields) -> dict[str, Any] | None:
     parts = ("input", "output", "read", "written", "total", "reasoning")
     counts = [attributes.at(attributes.first(_PATHS[part])) for part in parts]
     whole, output, read, written, total, reasoning = (None if count == "" else count for count in counts)
-    where, metadata = "within", as_object(attributes.at("ai.response.providerMetadata"))
+    is_told_apart = attributes.at("ai.usage.inputTokenDetails") is not None  # for sure, whatever other calls show
+    where, metadata = "" if is_told_apart else "within", as_object(attributes.at("ai.response.providerMetadata"))
     provider = {**as_object(metadata.get("bedrock")), **as_object(metadata.get("anthropic"))}
     own = as_object(provider.get("usage"))
-    if attributes.at("ai.usage") is not None and attributes.at("ai.usage.inputTokenDetails") is None:
+    if attributes.at("ai.usage") is not None and not is_told_apart:
         by = f"{attributes.text(_PATHS['provider'])} {attributes.text(_PATHS['model'])}".lower()
-        where = "beside" if any(name in by for name in ("anthropic", "bedrock", "claude")) else where
+        if any(name in by for name in ("anthropic", "bedrock", "claude")):
+            # The first of version 6 have the sum, and do not tell its parts: it is not what Anthropic's block has.
+            where = "beside" if whole == own.get("input_tokens", whole) else ""
         told = {name: count for name, count in (*provider.items(), *own.items()) if count}
         read = read or told.get("cache_read_input_tokens", told.get("cacheReadInputTokens", read))
         names = ("cache_creation_input_tokens", "cacheWriteInputTokens", "cacheCreationInputTokens")

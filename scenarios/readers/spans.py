@@ -345,6 +345,8 @@ class _Tree:
                     earlier_call = replace(earlier_call, span=span)
                 if replace(earlier, place=span.place) != span or earlier_call != call:
                     problems.unknown(f"{format_name}: earlier state of a span that stands twice", earlier.place)
+                elif call is not None:
+                    problems.repeated[span.place.file] += 1
             self._spans[key] = span
             if call is not None:
                 self._calls[key] = call

@@ -162,10 +162,11 @@ def test_the_framework_reports_the_attempt_that_did_not_fail() -> None:
 
 
 def test_a_span_that_stands_twice_counts_once() -> None:
-    """The same span in two exports is one; of two states of a span the later one counts, and a note says so."""
+    """The same span in two exports is one call; of two states of a span the later one counts. A note says either."""
     first = llm(1, "S", "a")
     found, notes = chats(first, first)
-    assert (len(found), notes) == (1, [])
+    assert len(found) == 1
+    assert notes == ["1 call stands in the recordings once more (f.json 1): each counts once, where it was read first"]
     found, notes = chats(first, llm(1, "S", "a", answer="better"))
     assert shown(found["t"])[-1] == ("assistant", "better")
     assert notes == ["test: earlier state of a span that stands twice: 1 not read (f.json: call1t)"]
