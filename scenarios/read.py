@@ -23,6 +23,7 @@ from .files import shipped
 from .model import Call, Conversation, Message, check, usage_faults
 from .readers import Reader, readers
 from .readers.huggingface import HUB, HuggingFace, from_address, names_files
+from .readers.requests import UNIQUE
 from .source import (
     COMPRESSED,
     CUT_OFF,
@@ -47,7 +48,6 @@ _NO_CONVERSATION = {
     False: ("no conversation is there, and no path is given", "name the files or folders to read"),
 }
 _FORMATS = "`ctxbench list formats` names what is read; --format chooses one of them"
-_SURE = 16  # characters of an id that no two calls share by chance
 _LOG = 4  # key paths of a shape that tell a log from a data set
 _SMALL = 1 << 16  # a larger file is not searched for brackets without content
 _BRACKETS = re.compile(rb"[\s\[\]{},]*+")
@@ -120,6 +120,8 @@ class _Recorded(NamedTuple):
     id: str
     """As it is recorded."""
     parent: str
+    unit: str
+    """Its independent unit; empty = itself."""
     messages: int
     batch: int
 
@@ -127,7 +129,7 @@ class _Recorded(NamedTuple):
 class _Calls:
     """The calls of one reading. Each counts where it is read first, in whatever recordings it stands again.
 
-    A call is known by the id that the provider gave to it or to its response, else, in other files, by its times,
+    A call is known by the id that the provider gave to it or to its response, else, in other files, by its time,
     answer and usage. A fork may lack the times of what it copied: its calls are known by answer and usage among those
     of the parent that it names. Memory holds two hashes of 64 bits for each call, and the names of conversations.
     """
@@ -138,15 +140,18 @@ class _Calls:
         """Final ids of the conversations that were kept."""
         self._problems = problems
         self._recorded: list[_Recorded] = []
+        self._units: dict[str, str] = {}
         self._first: dict[int, int] = {}  # by hash the number of the conversation that has a call
 
     def once(self, conversation: Conversation) -> Conversation | None:
-        """Return a conversation with its repeated calls as copies; None if an earlier one of its id has all of it.
+        """Return a conversation with its repeated calls as copies; None if an earlier one of its id, or an agent of
+        its session, has all of it.
 
-        Its parent is the conversation that has the last of them, unless it names one.
+        Its parent is the conversation that has the last of them, unless it names one; both are one unit.
         """
-        number, parent = len(self._recorded), str(conversation.meta.get("parent") or "")
-        self._recorded.append(_Recorded(conversation.id, parent, len(conversation.messages), self.batch))
+        number, meta = len(self._recorded), conversation.meta
+        parent = str(meta.get("parent") or "")
+        unit = str(meta.get("unit") or self._units.get(parent, parent))
         copies, has_own = dict[int, int](), False
         for at, message in enumerate(conversation.messages):
             call = message.call
@@ -155,50 +160,56 @@ class _Calls:
             known_as, noted_as = _keys(message, call, conversation.id, parent)
             first = next((self._first[key] for key in known_as if key in self._first), number)
             # Without ids two calls of one file may well be alike: trials that ran side by side.
-            if first != number if call.request_id else self._recorded[first].batch != self.batch:
+            if first != number and (call.request_id or self._recorded[first].batch != self.batch):
                 copies[at] = first
             elif known_as:
                 has_own = True
             for key in noted_as:
                 self._first.setdefault(key, first)
-        if not copies:
-            return conversation
-        self._problems.repeated[conversation.id] += len(copies)
-        origin = next(reversed(copies.values()))  # of the last one
-        known = self._recorded[origin]
-        if not has_own and known.id == conversation.id and len(conversation.messages) <= known.messages:
-            self._recorded.pop()
-            return None
-        messages = list(conversation.messages)
-        for at in copies:
-            call = replace(messages[at].call or Call(), usage=None, iterations=(), copied=True)
-            messages[at] = replace(messages[at], call=call)
-        meta = conversation.meta
-        if not parent and known.parent != conversation.id:
-            meta = {**meta, "parent": self.names[origin]}
-        return replace(conversation, messages=tuple(messages), meta=meta)
+        if copies:
+            self._problems.repeated[conversation.id] += len(copies)
+            origin = next(reversed(copies.values()))  # of the last one
+            known = self._recorded[origin]
+            is_same = known.id == conversation.id or (
+                parent == known.parent and conversation.id.startswith(f"{parent}/")
+            )
+            if is_same and not has_own and len(conversation.messages) <= known.messages:
+                return None
+            shared = known.unit or self.names[origin]
+            if known.parent != conversation.id:  # else it is the origin of what was read first
+                meta = {**meta, **({} if parent else {"parent": self.names[origin]})}
+                meta |= {"unit": shared} if parent and unit != shared else {}
+            unit = shared
+            messages = list(conversation.messages)
+            for at in copies:
+                call = replace(messages[at].call or Call(), usage=None, iterations=(), copied=True)
+                messages[at] = replace(messages[at], call=call)
+            conversation = replace(conversation, messages=tuple(messages), meta=meta)
+        self._recorded.append(_Recorded(conversation.id, parent, unit, len(conversation.messages), self.batch))
+        self._units.setdefault(conversation.id, unit or conversation.id)
+        return conversation
 
 
 def _keys(message: Message, call: Call, name: str, parent: str) -> tuple[list[int], list[int]]:
     """Return the hashes by which a call may be known already, and those by which it will be."""
-    answer = hash((message.text, *((made.name, made.arguments) for made in message.calls)))
     usage = call.usage
-    if call.request_id:
-        # A short one may be made up, and be that of several calls: then the answer or the usage has to be the same.
-        is_said, is_sure = bool(message.text or message.calls), len(call.request_id) >= _SURE
-        parts = [""] if is_sure else [answer] * is_said + [usage] * (usage is not None)
-        keys = [hash((call.request_id, usage is None, part)) for part in parts]
+    if len(call.request_id) >= UNIQUE:
+        keys = [hash((call.request_id, usage is None))]
+        return keys, keys
+    answer = message.text, *((made.name, made.arguments) for made in message.calls)
+    if call.request_id:  # it may be made up, and be that of several calls
+        keys = [hash((call.request_id, usage is None, answer, usage and usage.input))]
         return keys, keys
     if usage is None:
         return [], []
-    told, times = (answer, usage), (message.time, call.started)
-    known_as, noted_as = [hash(("fork", name, *told))], [hash(("own", name, *told))]
-    if times != (None, None):
-        both = hash((*times, *told))
-        return [both, *known_as], [both, *noted_as]
+    told, time = hash((answer, usage)), message.time if call.started is None else call.started
+    known_as, noted_as = [hash(("fork", name, told))], [hash(("own", name, told))]
+    if time is not None:
+        at = hash((time // 0.001, told))  # exporters of the same span cut its time to micro- or milliseconds
+        return [at, *known_as], [at, *noted_as]
     if parent:
-        forked = hash(("fork", parent, *told))
-        return [forked, hash(("own", parent, *told)), *known_as], [forked, *noted_as]
+        forked = hash(("fork", parent, told))
+        return [forked, hash(("own", parent, told)), *known_as], [forked, *noted_as]
     return known_as, noted_as
 
 

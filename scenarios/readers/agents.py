@@ -441,7 +441,15 @@ class _GooseSession:
 
     def add(self, recorded: Fields) -> None:
         """Add the next message. Raises RecordingError if it cannot be read."""
-        messages, time = list(self._messages(recorded)), recorded.typed("created", float)
+        role, time, messages = recorded.needed("role", str), recorded.typed("created", float), list[Message]()
+        if role not in ("user", "assistant", "system", "developer"):
+            raise RecordingError(recorded.place.below("role"), f"unknown role {role!r}", "use user, assistant, system")
+        recorded.needed("content", LIST)
+        if parts := list(_goose_parts(recorded, self.problems)):
+            logged = {"role": role, "content": parts}
+            for one in recorded_messages(logged, recorded.place, self.problems, "goose", time):
+                call = Call() if one.role == "assistant" else None
+                messages.append(replace(one, id=f"m{next(self._names)}", call=call))
         agent_sees, user_sees = (recorded.at(f"metadata.{who}Visible") is not False for who in ("agent", "user"))
         if agent_sees and not user_sees and self._hidden:
             summary = joined(one.text for one in messages)
@@ -455,18 +463,6 @@ class _GooseSession:
         self._hidden, self._ended = self._hidden or not agent_sees, True
         for one in messages:
             self.history.add(one, recorded.place)
-
-    def _messages(self, message: Fields) -> Iterator[Message]:
-        """Yield a message in our form, its tool results apart."""
-        role, time = message.needed("role", str), message.typed("created", float)
-        if role not in ("user", "assistant", "system", "developer"):
-            raise RecordingError(message.place.below("role"), f"unknown role {role!r}", "use user, assistant, system")
-        message.needed("content", LIST)
-        parts = list(_goose_parts(message, self.problems))
-        logged = {"role": role, "content": parts}
-        for one in recorded_messages(logged, message.place, self.problems, "goose", time) if parts else ():
-            call = Call() if one.role == "assistant" else None
-            yield replace(one, id=f"m{next(self._names)}", call=call)
 
 
 def _goose_parts(message: Fields, problems: Problems) -> Iterator[dict[str, Any]]:

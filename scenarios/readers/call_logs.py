@@ -54,7 +54,7 @@ def _anthropic_call(log: Fields, responses: Responses) -> LoggedRequest | None:
         asked = Fields(log.at("request"), log.below("request"))
         answered = Fields(log.typed("response", OBJECT) or {}, log.below("response"))
     asked.needed("messages", LIST)
-    if not responses.new(answered.text("id"), answered.below("id")):
+    if not responses.new(answered.text("id"), answered.place, answered.record):
         return None
     return logged_request(asked, answered, responses, "anthropic_messages", Call(provider="anthropic"))
 
@@ -116,7 +116,7 @@ def _litellm_call(log: Fields, responses: Responses) -> LoggedRequest | None:
     log.needed("messages", LIST)
     log.needed("response.choices", LIST)
     answered, time = Fields(log.at("response"), log.below("response")), log.typed("timestamp", float)
-    if not responses.new(answered.text("id"), answered.below("id")):
+    if not responses.new(answered.text("id"), answered.place, answered.record):
         return None
     cost = dollars(log.at("cost"), log.below("cost"), responses.problems)
     options = {name: log.at(f"kwargs.{name}") for name in _OPTIONS}
@@ -168,7 +168,7 @@ def _trial_call(record: Fields, responses: Responses) -> LoggedRequest | None:
     record.needed("messages", LIST)
     where, text = record.below("original_response"), record.needed("original_response", str)
     answered = Fields(decoded_body(text.encode(), where), where)
-    if not responses.new(answered.text("id"), where):
+    if not responses.new(answered.text("id"), where, answered.record):
         return None
     started = iso_time(record, "start_time")
     call = Call(model, record.typed("custom_llm_provider", str) or provider, started=started)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import chain, groupby
 from mimetypes import guess_type
 from pathlib import Path
@@ -178,50 +177,38 @@ class ShareGpt(Reader):
                     share = decode(raw, Share, place)
                     unnamed += share.id is None
                     name = numbered(path.stem, unnamed) if share.id is None else str(share.id)
-                    messages = ShareMessages(place).all(share)
+                    messages = share_messages(share, place)
                     yield place, Conversation(name, messages, tools=share_tools(share.tools, place.at("tools")))
 
 
-@dataclass(slots=True)
-class ShareMessages:
-    """Messages of one conversation, and its calls that have no result yet."""
-
-    place: Place
-    messages: list[Message] = field(default_factory=list)
-    open: list[ToolCall] = field(default_factory=list)
-
-    def all(self, share: Share) -> tuple[Message, ...]:
-        """Return all messages of the conversation in our form."""
-        if share.system:
-            self.messages.append(Message("m0", "system", share.system))
-        for at, turn in enumerate(share.conversations):
-            self.messages.append(self._message(turn, self.place.at(f"conversations[{at}]")))
-        return tuple(self.messages)
-
-    def _message(self, turn: _Turn, place: Place) -> Message:
+def share_messages(share: Share, place: Place) -> tuple[Message, ...]:
+    """Return all messages of a conversation in our form."""
+    messages = [Message("m0", "system", share.system)] if share.system else []
+    waiting = list[ToolCall]()  # calls that have no result yet
+    for at, turn in enumerate(share.conversations):
+        where, name, calls = place.at(f"conversations[{at}]"), f"m{len(messages)}", tuple[ToolCall, ...]()
         speaker = turn.role or "" if turn.speaker is None else turn.speaker
         if not speaker:
-            where = place.below("role" if turn.speaker is None else "from")
-            raise RecordingError(where, f"unknown role {speaker!r}", f"use {', '.join(_ROLES)}")
-        name, role = f"m{len(self.messages)}", _ROLES.get(speaker, "tool")  # get_weather: a result of that tool
+            field = where.below("role" if turn.speaker is None else "from")
+            raise RecordingError(field, f"unknown role {speaker!r}", f"use {', '.join(_ROLES)}")
+        role = _ROLES.get(speaker, "tool")  # get_weather: a result of that tool
         text = next((said for said in (turn.value, turn.content) if isinstance(said, str)), "")
         if role == "tool":
-            if not self.open:
-                return Message(name, role, text, answers="", name=speaker if speaker not in _ROLES else "")
-            # the last call stays open, so a surplus result answers it again instead of being an error
-            call = self.open.pop(0) if len(self.open) > 1 else self.open[0]
-            return Message(name, role, text, answers=call.id, name=call.name)
-        calls: tuple[ToolCall, ...] = ()
+            # the last call stays, so a surplus result answers it again instead of being an error
+            uncalled = ToolCall("", "" if speaker in _ROLES else speaker)
+            call = waiting.pop(0) if len(waiting) > 1 else next(iter(waiting), uncalled)
+            messages.append(Message(name, role, text, answers=call.id, name=call.name))
+            continue
         if speaker == "function_call":
-            where, raw = place.below("value" if isinstance(turn.value, str) else "content"), text.encode()
+            where, raw = where.below("value" if isinstance(turn.value, str) else "content"), text.encode()
             several = text.lstrip().startswith("[")
             functions = decode(raw, list[_Function], where) if several else [decode(raw, _Function, where)]
             calls, text = tuple(_call(each, f"{name}c{n}", where) for n, each in enumerate(functions)), ""
         elif role == "assistant":
-            calls, text = _hermes_calls(text, name, place)
-        if calls:
-            self.open = list(calls)
-        return Message(name, role, text, calls)
+            calls, text = _hermes_calls(text, name, where)
+        waiting = list(calls) or waiting
+        messages.append(Message(name, role, text, calls))
+    return tuple(messages)
 
 
 def _hermes_calls(text: str, name: str, place: Place) -> tuple[tuple[ToolCall, ...], str]:

@@ -296,7 +296,7 @@ def _call(message: Fields, line: SessionLine, problems: Problems) -> Call | None
         used,
         stop=message.text("stop_reason"),
         iterations=iterations,
-        request_id=line.response,
+        request_id=message.text("id") or line.response,  # as logs of the API, and streams, name it
         tier=tier(reported),
         edits=context_edits(message.at(managed), message.below(managed), problems),
     )

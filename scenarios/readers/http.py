@@ -180,13 +180,13 @@ class HttpExchanges:
                 return
             body = decoded_body(whole_response(exchange, form), exchange.answered)
             answered = Fields(body, exchange.answered)
-            name = answered.first("id|responseId")
+            name = answered.typed("id|responseId", str)
             if form == "store":
                 self._stored[answered.text("name")] = asked.record
             elif form == "compact":
                 used = usage(answered.at("usage"), answered.below("usage"), self.problems)
                 self._remember(answered, self._items(asked), used)
-            elif self.responses.new(answered.typed(name, str), answered.below(name)):
+            elif self.responses.new(name, answered.place, body):
                 yield self._request(exchange, form, asked, answered)
 
     def _request(self, exchange: Exchange, form: str, asked: Fields, answered: Fields) -> LoggedRequest:

@@ -19,7 +19,7 @@ from ..errors import MissingExtra, Place, RecordingError
 from ..model import Conversation, Message
 from ..source import Problems, convert, decode, is_table, mended, records, table_rows, without_nulls
 from . import OBJECT, Reader, Recordings, decoded
-from .chats import Share, ShareMessages, share_tools
+from .chats import Share, share_messages, share_tools
 from .messages import ChatMessage, chat_messages
 
 HUB = "hf://"
@@ -199,7 +199,7 @@ def _messages(value: Any, column: str, place: Place, problems: Problems) -> tupl
             what = "a record of lists whose lists have not one length"
             raise RecordingError(place.at(column), what, "give a list of messages") from None
     if isinstance(value, list) and value and isinstance(value[0], dict) and "from" in value[0]:
-        return ShareMessages(place).all(convert({"conversations": value}, Share, place))
+        return share_messages(convert({"conversations": value}, Share, place), place)
     where = place.at(column)
     return chat_messages(convert(without_nulls(value), list[ChatMessage], where), where, problems)
 

@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from ..errors import Place, RecordingError
@@ -31,6 +32,8 @@ from ..model import Call, Compaction, ContextEdit, Conversation, Iteration, Mark
 from ..source import Problems
 from . import Recordings
 
+UNIQUE = 16
+"""Characters of a provider's id that no two calls share by chance."""
 OPEN = 8
 """Most conversations that a log may interleave. One more closes the one that has been idle longest."""
 
@@ -272,14 +275,21 @@ class Responses:
     """Ids of the responses of one log or session, to read each call once."""
 
     problems: Problems
-    _names: set[str] = field(default_factory=set)
+    _known: set[int] = field(default_factory=set)
 
-    def new(self, name: str | None, place: Place) -> bool:
-        """Return whether a response has not been read before; a note counts the others. Without an id it is new."""
-        if is_repeated := bool(name) and name in self._names:
+    def new(self, name: str | None, place: Place, response: Any = None) -> bool:
+        """Return whether a response has not been read before; a note counts the others. Without an id it is new.
+
+        A short id may be made up: then all of the response has to be the same.
+        """
+        if not name:
+            return True
+        key = hash(name if len(name) >= UNIQUE else (name, msgspec.json.encode(response)))
+        if key in self._known:
             self.problems.repeated[place.file] += 1
-        self._names |= {name} if name else set()
-        return not is_repeated
+            return False
+        self._known.add(key)
+        return True
 
 
 def usage(

@@ -109,7 +109,7 @@ def _conversations(tree: _Tree, values: _Values, problems: Problems, format_name
             problems.unknown(f"{format_name}: failed model call", span.place)
         elif not call.prompt:
             problems.unknown(f"{format_name}: model call without its prompt", span.place)
-        elif responses.new(span.response or span.call.request_id, span.place):
+        elif responses.new(span.response or span.call.request_id, span.place, (call.prompt, call.answer)):
             calls[span.place] = call
             threads.setdefault(tree.thread(span), []).append(call)
             by_scope.setdefault(tree.scopes(span)[0], []).append(span)

@@ -215,7 +215,7 @@ class MiniSwe(Reader):
                 continue
             answered, response = recorded.typed("extra.response", OBJECT), recorded.typed("extra.response.id", str)
             recorded.typed("extra.response.choices", list[dict[str, Any]])
-            if message.role == "assistant" and answered is not None and not responses.new(response, where):
+            if message.role == "assistant" and answered is not None and not responses.new(response, where, answered):
                 call = Call(copied=True)
             elif message.role == "assistant" and answered is not None:
                 cost = dollars(recorded.at("extra.cost"), where.below("extra.cost"), problems)

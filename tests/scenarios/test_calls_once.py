@@ -49,12 +49,17 @@ def units(conversations: list[Conversation]) -> int:
     return len(set(independent_units({each.id: each.meta for each in conversations}).values()))
 
 
-BRANCHED = {"forkedFrom": {"sessionId": "s1", "messageUuid": "u1"}}
+BRANCHED, OF_ANOTHER = {"forkedFrom": {"sessionId": "s1"}}, {"forkedFrom": {"sessionId": "gone"}}
 
 
 @pytest.mark.parametrize(
     ("fork", "fields", "own", "parents"),
-    [("s2", {}, [2, 1], [None, "s1"]), ("s0", {}, [3, 0], [None, "s0"]), ("s0", BRANCHED, [3, 0], ["s1", None])],
+    [
+        ("s2", {}, [2, 1], [None, "s1"]),
+        ("s2", OF_ANOTHER, [2, 1], [None, "gone"]),
+        ("s0", {}, [3, 0], [None, "s0"]),
+        ("s0", BRANCHED, [3, 0], ["s1", None]),
+    ],
 )
 def test_a_session_that_was_forked_into_another_file(
     tmp_path: Path, fork: str, fields: dict[str, Any], own: list[int], parents: list[str | None]
@@ -73,16 +78,18 @@ def test_a_session_that_was_forked_into_another_file(
     ]
 
 
-def test_an_agent_in_the_file_of_its_session_and_in_its_own(tmp_path: Path) -> None:
-    """It is one conversation, and the note counts its calls."""
+@pytest.mark.parametrize("named", [{"agentId": "x"}, {"agentId": None}])
+def test_an_agent_in_the_file_of_its_session_and_in_its_own(tmp_path: Path, named: dict[str, Any]) -> None:
+    """It is one conversation, whether its session names it or not, and the note counts its calls."""
     agent = [{**line, "isSidechain": True, "agentId": "x", "uuid": f"x{line['uuid']}"} for line in ORIGIN]
     agent = [{**line, "parentUuid": line["parentUuid"] and f"x{line['parentUuid']}"} for line in agent]
-    written(tmp_path / "s1.jsonl", [*agent, user(80, "u9", None, "Hi"), said(81, "a9", "u9", "9", text("Hello"), 7)])
+    listed = [{**line, **named} for line in agent]
+    written(tmp_path / "s1.jsonl", [*listed, user(80, "u9", None, "Hi"), said(81, "a9", "u9", "9", text("Hello"), 7)])
     written(tmp_path / "s1" / "subagents" / "agent-x.jsonl", agent)
     found, notes = read(tmp_path)
     assert {each.id for each in found} == {"s1", "s1/x"}
     assert sorted(filter(None, outputs(found))) == [5, 7, 9]
-    assert "2 calls stand in the recordings once more (s1/x 2)" in notes[0]
+    assert "2 calls stand in the recordings once more (s1/x" in notes[0]
 
 
 def rollout(name: str, replies: list[tuple[int, str, int]], forked: str = "") -> list[dict[str, Any]]:

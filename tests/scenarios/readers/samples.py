@@ -415,6 +415,46 @@ def codex_exec(name: str) -> list[dict[str, Any]]:
     ]
 
 
+def cursor(name: str) -> list[dict[str, Any]]:
+    use = {"type": "tool_use", "name": "Read", "input": {"path": "a"}}
+    text = [{"type": "text", "text": f"<user_query>\nRead a of {name}.\n</user_query>"}]
+    return [
+        {"role": "user", "message": {"content": text}},
+        {"role": "assistant", "message": {"content": [{"type": "text", "text": "Reading."}, use, use]}},
+        {"role": "assistant", "message": {"content": "Done."}},
+        {"type": "turn_ended", "status": "success", "note": "a line of the program"},
+    ]
+
+
+def vscode_chat(name: str) -> list[dict[str, Any]]:
+    def request(number: int, **fields: Any) -> dict[str, Any]:
+        asked = {"message": {"text": f"Ask {number}"}, "timestamp": 1_700_000_000_000 + number, "response": []}
+        return {"requestId": f"q{number}", "modelId": "copilot/m", **asked, **fields}
+
+    state = {"version": 3, "sessionId": name, "creationDate": 1, "requests": []}
+    tool = {
+        "kind": "toolInvocationSerialized",
+        "toolCallId": "t1",
+        "toolId": "read",
+        "pastTenseMessage": {"value": "A"},
+    }
+    calls = [{"id": "t2", "name": "look", "arguments": "{}"}]
+    rounds = [{"response": "", "toolCalls": calls, "thinking": {"text": "hm"}}, {"response": "B", "modelId": "n"}]
+    tree = {"node": {"children": [{"text": "b"}, {"children": [{"text": "c"}]}]}}
+    metadata = {"toolCallRounds": rounds, "toolCallResults": {"t2": {"content": [{"value": tree}]}}}
+    return [
+        {"kind": 0, "v": state},
+        {"kind": 2, "k": ["requests"], "v": [request(0, promptTokens=9, completionTokens=2)]},
+        {"kind": 2, "k": ["requests", 0, "response"], "v": [{"value": "Wrong"}]},
+        {"kind": 2, "k": ["requests", 0, "response"], "i": 0, "v": [{"value": "He"}, {"value": "llo"}]},
+        {"kind": 2, "k": ["requests"], "v": [request(1), request(2)]},
+        {"kind": 2, "k": ["requests", 1, "response"], "v": [{"kind": "thinking", "value": "hm"}, tool]},
+        {"kind": 2, "k": ["requests", 1, "response"], "v": [{"value": "Done"}, {"kind": "undoStop"}]},
+        {"kind": 1, "k": ["requests", 2, "result"], "v": {"metadata": metadata}},
+        {"kind": 3, "k": ["requests", 2, "agent"]},
+    ]
+
+
 def opencode(name: str) -> dict[str, Any]:
     tokens = {"input": 100, "output": 5, "reasoning": 2, "cache": {"read": 60, "write": 7}}
     finish = {"type": "step-finish", "reason": "stop", "tokens": tokens, "cost": 0.5}
@@ -1006,6 +1046,7 @@ SAMPLES: dict[str, Sample] = {
     "codex_exec": Sample(codex_exec, "session", "exec.jsonl"),
     "copilot_cli": Sample(copilot_cli, "session", "events.jsonl"),
     "ctxbench": Sample(ctxbench, "lines"),
+    "cursor": Sample(cursor, "session", "a.jsonl"),
     "datadog_llm": Sample(datadog_llm, "session", "spans.jsonl"),
     "gemini_cli": Sample(gemini_cli, "session", "session.jsonl"),
     "goose": Sample(goose, "object"),
@@ -1040,6 +1081,7 @@ SAMPLES: dict[str, Sample] = {
     "swe_agent": Sample(swe_agent, "object", "r0.traj"),
     "tau2": Sample(tau2, "object"),
     "tau_bench": Sample(tau_bench, "array"),
+    "vscode_chat": Sample(vscode_chat, "session", "chat.jsonl"),
     "weave": Sample(weave, "session", "calls.jsonl"),
     "terminal_bench": Sample(terminal_bench, "object", "debug.json"),
 }

@@ -263,6 +263,27 @@ def test_a_spoilt_line_of_a_session_costs_only_itself(name: str, data: st.DataOb
     assert contents(come_out(name, sample, b"\n".join(lines), name)) == contents(whole)
 
 
+DATABASE = Path(__file__).parents[2] / "goldens/recordings/opencode/a_database_with_its_log"
+
+
+@FEW
+@given(data=st.data())
+def test_a_damaged_database_or_log(data: st.DataObject) -> None:
+    """Any bytes of a database and its write-ahead log may be others or be cut off: sound conversations and problems."""
+    with TemporaryDirectory() as folder:
+        for name in ("opencode.db", "opencode.db-wal"):
+            damaged = bytearray((DATABASE / name).read_bytes())
+            for _ in range(data.draw(st.integers(0, 3))):
+                damaged[data.draw(st.integers(0, len(damaged) - 1) | st.integers(0, 60))] = data.draw(
+                    st.integers(0, 255)
+                )
+            del damaged[data.draw(st.just(len(damaged)) | st.integers(100, len(damaged))) :]
+            (Path(folder) / name).write_bytes(damaged)
+        problems = Problems()
+        for conversation in read(find([Path(folder)], problems), problems):
+            check(conversation, Place("opencode.db"))
+
+
 def contents(found: list[Conversation]) -> set[bytes]:
     """What the conversations hold, without the names that follow from where they stand."""
     return {
