@@ -128,7 +128,7 @@ def test_forks_whose_copies_have_lost_their_times(tmp_path: Path, names: str) ->
     assert sorted(filter(None, outputs(read(tmp_path)[0]))) == [1, 1, 2, 3, 4]
 
 
-WITHOUT_TIME_OR_ID = {"anthropic_messages", "api_calls", "langchain", "langgraph"}
+WITHOUT_TIME_OR_ID = {"anthropic_messages", "api_calls", "codex_exec", "langchain", "langgraph"}
 
 
 @pytest.mark.parametrize("name", sorted(SAMPLES))
