@@ -449,7 +449,7 @@ class AnswerSpan(NamedTuple):
     says: str = ""  # the answer, where it is not the piece itself: the day that "yesterday" means
 
 
-_AMOUNT = re.compile(r"(?<![\w.-])\d[\d,]*\.\d\d(?!\d)")
+_AMOUNT = re.compile(r"(?<![\w.-])\d[\d,]{0,30}\.\d\d(?!\d)")
 _FIGURE_SPANS = re.compile(
     r"(?<![\w.,:/-])(?:\d[\d,]*(?:\.\d+)?%?)(?![\w/:-]|\.\d)"
     r"|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|once|twice"

@@ -22,14 +22,13 @@ from .model import Conversation
 from .read import Batch, format_name, read
 from .readers.exchanges import events, exchanges
 from .readers.http import HttpRecordings
-from .source import Problems, records
+from .source import Problems, loads, records
 
 COUNTS = ("conversations", "messages", "calls", "usage", "cache_reads", "compactions")
-SHORTEST = 20
-"""Characters from which a string counts as text: shorter ones are mostly names, numbers and settings."""
+SHORTEST = 20  # characters from which a string counts as text: shorter ones are mostly names, numbers and settings
 _HAN = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
 # At least three words, and no token longer than a URL: identifiers, hashes, keys and encoded bytes are no text.
-_WORDS = re.compile(r"\w+\W+\w+\W+\w+")
+_WORDS = re.compile(r"\b\w++\W++\w++\W++\w")
 _LETTERS = re.compile(r"[^\W\d_]{2}")  # a time has none
 _LONG_TOKEN = re.compile(r"[A-Za-z0-9+/=_-]{200}")
 # Not a single space: a text that needs no change is not copied.
@@ -39,10 +38,8 @@ _BLANK = re.compile(r"\s{2,}|[^\S ]")
 class TextCoverage(NamedTuple):
     """Texts of some files in characters, and how much of them the conversations have."""
 
-    covered: int
-    """Of texts that stand in a message, call, tool, summary, probe or fact, or hold one whole."""
-    missing: dict[str, int]
-    """Of the others by key path, `.messages[].metadata.note`, most first."""
+    covered: int  # of texts that stand in a message, call, tool, summary, probe or fact, or hold one whole
+    missing: dict[str, int]  # of the others by key path, `.messages[].metadata.note`, most first
     unshown: dict[str, int]
     """Of texts that no message has and no model saw, by the reason in `data/unshown.toml`, most first."""
     unread: list[str]
@@ -165,7 +162,7 @@ def _json(text: str | bytes) -> Any:
     if text[:1] not in ("{", "[", b"{", b"["):
         return None
     try:
-        return msgspec.json.decode(text)
+        return loads(text)
     except msgspec.DecodeError:
         return None
 

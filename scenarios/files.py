@@ -19,8 +19,7 @@ from typing import Any
 
 SETTINGS = 4 << 20
 """Most bytes of a file that people write: settings, prices, a policy, a profile, a strategy. TOML is read at 2 MB/s."""
-LARGEST = 1 << 30
-"""Most bytes of a file that ctxbench writes and reads whole: a baseline, a manifest."""
+LARGEST = 1 << 30  # most bytes of a file that ctxbench writes and reads whole: a baseline, a manifest
 
 # A pipe that nobody writes to is opened at once with this flag, and waited for without it. Windows has no such pipes.
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0)

@@ -38,20 +38,15 @@ _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 class Labelled(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One answer to one question, and whether it is right."""
 
-    id: str
-    """Unique within its set."""
+    id: str  # unique within its set
     set: str
     question: str
-    accepted: tuple[str, ...]
-    """Empty only where `kind` is unanswerable, or where `rubric` says what is right."""
+    accepted: tuple[str, ...]  # empty only where `kind` is unanswerable, or where `rubric` says what is right
     candidate: str
     correct: bool
-    group: str
-    """Id of the question: answers to one question are not independent, so a bootstrap draws groups."""
-    system: str = ""
-    """Name of the model or system that answered."""
-    language: Language = "en"
-    """Language of the question."""
+    group: str  # id of the question: answers to one question are not independent, so a bootstrap draws groups
+    system: str = ""  # name of the model or system that answered
+    language: Language = "en"  # language of the question
     kind: Kind = "plain"
     labelled_by: LabelledBy = "people"
     """Source of the label. A model's label is no human label: agreement with it is agreement between two graders."""
@@ -59,8 +54,7 @@ class Labelled(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     """Score from 0 to 1 behind the label, where the label comes from votes or ratings."""
     votes: tuple[int, ...] = ()
     """One vote per rater, on one scale: the higher, the better. The raters' identities are not known."""
-    passing: int = 1
-    """Lowest vote that says right."""
+    passing: int = 1  # lowest vote that says right
     rubric: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
     exact_dates: bool = False
@@ -78,14 +72,11 @@ class LabelFile:
 
     path: Path
     problems: Problems
-    corrections: dict[str, tuple[str, str]]
-    """LoCoMo's published answer and the right one, by question id."""
-    number: int = 0
-    """Number of the present record, from 1."""
+    corrections: dict[str, tuple[str, str]]  # LoCoMo's published answer and the right one, by question id
+    number: int = 0  # number of the present record, from 1
     left_out: Counter[str] = field(default_factory=Counter)
     """Answers that are not read, or not as they stand, by what there is to say of them."""
-    groups: dict[str, str] = field(default_factory=dict)
-    """Ids of the questions so far by their texts."""
+    groups: dict[str, str] = field(default_factory=dict)  # ids of the questions so far by their texts
 
 
 ReadRow = Callable[[Fields, LabelFile], Iterator[Labelled]]

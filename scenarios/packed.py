@@ -43,8 +43,7 @@ import zstandard
 from .errors import MissingExtra, Place, RecordingError
 from .files import open_file
 
-FREE, RATIO = 1 << 30, 1000
-"""Bytes that anything may unpack to, and how many times its size any more may be."""
+FREE, RATIO = 1 << 30, 1000  # bytes that anything may unpack to, and how many times its size any more may be
 MEMBERS, LISTED = 100_000, 32 << 20
 """Most members of an archive, and most bytes of a zip's list of them, or of what stands before one in a tar."""
 _UNPACKERS: dict[str, Callable[[Any], Any]] = {
@@ -285,8 +284,7 @@ class _Member(NamedTuple):
     """A file in an archive."""
 
     size: int
-    packed: int
-    """Bytes that it takes in the archive."""
+    packed: int  # bytes that it takes in the archive
     open: Callable[[], Any]
 
 

@@ -196,7 +196,8 @@ def _keys(message: Message, call: Call, name: str, parent: str) -> tuple[list[in
     if len(call.request_id) >= UNIQUE:
         keys = [hash((call.request_id, usage is None))]
         return keys, keys
-    answer = message.text, *((made.name, made.arguments) for made in message.calls)
+    # One writer sets blanks in JSON, another none.
+    answer = message.text, *((made.name, "".join(made.arguments.split())) for made in message.calls)
     if call.request_id:  # it may be made up, and be that of several calls
         keys = [hash((call.request_id, usage is None, answer, usage and usage.input))]
         return keys, keys
@@ -418,7 +419,10 @@ def without_bad_usage(conversation: Conversation, place: Place, problems: Proble
 
 
 def without_orphans(conversation: Conversation, place: Place, problems: Problems) -> Conversation:
-    """Return the conversation with results of tools that no message before them called as messages of the user."""
+    """Return the conversation with results of tools that no message before them called as messages of the user.
+
+    Clients cut old messages off, and lines with calls are damaged: what the model saw keeps its length.
+    """
     called, messages = set[str | None](), list(conversation.messages)
     for at, message in enumerate(messages):
         called.update(call.id for call in message.calls)

@@ -22,8 +22,7 @@ from urllib.parse import quote, quote_plus, unquote, urlsplit
 from .files import shipped
 
 MASK = "***"
-SHORTEST = 8
-"""Characters of a value that is hidden wherever it stands; a shorter one is a word that texts may have."""
+SHORTEST = 8  # characters of a value that is hidden wherever it stands; a shorter one is a word that texts may have
 _SHORTEST_PASSWORD = 4
 _NAMED = re.compile(
     r"(API_?KEY|KEYS?|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|CREDENTIALS?|COOKIE|AUTH|AUTHORIZATION|HEADERS"
@@ -40,8 +39,7 @@ class Pattern(NamedTuple):
     name: str
     needles: list[str]
     regex: re.Pattern[str]
-    loose: bool
-    """It also hides what is no secret: for errors and logs alone."""
+    loose: bool  # it also hides what is no secret: for errors and logs alone
 
     def spans(self, text: str, lower: str) -> Iterator[tuple[int, int]]:
         """Yield where the secrets stand in a text, which is also given in lower case."""

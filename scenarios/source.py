@@ -37,36 +37,21 @@ T = TypeVar("T")
 
 LONGEST = 64 * 1024 * 1024
 """Most bytes in one line, so that none can take all memory; a file that is one record may have 16 times as many."""
-DEEPEST = 64
-"""Levels of nesting down to which key paths are distinguished."""
-MISFIT = "; is it of this format?"
-"""End of the remedy for a record that lacks what its format has."""
-COMPRESSED = "compressed: unpack it first"
-"""Message and remedy for a compressed file that is not unpacked."""
+DEEPEST = 64  # levels of nesting down to which key paths are distinguished
+MISFIT = "; is it of this format?"  # end of the remedy for a record that lacks what its format has
+COMPRESSED = "compressed: unpack it first"  # message and remedy for a compressed file that is not unpacked
 CUT_OFF = ("the JSON ends in the middle", "the file was cut off: copy it again, or remove this record")
 """Message and remedy for JSON without its end."""
-HEAD = 1 << 22
-"""Bytes that are enough to recognise logs which begin with long messages."""
+HEAD = 1 << 22  # bytes that are enough to recognise logs which begin with long messages
 
+# What JavaScript and Python write into JSON although it is none, behind all that stands before it: half of a surrogate
+# pair, and numbers that are none. An unclosed string ends with the data, as in _TOKEN.
 _PAIR = rb"u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-# What JavaScript and Python write into JSON although it is none: its name in notes, bytes that hint at it, a pattern of
-# all before it and of itself, and what is read instead. An unclosed string ends with the data, as in _TOKEN.
+_HALF = rb"((?:[^\\]++|\\(?:%b|(?!u[dD][89a-fA-F]).))*+)(?:(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|(\\?))" % _PAIR
+_NUMBER = rb'((?:[^"NI-]++|-(?!I)|"[^"\\]*+(?>\\.[^"\\]*+)*+"?)*+)(?:(NaN|-?Infinity)|([NI-]*))'
 _MENDS = (
-    (
-        "record with half of a surrogate pair, read as U+FFFD",
-        (rb"\ud", rb"\uD"),
-        re.compile(
-            rb"((?:[^\\]++|\\(?:%b|(?!u[dD][89a-fA-F]).))*+)(?:(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|(\\?))" % _PAIR,
-            re.DOTALL,
-        ),
-        rb"\ufffd",
-    ),
-    (
-        "record with NaN or Infinity, read as null",
-        (b"NaN", b"Infinity"),
-        re.compile(rb'((?:[^"NI-]++|-(?!I)|"[^"\\]*+(?>\\.[^"\\]*+)*+"?)*+)(?:(NaN|-?Infinity)|([NI-]*))', re.DOTALL),
-        b"null",
-    ),
+    ("half of a surrogate pair, read as U+FFFD", (rb"\ud", rb"\uD"), re.compile(_HALF, re.DOTALL), rb"\ufffd"),
+    ("NaN or Infinity, read as null", (b"NaN", b"Infinity"), re.compile(_NUMBER, re.DOTALL), b"null"),
 )
 # A string or a bracket. An unclosed string ends with the data: to search for its end again would be quadratic.
 _TOKEN = re.compile(rb'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"?|[\[\]{},:]', re.DOTALL)
@@ -102,8 +87,7 @@ class Problems:
     notes: list[str] = field(default_factory=list)
     """Other remarks that matter for the figures: files named twice and read once, conversations given another id, parts
     of a type that no reader knows."""
-    consumed: int = 0
-    """Bytes read so far, for the progress bar."""
+    consumed: int = 0  # bytes read so far, for the progress bar
     repeated: Counter[str] = field(default_factory=Counter)
     """Calls that were read before, by the file or conversation in which they stand again and do not count."""
     _unknown: dict[str, list[Place]] = field(default_factory=dict)
@@ -147,7 +131,7 @@ class Problems:
             self.repeated.clear()
         for checked, version in self._newer.items():
             program, _, known = checked.rpartition(" ")
-            what = f"{program} {version} is newer than {known}, the last version that was checked"
+            what = f"{program} {version}".strip() + f" is newer than {known}, the last version that was checked"
             self.notes.append(f"{what}: read as far as it is understood")
         self._newer.clear()
         for what, places in (*self._unknown.items(), *((what, list(at)) for what, at in _MENDED.items())):
@@ -205,16 +189,16 @@ def decode(raw: bytes | msgspec.Raw, kind: type[T], place: Place) -> T:
             raise RecordingError(place, *_malformed(sound, str(error))) from None
     value = decode(sound, kind, place)
     for what in changes:
-        _MENDED.setdefault(what, {})[place] = None
+        _MENDED.setdefault(f"record with {what}", {})[place] = None
     return value
 
 
-def loads(text: str) -> Any:
+def loads(text: str | bytes) -> Any:
     """Return the value of a JSON text, mended if need be. Raises what msgspec does for a text that is no JSON."""
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError:
-        sound, changes = mended(text.encode())
+        sound, changes = mended(text.encode() if isinstance(text, str) else text)
         if not changes:
             raise
     return msgspec.json.decode(sound)

@@ -75,8 +75,7 @@ def calls(text: str, kind: str) -> list[SpecCall]:
     return [_call(part, kind, hint) for part in (node, *reversed(nodes))]
 
 
-LISTS = {"strategy": "ctxbench list strategies", "format": "ctxbench list formats"}
-"""Commands that list all of a kind."""
+LISTS = {"strategy": "ctxbench list strategies", "format": "ctxbench list formats"}  # commands that list all of a kind
 
 
 def build(call: SpecCall, kinds: Mapping[str, type[Any]], kind: str) -> Any:
@@ -194,8 +193,7 @@ def nearest(name: str, known: Mapping[str, object]) -> str:
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
-MOST_NAMES = 20
-"""Names that an error lists."""
+MOST_NAMES = 20  # names that an error lists
 
 
 def suggestion(name: str, known: Mapping[str, object], more: str = "") -> str:
@@ -251,8 +249,7 @@ def _literal(node: ast.expr, kind: str, name: str) -> object:
     return value
 
 
-LARGEST = 2**53
-"""Largest number of a parameter: up to here whole numbers and floats are the same."""
+LARGEST = 2**53  # largest number of a parameter: up to here whole numbers and floats are the same
 
 
 def is_beyond(value: object) -> bool:

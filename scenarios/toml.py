@@ -16,8 +16,7 @@ from .files import read_file
 from .spec import suggestion
 
 T = TypeVar("T")
-Keys = tuple[str | int, ...]
-"""The path to a value: keys of tables, and indices of lists."""
+Keys = tuple[str | int, ...]  # the path to a value: keys of tables, and indices of lists
 
 _PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 _DEEP = re.compile(r"""(?<![\w."'-])(?:[\w"'-]++[ \t]*+\.[ \t]*+){64}""")

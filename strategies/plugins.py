@@ -27,7 +27,7 @@ from .functions import strategy_of
 
 _NAMED = re.compile(r"(?P<path>.+\.py):(?P<name>[^\W\d]\w*)(?:@(?P<digest>[0-9a-f]{12}))?", re.DOTALL)
 _STRING_OR_STAGE = re.compile(
-    r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|(?:\A|\|)\s*(?P<path>[^|()'"]*?\.py(?::[\w@]*)?)(?=[\s(|]|\Z)"""
+    r"""'(?:\\.|[^'\\])*+'?|"(?:\\.|[^"\\])*+"?|(?:\A|\|)\s*+(?P<path>[^|()'"]*?\.py(?::[\w@]*)?)(?=[\s(|]|\Z)"""
 )
 
 # Name of each class that was loaded from a file.

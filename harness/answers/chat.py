@@ -137,7 +137,9 @@ class TextForm:
         return "\n\n".join([start, as_text(self._question.context), *self._loaded, asked])
 
 
-_CALL = re.compile(r"(?<!\w)(?P<name>\w++)\(\s*+(?:(?P<key>\w+)\s*[=:]\s*)?[\"'“]?(?P<value>[^\"'”()]*)[\"'”]?\s*\)")
+_CALL = re.compile(
+    r"(?<!\w)(?P<name>\w++)\(\s*+(?:(?P<key>\w++)\s*+[=:]\s*+)?[\"'“]?(?P<value>[^\"'”()]*+)[\"'”]?\s*+\)"
+)
 
 
 def _first_parameter(tool: Tool) -> str:

@@ -143,7 +143,7 @@ def _text(call: text_of.SpecCall, parameters: Mapping[str, object]) -> str:
 
 
 # Quoted texts come first in the pattern and are matched whole, so that a "=?" in one of them is no free parameter.
-_TEXT = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
+_TEXT = r"""'(?:\\.|[^'\\])*+'?+|"(?:\\.|[^"\\])*+"?+"""
 _TEXT_OR_FREE = re.compile(rf"""{_TEXT}|=\s*(?P<free>\?)(?:\[(?P<range>(?:{_TEXT}|[^\]'"])*)\])?""")
 
 

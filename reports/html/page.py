@@ -52,7 +52,7 @@ _COLOURS = {
 }
 # Attributes of coordinates, and a number in them with more decimals than can be seen.
 _PLACES = frozenset({"d", "x", "y", "width", "height", "transform"})
-_NUMBER = re.compile(r"-?\d+\.\d{2,}")
+_NUMBER = re.compile(r"-?(?<!\d)\d+\.\d{2,}")
 _LINK = re.compile(r"(^|url\()#")
 
 

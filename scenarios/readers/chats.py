@@ -19,7 +19,6 @@ from ..source import Problems, decode, records, whole_file
 from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere, as_object, text_of
 from .messages import (
     ChatMessage,
-    ChatTool,
     History,
     chat_message,
     chat_messages,
@@ -29,7 +28,7 @@ from .messages import (
     role_of,
     tool,
 )
-from .prompts import Stored, stored_messages
+from .prompts import Stored, offered, stored_messages
 from .requests import asked_of, numbered
 from .spans import span_records
 
@@ -48,7 +47,7 @@ class CtxbenchJsonl(Reader):
 
 class _Chat(msgspec.Struct):
     messages: list[ChatMessage]
-    tools: list[ChatTool] | None = None
+    tools: Any = None
     model: Any = None
     id: str | int | None = None
     conversation_id: str | int | None = None
@@ -111,7 +110,7 @@ def _chat(raw: bytes, place: Place, problems: Problems) -> Conversation:
     chat = decode(raw, _Chat, place)
     messages = asked_of(chat.model, chat_messages(chat.messages, place.at("messages"), problems))
     names = (str(name) for name in (chat.id, chat.conversation_id, chat.thread_id) if name is not None)
-    return Conversation(next(names, _UNNAMED), messages, tools=tuple(tool(each.function) for each in chat.tools or ()))
+    return Conversation(next(names, _UNNAMED), messages, tools=offered(chat.tools, place, problems, "openai_chat"))
 
 
 _ROLES: dict[str, Role] = {
@@ -434,7 +433,9 @@ _NAME = ".aider.chat.history.md"
 _STARTED = "# aider chat started at "
 _MODEL = re.compile(r"(?:Main model|Model|Models): (\S+)")
 _CONFIRMED = re.compile(r"#### (?:<blank>|.*\(Y\)es/\(N\)o.*|Add [^?]*\?[^:]*: *(?:y|yes|n|no|a|all|s|skip|d))\s*")
-_THOUGHT = re.compile(r"<(think[\w-]*)>(.*?)</\1>\s*|-+\s*► \**THINKING\**\s(.*?)-+\s*► \**ANSWER\**\s*", re.DOTALL)
+_THOUGHT = re.compile(
+    r"<(think[\w-]*)>(.*?)</\1>\s*|-+\s*► \**THINKING\**\s(.*?)(?<!-)-++\s*► \**ANSWER\**\s*", re.DOTALL
+)
 
 
 class Aider(Reader):
@@ -517,10 +518,11 @@ def _aider_messages(turns: Sequence[tuple[Literal["user", "assistant"], str, str
     messages = list[Message]()
     for at, (role, text, model) in enumerate(turns):
         answered = at + 1 < len(turns) and turns[at + 1][0] == "assistant"
-        thoughts = list[str]()
-        while role == "assistant" and (thought := _THOUGHT.match(text)):
+        thoughts, end = list[str](), 0
+        while role == "assistant" and (thought := _THOUGHT.match(text, end)):
             thoughts.append((thought[2] or thought[3] or "").strip())
-            text = text[thought.end() :]
+            end = thought.end()
+        text = text[end:]
         if role == "assistant" or answered or not text.startswith("/"):
             call = Call(model) if role == "assistant" else None
             messages.append(Message(f"m{len(messages)}", role, text, thinking=joined(thoughts), call=call))

@@ -123,12 +123,12 @@ class VsCodeChat(Reader):
 
 def _changed(state: Any, entry: Fields) -> Any:
     """Return the session after a change of its log. Raises RecordingError for one of nothing that is there."""
-    keys, value = entry.typed("k", LIST) or [], entry.at("v")
-    if not keys:
+    value, held = entry.at("v"), state
+    if entry.at("kind") == 0:
         return value
-    held, last = state, keys[-1]
     try:
-        for key in keys[:-1]:
+        *keys, last = entry.needed("k", LIST)
+        for key in keys:
             held = held[key]
         if entry.at("kind") == 2:
             listed = held.setdefault(last, []) if isinstance(held, dict) else held[last]
@@ -137,7 +137,7 @@ def _changed(state: Any, entry: Fields) -> Any:
             listed.extend(value or [])
         else:
             held[last] = value
-    except (LookupError, TypeError, AttributeError):
+    except (LookupError, TypeError, ValueError, AttributeError):
         raise RecordingError(entry.below("k"), "a change of nothing that is there", "restore the line") from None
     return state
 
@@ -157,18 +157,15 @@ def _add_request(history: History, request: Fields) -> None:
             _add(history, {"role": "user", "content": results}, place, "vscode_chat", call, None)
 
 
-# Content of an answer in Anthropic's form, the results of its tools, and its model.
-_Answer = tuple[list[dict[str, Any]], list[dict[str, Any]], str]
+_Answer = tuple[list[dict[str, Any]], list[dict[str, Any]], str]  # content, results of tools, and the model's name
 
 
 def _rounds(request: Fields) -> Iterator[_Answer]:
     """Yield the calls that Copilot made for a request."""
     told = as_object(request.at("result.metadata.toolCallResults"))
     for each in request.each("result.metadata.toolCallRounds"):
-        said, thought = each.text("response"), each.text("thinking.text")
-        content = [{"type": "thinking", "thinking": thought}] * bool(thought) + [{"type": "text", "text": said}] * bool(
-            said
-        )
+        said = {"thinking": each.text("thinking.text"), "text": each.text("response")}
+        content: list[dict[str, Any]] = [{"type": kind, kind: text} for kind, text in said.items() if text]
         results = list[dict[str, Any]]()
         for call in each.each("toolCalls"):
             name = call.text("id")

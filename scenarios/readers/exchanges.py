@@ -52,8 +52,7 @@ class Exchange(NamedTuple):
     """A request with its response. The bodies are JSON, or a stream of events."""
 
     url: str
-    endpoint: str
-    """chat, responses, compact, messages, generate, store, converse or invoke."""
+    endpoint: str  # chat, responses, compact, messages, generate, store, converse or invoke
     request: bytes
     response: bytes
     asked: Place
@@ -274,23 +273,13 @@ def frames(body: bytes, place: Place) -> list[tuple[str, bytes]]:
     return found
 
 
-_PRELUDE, _CHECKSUM, _TEXT_HEADER = 12, 4, 7
+_PRELUDE, _CHECKSUM, _EVENT_TYPE = 12, 4, b":event-type\x07"
 
 
 def _event_type(headers: bytes) -> str:
-    """Return the value of the header `:event-type`; empty without one, or behind a header that is no text."""
-    at = 0
-    while at < len(headers):
-        # A header is the length of its name (1 byte), the name, its type (1), the length of its value (2), the value.
-        name_end = at + 1 + headers[at]
-        if headers[name_end : name_end + 1] != bytes([_TEXT_HEADER]):
-            return ""
-        value_at = name_end + 3
-        value_end = value_at + int.from_bytes(headers[name_end + 1 : value_at], "big")
-        if headers[at + 1 : name_end] == b":event-type":
-            return headers[value_at:value_end].decode("utf-8", "replace")
-        at = value_end
-    return ""
+    """Return the value of the header `:event-type`: behind its name, its type and its length (2 bytes)."""
+    _, _, value = headers.partition(_EVENT_TYPE)
+    return value[2 : 2 + int.from_bytes(value[:2], "big")].decode("utf-8", "replace")
 
 
 def converse_response(stream: list[tuple[str, bytes]], place: Place) -> dict[str, Any]:

@@ -40,7 +40,7 @@ _PROVIDERS = {
     "openrouter.ai": "openrouter",
 }
 _CLOUDS = {"bedrock": re.compile(r"bedrock-runtime"), "vertex": re.compile(r"(?:.*-)?aiplatform\.googleapis\.com$")}
-_CASSETTE = re.compile(rb"(?:\A|\n)interactions:\s*(?:#.*)?\n\s*- ")
+_CASSETTE = re.compile(rb"(?:\A|\n)interactions:[^\S\n]*+(?:#.*+)?\n\s*+(?:#.*+\n\s*+)?- ")
 # Of a request, and of a response, in the form of any API.
 _EFFORT = (
     *("reasoning_effort", "reasoning", "thinking", "output_config"),
@@ -193,7 +193,7 @@ class HttpExchanges:
         host = urlsplit(exchange.url).hostname or ""
         provider = _PROVIDERS.get(host) or next((name for name, hosts in _CLOUDS.items() if hosts.match(host)), "")
         # `…/models/NAME:generateContent`, `…/model/NAME/converse`, where NAME may end in `:0`
-        named = unquote(re.sub(r".*/models?/|/[\w-]+$|:\w+$", "", urlsplit(exchange.url).path))
+        named = unquote(re.sub(r"(?m:^.*/models?/)|/[\w-]+$|:\w+$", "", urlsplit(exchange.url).path))
         if form == "messages" and provider not in _CLOUDS:
             provider = "anthropic"
         started = exchange.started or answered.typed("created|created_at", float)

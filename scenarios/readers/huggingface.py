@@ -73,8 +73,7 @@ class HuggingFace(Reader):
     column: str = ""
     streaming: bool = True
     revision: str = ""
-    file: str = ""
-    """One file of a data set on the hub, or a pattern of them; empty = all of the split."""
+    file: str = ""  # one file of a data set on the hub, or a pattern of them; empty = all of the split
 
     @staticmethod
     def recognises(path: Path, head: bytes) -> bool:

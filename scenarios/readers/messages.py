@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Annotated, Any
 
 import msgspec
@@ -42,8 +43,7 @@ class ChatFunction(msgspec.Struct):
 
     name: str
     arguments: str | dict[str, Any] | None = None
-    input: str | None = None
-    """Of a custom tool, whose arguments are a text."""
+    input: str | None = None  # of a custom tool, whose arguments are a text
 
 
 class ChatCall(msgspec.Struct):
@@ -68,14 +68,6 @@ class ChatMessage(msgspec.Struct):
     reasoning_details: Any = None
     refusal: str | None = None
     audio: Any = None
-    cache_control: Any = None
-
-
-class ChatTool(msgspec.Struct):
-    """A tool schema, in the form `{"type": "function", "function": {…}}`."""
-
-    function: dict[str, Any]
-    cache_control: Any = None
 
 
 def chat_messages(messages: Iterable[ChatMessage], place: Place, problems: Problems) -> tuple[Message, ...]:
@@ -277,8 +269,7 @@ def epoch_seconds(time: float, place: Place) -> float:
     raise RecordingError(place, f"{time!r} is no time", "write seconds since 1970, or '2025-06-15T12:00:00'")
 
 
-_LATEST = 1e11
-"""More seconds than any recording has seen, and fewer milliseconds than any has."""
+_LATEST = 1e11  # more seconds than any recording has seen, and fewer milliseconds than any has
 
 
 def iso_time(fields: Fields, path: str) -> float | None:
@@ -296,9 +287,32 @@ def forward(times: Iterable[float | None]) -> tuple[list[float | None], int]:
     ([1, None, 2, 3], 1)
     """
     recorded = list(times)
-    in_order = set(rising(recorded))
-    cleaned = [time if at in in_order else None for at, time in enumerate(recorded)]
-    return cleaned, sum(time is not None for time in recorded) - len(in_order)
+    kept = set(rising(recorded))
+    cleaned = [time if at in kept else None for at, time in enumerate(recorded)]
+    return cleaned, sum(time is not None for time in recorded) - len(kept)
+
+
+def rising(times: Sequence[float | None]) -> list[int]:
+    """Return the indices of a longest non-decreasing subsequence of the times; None is skipped.
+
+    Of several of that length the one that comes first is taken, so the search runs from the end.
+    """
+    known = [(at, time) for at, time in enumerate(times) if time is not None]
+    if all(earlier[1] <= later[1] for earlier, later in pairwise(known)):
+        return [at for at, _ in known]
+    # Of 1 99 2 3 the 3 begins a row of one time, the 2 a row of two; 99 is a later begin of a row of one than 3; 1 goes
+    # before the 2, for a row of three.
+    begins: list[float] = []  # begins[n]: the latest time, negated, with which a row of n + 1 times can begin
+    rows: list[Any] = []  # rows[n]: the place of that time, and the row behind it
+    for at, time in reversed(known):
+        length = bisect_right(begins, -time)
+        row = at, rows[length - 1] if length else None
+        begins[length : length + 1], rows[length : length + 1] = [-time], [row]
+    indices, rest = list[int](), rows[-1]
+    while rest is not None:
+        at, rest = rest
+        indices.append(at)
+    return indices
 
 
 def in_order(messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -308,31 +322,6 @@ def in_order(messages: Sequence[Message]) -> tuple[Message, ...]:
         return tuple(messages)
     pairs = zip(messages, times, strict=True)
     return tuple(m if m.time == time else replace(m, time=time) for m, time in pairs)
-
-
-def rising(times: Sequence[float | None]) -> list[int]:
-    """Return the indices of a longest non-decreasing subsequence of the times; None is skipped.
-
-    Of several of that length the one that comes first is taken, so the search runs from the end.
-    """
-    tails: list[float] = []  # tails[n]: the latest time, negated, with which n + 1 times from there on can begin
-    places: list[int] = []
-    after: dict[int, int] = {}
-    for at in range(len(times) - 1, -1, -1):
-        time = times[at]
-        if time is None:
-            continue
-        # 1 99 2 3, from the end: 3 begins a row of 1, 2 one of 2 before it; 99 is a later begin of a row of 1 than 3;
-        # and 1 goes before the 2, for a row of 3. So the result is the places 0, 2 and 3.
-        length = bisect_right(tails, -time)
-        if length:
-            after[at] = places[length - 1]
-        tails[length : length + 1], places[length : length + 1] = [-time], [at]
-    indices, at_next = [], places[-1] if places else None
-    while at_next is not None:
-        indices.append(at_next)
-        at_next = after.get(at_next)
-    return indices
 
 
 @dataclass(slots=True)
@@ -389,10 +378,8 @@ HOSTED = (
     *("mcp_call", "mcp_list_tools"),
 )
 COMPACTIONS = ("compaction", "compaction_summary", "context_compaction")
-ENCRYPTED = "[The rest is a summary that is encrypted.]"
-"""Placeholder for the summary of a compaction."""
-IS_ENCRYPTED = "it is encrypted"
-"""Reason for which the summary is not recorded (`Compaction.hidden`)."""
+ENCRYPTED = "[The rest is a summary that is encrypted.]"  # placeholder for the summary of a compaction
+IS_ENCRYPTED = "it is encrypted"  # reason for which the summary is not recorded (`Compaction.hidden`)
 
 
 def joined(texts: Iterable[str]) -> str:

@@ -36,8 +36,7 @@ from .requests import dollars, other_than, tier, usage
 from .spans import CACHED, Kind, TraceSpan, counted, sound, span_records, traces
 
 _PROTOBUF = (".pb", ".binpb", ".otlp")
-_LENGTH = 4
-"""Bytes of the length before each message in the collector's protobuf files."""
+_LENGTH = 4  # bytes of the length before each message in the collector's protobuf files
 _SPAN_IDS = "spanContext.spanId|context.span_id|context.spanId|span_id|spanId"
 _TRACE_IDS = "spanContext.traceId|context.trace_id|context.traceId|trace_id|traceId"
 _PARENT_IDS = "parentSpanContext.spanId|parentSpanId|parent_id|parent_span_id"
@@ -49,8 +48,7 @@ class _KeyValue(msgspec.Struct):
     value: Any = None
 
 
-_Event = tuple[str, Fields]
-"""Name and attributes of an event of a span."""
+_Event = tuple[str, Fields]  # name and attributes of an event of a span
 
 
 class _Recorded(NamedTuple):
@@ -109,8 +107,7 @@ class Otel(Reader):
         yield from traces(files, _spans, problems, "otel")
 
 
-_Reading = tuple[Callable[[Fields], _Recorded], Fields]
-"""A function that reads a span, and the span."""
+_Reading = tuple[Callable[[Fields], _Recorded], Fields]  # a function that reads a span, and the span
 
 
 def _spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:
@@ -384,20 +381,21 @@ def reported_counts(attributes: Fields) -> dict[str, Any] | None:
     parts = ("input", "output", "read", "written", "total", "reasoning")
     counts = [attributes.at(attributes.first(_PATHS[part])) for part in parts]
     whole, output, read, written, total, reasoning = (None if count == "" else count for count in counts)
-    is_told_apart = attributes.at("ai.usage.inputTokenDetails") is not None  # for sure, whatever other calls show
-    where, metadata = "" if is_told_apart else "within", as_object(attributes.at("ai.response.providerMetadata"))
+    where, metadata = "within", as_object(attributes.at("ai.response.providerMetadata"))
+    is_ai_sdk = attributes.at("ai.usage") is not None
     provider = {**as_object(metadata.get("bedrock")), **as_object(metadata.get("anthropic"))}
     own = as_object(provider.get("usage"))
-    if attributes.at("ai.usage") is not None and not is_told_apart:
+    if is_ai_sdk and attributes.at("ai.usage.inputTokenDetails") is None:
         by = f"{attributes.text(_PATHS['provider'])} {attributes.text(_PATHS['model'])}".lower()
-        if any(name in by for name in ("anthropic", "bedrock", "claude")):
-            # The first of version 6 have the sum, and do not tell its parts: it is not what Anthropic's block has.
-            where = "beside" if whole == own.get("input_tokens", whole) else ""
+        is_own = whole == own.get("input_tokens", whole)  # the first of version 6 have the sum, without its parts
+        where = "beside" if is_own and any(name in by for name in ("anthropic", "bedrock", "claude")) else where
         told = {name: count for name, count in (*provider.items(), *own.items()) if count}
         read = read or told.get("cache_read_input_tokens", told.get("cacheReadInputTokens", read))
         names = ("cache_creation_input_tokens", "cacheWriteInputTokens", "cacheCreationInputTokens")
         written = next((told[name] for name in names if name in told), written)
     reported = counted(whole, output, read, written, total, reasoning, cached_at=where)
+    if is_ai_sdk and reported:
+        reported.pop(CACHED, None)  # its version tells, and no other call
     if (hour := attributes.at(_WRITTEN_1H)) is None:
         hour = as_object(own.get("cache_creation")).get("ephemeral_1h_input_tokens")
     return reported if hour is None else {**(reported or {}), "ephemeral_1h_input_tokens": hour}

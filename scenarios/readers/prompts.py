@@ -7,10 +7,8 @@ A tracer logs what its framework had in its hands: a list of messages, a whole r
     requests   {messages | input | contents | prompt, system | instructions, tools …}, and lists of one such list
     responses  {choices} · {output} · {candidates} · {generations} · {content} · a message, or a list of one
 
-Text that is no message is a message's text. Parts of another type are counted as unknown, and so are results of tools
-that no message before them called: clients cut old messages off. Such a result is read as a user's message, so that
-the prompt keeps its length. A role that nobody knows is the name of a tool. Tools that the provider ran stand within an
-answer, which stays one message: their results follow it.
+Text that is no message is a message's text. Parts of another type are counted as unknown. A role that nobody knows is
+the name of a tool. Tools that the provider ran stand within an answer, which stays one message: their results follow.
 """
 
 from __future__ import annotations
@@ -77,8 +75,7 @@ _OUTPUTS = ("response", "result", "output", "content")
 # What stands beside the text of an output, parts of one that are shown as their JSON, and what is not shown of these.
 _ABOUT = ("type", "isError", "is_error", "success", "status", "providerMetadata", "providerOptions")
 _SHOWN, _ENCRYPTED = ("web_search_result", "tool_reference"), ("encrypted_content", "encrypted_index")
-_BREAKPOINT_TTL = "30m"
-"""Lifetime of OpenAI's breakpoints unless a request says another."""
+_BREAKPOINT_TTL = "30m"  # lifetime of OpenAI's breakpoints unless a request says another
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +85,10 @@ class LoggedCall:
     messages: tuple[Message, ...] = ()
     answer: Message | None = None
     tools: tuple[Tool, ...] = ()
-    stop: str = ""
-    """Stop reason that stands in the answer."""
-    marks: tuple[Mark, ...] = ()
-    """Cache breakpoints of the prompt, at most one after each message."""
-    compactions: tuple[Compaction, ...] = ()
-    """Compactions that the prompt names, by the API itself."""
-    results: tuple[Message, ...] = ()
-    """Results of tools that the provider ran within the answer."""
+    stop: str = ""  # stop reason that stands in the answer
+    marks: tuple[Mark, ...] = ()  # cache breakpoints of the prompt, at most one after each message
+    compactions: tuple[Compaction, ...] = ()  # compactions that the prompt names, by the API itself
+    results: tuple[Message, ...] = ()  # results of tools that the provider ran within the answer
 
 
 def exchange(
@@ -164,15 +157,18 @@ def stored_messages(
 def recorded_messages(
     logged: dict[str, Any], place: Place, problems: Problems, format_name: str, time: float | None = None
 ) -> list[Message]:
-    """Return the messages that one at `place` is: each result of a tool in it is a message of its own.
-
-    Whether the calls of its results were recorded is not looked at.
-    """
+    """Return the messages that one at `place` is: each result of a tool in it is a message of its own."""
     above, _, name = place.field.rpartition(".")
     messages = _Messages(place.at(above), problems, format_name)
-    messages.trusts = True
     messages.read(logged, name, "user")
     return [msgspec.structs.replace(message, time=time) for message in messages.take()]
+
+
+def offered(schemas: Any, place: Place, problems: Problems, format_name: str) -> tuple[Tool, ...]:
+    """Return the tools whose schemas stand at `place`, in the form of any provider."""
+    read = _Messages(place, problems, format_name)
+    read.read_tools(schemas)
+    return tuple(read.tools)
 
 
 def _begins_with_system(prompt: Any) -> bool:
@@ -226,14 +222,11 @@ class _Turn(msgspec.Struct):
     field: str = ""
     texts: list[str] = []
     thinking: list[str] = []
-    hides: bool = False
-    """Whether reasoning stands in it without a text."""
+    hides: bool = False  # whether reasoning stands in it without a text
     calls: list[ToolCall] = []
     media: list[Media] = []
-    control: Any = None
-    """The last `cache_control` in it."""
-    results: list[_Turn] = []
-    """Results that follow it: of tools that the provider ran within it."""
+    control: Any = None  # the last `cache_control` in it
+    results: list[_Turn] = []  # results that follow it: of tools that the provider ran within it
 
     @property
     def is_empty(self) -> bool:
@@ -242,9 +235,6 @@ class _Turn(msgspec.Struct):
 
 class _Messages:
     """Messages that are read one after the other. `before` stand in front of them and keep their ids."""
-
-    trusts = False
-    """Whether a result of a tool is one although no message before it has the call."""
 
     def __init__(self, place: Place, problems: Problems, format_name: str, before: Iterable[Message] = ()) -> None:
         self.tools: list[Tool] = []
@@ -498,8 +488,6 @@ class _Messages:
         if not isinstance(call, dict) or not isinstance(function, dict) or not isinstance(name, str):
             self._wrong(at, "a tool call without a name", "correct it, or leave this call out")
         arguments: Any = next((function[key] for key in _ARGUMENTS if function.get(key) is not None), {})
-        if self.trusts and not _named(call):
-            self._wrong(at, "a tool call without an id", "correct it, or leave this call out")
         own = f"m{self._first + len(self._messages)}c{number}"
         return ToolCall(_named(call) or own, name, as_text(arguments))
 
@@ -520,8 +508,7 @@ class _Messages:
         if outer is not None and is_hosted:
             outer.results.append(turn)
             return
-        self._turn = turn
-        self._close()
+        self._add(turn)
         # Anthropic's user messages mix results with text: what comes behind the result is a message of its own.
         if outer is not None and not outer.is_item:
             self._turn = _Turn(outer.role, outer.name)
@@ -573,10 +560,7 @@ class _Messages:
         if turn.is_empty and turn.role == "assistant" and self._messages and self._messages[-1].role == "tool":
             return  # what is left of a message whose parts were all results
         at = f"m{self._first + len(self._messages)}"
-        role, answers = turn.role, turn.answers if turn.role == "tool" else None
-        if role == "tool" and answers not in self._open_calls and not (answers and self.trusts):
-            self._unknown("result of a tool that no message called, read as a user's message", turn.field)
-            role, answers = "user", None
+        role, answers = turn.role, (turn.answers or "") if turn.role == "tool" else None
         if turn.calls and role != "assistant":
             self._wrong(turn.field, f"a message of role {role!r} calls tools", "only the assistant does")
         self.marks += mark(at, turn.control)

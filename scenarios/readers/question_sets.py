@@ -295,10 +295,10 @@ def _haystack(record: Fields) -> tuple[tuple[Message, ...], list[tuple[str, str]
 
 def _time(text: str, place: Place) -> float:
     """Return the seconds of a time such as `2023/05/20 (Sat) 02:21`; the weekday is redundant."""
-    return seconds(re.sub(r"\s*\(\w+\)", "", text), "%Y/%m/%d %H:%M", place, "2023/05/20 (Sat) 02:21")
+    return seconds(re.sub(r"\s{0,99}\(\w+\)", "", text), "%Y/%m/%d %H:%M", place, "2023/05/20 (Sat) 02:21")
 
 
-_WEEKDAY = re.compile(r"\s*(?:周|星期)\S\s*")
+_WEEKDAY = re.compile(r"\s{0,99}(?:周|星期)\S\s*")
 _FAILED = ("[ERRORQ]", "[ERRORA]")
 
 

@@ -32,10 +32,8 @@ from ..model import Call, Compaction, ContextEdit, Conversation, Iteration, Mark
 from ..source import Problems
 from . import Recordings
 
-UNIQUE = 16
-"""Characters of a provider's id that no two calls share by chance."""
-OPEN = 8
-"""Most conversations that a log may interleave. One more closes the one that has been idle longest."""
+UNIQUE = 16  # characters of a provider's id that no two calls share by chance
+OPEN = 8  # most conversations that a log may interleave. One more closes the one that has been idle longest
 
 # Most messages that a compaction writes, and characters of an answer that no other conversation gives as well.
 _MOST_WRITTEN, _SURE = 2, 40
@@ -69,33 +67,27 @@ class LoggedRequest:
     answer: Message | None = None
     tools: tuple[Tool, ...] = ()
     compactions: tuple[Compaction, ...] = ()
-    results: tuple[Message, ...] = ()
-    """Results of tools that the provider ran within the answer."""
+    results: tuple[Message, ...] = ()  # results of tools that the provider ran within the answer
 
 
 @dataclass(frozen=True, slots=True)
 class _Edit:
     """How a request's messages differ from those of the request before it, of which some were left out."""
 
-    common: int
-    """Messages at the start that both have."""
-    kept: int
-    """Messages at the end of the earlier request that the later one repeats."""
-    answer: int
-    """Place of the earlier request's answer in the later one."""
+    common: int  # messages at the start that both have
+    kept: int  # messages at the end of the earlier request that the later one repeats
+    answer: int  # place of the earlier request's answer in the later one
 
 
 @dataclass(slots=True)
 class Series:
     """Requests of one conversation: each extends the one before it, or a compacted form of it."""
 
-    number: int
-    """Number of the conversation in the log, from 1, in the order of the first requests."""
+    number: int  # number of the conversation in the log, from 1, in the order of the first requests
     latest: LoggedRequest
     answers: dict[int, tuple[Message, tuple[Tool, ...]]] = field(default_factory=dict)
     """Logged answers by their position in the conversation, with the tools that were offered."""
-    places: list[Place] = field(default_factory=list)
-    """Places of the requests, in their order."""
+    places: list[Place] = field(default_factory=list)  # places of the requests, in their order
     _history: list[Message] = field(default_factory=list)
     _compactions: list[Compaction] = field(default_factory=list)
     # For each message of the latest request its id in the history; None for what a compaction wrote.

@@ -55,24 +55,18 @@ _NOTHING_LOGGED, _NO_CALL = LoggedCall(), Call()
 class TraceSpan:
     """One span of a trace. Only spans of kind `llm` have an exchange and a call."""
 
-    place: Place
-    """Differs from that of any other span."""
+    place: Place  # differs from that of any other span
     id: str
     trace: str = ""
     parent: str = ""
     kind: Kind = "other"
-    agent: str = ""
-    """Name of the agent that this span is, or that its call was made by."""
-    thread: str = ""
-    """Session or conversation id. Empty = that of the span around it."""
+    agent: str = ""  # name of the agent that this span is, or that its call was made by
+    thread: str = ""  # session or conversation id. Empty = that of the span around it
     end: float | None = None
     exchange: LoggedCall = _NOTHING_LOGGED
-    call: Call = _NO_CALL
-    """Its `started` is the start of the span."""
-    response: str = ""
-    """The provider's id of the response."""
-    cached: str = ""
-    """Where the counts of the call have its cached tokens, as `counted` says."""
+    call: Call = _NO_CALL  # its `started` is the start of the span
+    response: str = ""  # the provider's id of the response
+    cached: str = ""  # where the counts of the call have its cached tokens, as `counted` says
 
 
 def traces(
@@ -86,58 +80,55 @@ def conversations(spans: Iterable[TraceSpan], problems: Problems, format_name: s
     """Yield the conversations of all traces, in the order of their first calls."""
     with tempfile.TemporaryFile() as file:
         values = _Values(file)
-        yield from _conversations(_Tree(spans, values, problems, format_name), values, problems, format_name)
-
-
-def _conversations(tree: _Tree, values: _Values, problems: Problems, format_name: str) -> Recordings:
-    responses = Responses(problems)
-    calls: dict[Place, _ModelCall] = {}
-    threads: dict[str, list[_ModelCall]] = {}
-    by_scope: dict[tuple[str, str], list[TraceSpan]] = {}
-    # In the order of their start; one without a time stays behind the one before it.
-    calls_made, starts = list(tree.calls()), list[float]()
-    for call in calls_made:
-        starts.append(call.span.call.started if call.span.call.started is not None else (starts or [0.0])[-1])
-    ordered = [calls_made[at] for at in sorted(range(len(starts)), key=starts.__getitem__)]
-    # Tracers estimate the usage of failed attempts from the prompt: usage does not tell that one was billed.
-    answered = {(tree.thread(call.span), call.prompt): at for at, call in enumerate(ordered) if not call.failed}
-    for at, call in enumerate(ordered):
-        span = call.span
-        # The last answered call with this prompt in the thread: only attempts before it were made again.
-        made_again = at < answered.get((tree.thread(span), call.prompt), 0)
-        if call.failed and (span.call.usage is None or made_again):
-            problems.unknown(f"{format_name}: failed model call", span.place)
-        elif not call.prompt:
-            problems.unknown(f"{format_name}: model call without its prompt", span.place)
-        elif responses.new(span.response or span.call.request_id, span.place, (call.prompt, call.answer)):
-            calls[span.place] = call
-            threads.setdefault(tree.thread(span), []).append(call)
-            by_scope.setdefault(tree.scopes(span)[0], []).append(span)
-    names: dict[Place, str] = {}
-    chats: list[tuple[str, Place, Place, int]] = []
-    for thread, members in threads.items():
-        first_agent = tree.agent_name(members[0].span)
-        numbers: Counter[str] = Counter()
-        for requests in series(map(partial(_request, values=values, read={}), members), most=len(members)):
-            agent_name = tree.agent_name(calls[requests.places[0]].span)
-            base = thread if agent_name in ("", first_agent) else f"{thread}/{agent_name}"
-            numbers[base] += 1
-            requests.number = numbers[base]
-            names |= dict.fromkeys(requests.places, numbered(base, requests.number))
-            place, conversation = requests.conversation(base)
-            chats.append((agent_name, requests.places[0], place, values.put(conversation)))
-    order = {place: at for at, place in enumerate(calls)}
-    for agent_name, first, place, stored in sorted(chats, key=lambda chat: order[chat[1]]):
-        conversation = values.get(stored, Conversation)
-        meta: dict[str, Scalar] = {"agent": agent_name} if agent_name else {}
-        around = tree.scopes(calls[first].span)[1:]
-        callers = next((by_scope[scope] for scope in around if scope in by_scope), [])
-        if callers:
-            started = [caller for caller in callers if order[caller.place] < order[first]]
-            parent = names[(started or callers)[-1 if started else 0].place]
-            if parent != conversation.id:
-                meta["parent"] = parent
-        yield place, msgspec.structs.replace(conversation, messages=in_order(conversation.messages), meta=meta)
+        tree = _Tree(spans, values, problems, format_name)
+        responses = Responses(problems)
+        calls: dict[Place, _ModelCall] = {}
+        threads: dict[str, list[_ModelCall]] = {}
+        by_scope: dict[tuple[str, str], list[TraceSpan]] = {}
+        # In the order of their start; one without a time stays behind the one before it.
+        calls_made, starts = list(tree.calls()), list[float]()
+        for call in calls_made:
+            starts.append(call.span.call.started if call.span.call.started is not None else (starts or [0.0])[-1])
+        ordered = [calls_made[at] for at in sorted(range(len(starts)), key=starts.__getitem__)]
+        # Tracers estimate the usage of failed attempts from the prompt: usage does not tell that one was billed.
+        answered = {(tree.thread(call.span), call.prompt): at for at, call in enumerate(ordered) if not call.failed}
+        for at, call in enumerate(ordered):
+            span = call.span
+            # The last answered call with this prompt in the thread: only attempts before it were made again.
+            made_again = at < answered.get((tree.thread(span), call.prompt), 0)
+            if call.failed and (span.call.usage is None or made_again):
+                problems.unknown(f"{format_name}: failed model call", span.place)
+            elif not call.prompt:
+                problems.unknown(f"{format_name}: model call without its prompt", span.place)
+            elif responses.new(span.response or span.call.request_id, span.place, (call.prompt, call.answer)):
+                calls[span.place] = call
+                threads.setdefault(tree.thread(span), []).append(call)
+                by_scope.setdefault(tree.scopes(span)[0], []).append(span)
+        names: dict[Place, str] = {}
+        chats: list[tuple[str, Place, Place, int]] = []
+        for thread, members in threads.items():
+            first_agent = tree.agent_name(members[0].span)
+            numbers: Counter[str] = Counter()
+            for requests in series(map(partial(_request, values=values, read={}), members), most=len(members)):
+                agent_name = tree.agent_name(calls[requests.places[0]].span)
+                base = thread if agent_name in ("", first_agent) else f"{thread}/{agent_name}"
+                numbers[base] += 1
+                requests.number = numbers[base]
+                names |= dict.fromkeys(requests.places, numbered(base, requests.number))
+                place, conversation = requests.conversation(base)
+                chats.append((agent_name, requests.places[0], place, values.put(conversation)))
+        order = {place: at for at, place in enumerate(calls)}
+        for agent_name, first, place, stored in sorted(chats, key=lambda chat: order[chat[1]]):
+            conversation = values.get(stored, Conversation)
+            meta: dict[str, Scalar] = {"agent": agent_name} if agent_name else {}
+            around = tree.scopes(calls[first].span)[1:]
+            callers = next((by_scope[scope] for scope in around if scope in by_scope), [])
+            if callers:
+                started = [caller for caller in callers if order[caller.place] < order[first]]
+                parent = names[(started or callers)[-1 if started else 0].place]
+                if parent != conversation.id:
+                    meta["parent"] = parent
+            yield place, msgspec.structs.replace(conversation, messages=in_order(conversation.messages), meta=meta)
 
 
 def number(cell: Any) -> Any:
@@ -201,11 +192,11 @@ def paged_records(path: Path, problems: Problems, *lists: str) -> Iterator[tuple
     for place, raw in span_records(path, problems):
         with problems.collect():
             record = decode(raw, OBJECT, place)
-            name = next((name for name in lists if isinstance(record.get(name), list)), "")
-            if not name:
+            pages = [name for name in lists if isinstance(record.get(name), list)]
+            if not pages:
                 yield place, record
-            for number, one in enumerate(record[name] if name else ()):
-                where = place.below(f"{name}[{number}]")
+            for page, number, one in ((name, *numbered) for name in pages for numbered in enumerate(record[name])):
+                where = place.below(f"{page}[{number}]")
                 with problems.collect():
                     yield where, convert(one, OBJECT, where)
 
@@ -249,10 +240,8 @@ def _spans_of(
 class _ModelCall:
     """A model call whose exchange is on disk: numbers of values, 0 for none."""
 
-    span: TraceSpan
-    """Without its exchange."""
-    prompt: int
-    """Its last message; each stands behind the one before it."""
+    span: TraceSpan  # without its exchange
+    prompt: int  # its last message; each stands behind the one before it
     answer: int
     tools: int
     stop: str

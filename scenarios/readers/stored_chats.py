@@ -41,8 +41,7 @@ def around(*keys: str, list_name: str = "messages") -> Iterator[frozenset[str]]:
 class StoredChats(Reader):
     """A dialect of stored messages: it says how a list of them, or the object that holds one, is read."""
 
-    lists: ClassVar[tuple[str, ...]] = ("messages",)
-    """Fields that may hold the list."""
+    lists: ClassVar[tuple[str, ...]] = ("messages",)  # fields that may hold the list
 
     def logged(self, record: Any, place: Place, problems: Problems) -> LoggedCall:
         """Return the messages of a list, or of the object that holds it. Raises RecordingError."""
@@ -285,8 +284,7 @@ class LangGraph(Reader):
                 yield from _branches(thread, states)
 
 
-_State = tuple[Place, tuple[Message, ...]]
-"""State of a thread, which is named by its id and its namespace."""
+_State = tuple[Place, tuple[Message, ...]]  # state of a thread, which is named by its id and its namespace
 
 
 def _checkpoints(path: Path, problems: Problems) -> Iterator[tuple[tuple[str, str], _State]]:

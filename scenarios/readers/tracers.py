@@ -33,20 +33,17 @@ class Tracer(Reader):
 
     folder = True
     name: ClassVar[str]
-    pages: ClassVar[tuple[str, ...]] = ()
-    """Names of the lists in a page of spans."""
+    pages: ClassVar[tuple[str, ...]] = ()  # names of the lists in a page of spans
 
     id: ClassVar[str] = "id"
     trace: ClassVar[str] = "trace_id"
     parent: ClassVar[str] = "parent_id"
-    ids: ClassVar[Any] = str
-    """Type of these three."""
+    ids: ClassVar[Any] = str  # type of these three
     kind: ClassVar[str] = ""
     kinds: ClassVar[Mapping[str, Kind]] = {"": "llm"}
     """Kinds of spans by what stands at `kind`; all others are of kind `other`."""
     agent: ClassVar[str] = ""
-    agents_name: ClassVar[str] = ""
-    """Name of a span of kind `agent`."""
+    agents_name: ClassVar[str] = ""  # name of a span of kind `agent`
     thread: ClassVar[str] = ""
     start: ClassVar[str] = ""
     end: ClassVar[str] = ""
@@ -54,30 +51,24 @@ class Tracer(Reader):
     prompt: ClassVar[str] = ""
     answer: ClassVar[str] = ""
     tools: ClassVar[str] = ""
-    names: ClassVar[tuple[str, str] | None] = None
-    """Names of prompt and answer in errors; None = their paths."""
+    names: ClassVar[tuple[str, str] | None] = None  # names of prompt and answer in errors; None = their paths
     model: ClassVar[str] = ""
     requested: ClassVar[str] = ""
     provider: ClassVar[str] = ""
-    usage: ClassVar[str] = ""
-    """Usage as a provider reports it."""
+    usage: ClassVar[str] = ""  # usage as a provider reports it
     counts: ClassVar[str] = ""
     """Else: prompt, answer, read, written, total and reasoning tokens (`spans.counted`), with blanks between them."""
-    cached: ClassVar[str] = "unknown"
-    """Where these have the cached tokens, as `spans.counted` says."""
-    counted_at: ClassVar[str] = ""
-    """Field that errors name for bad counts; empty = that which holds the first of them."""
+    cached: ClassVar[str] = "unknown"  # where these have the cached tokens, as `spans.counted` says
+    counted_at: ClassVar[str] = ""  # field that errors name for bad counts; empty = that which holds the first of them
     cost: ClassVar[str] = ""
     effort: ClassVar[str] = ""
     tier: ClassVar[str] = ""
     request_id: ClassVar[str] = ""
     response: ClassVar[str] = ""
-    error: ClassVar[str] = ""
-    """Text of an error; a call that has one and no answer failed."""
+    error: ClassVar[str] = ""  # text of an error; a call that has one and no answer failed
     failures: ClassVar[tuple[str, ...]] = ()
     """Paths of the status, and the values that mean failure; empty = an error does."""
-    stopped: ClassVar[str] = ""
-    """Stop reason where it does not stand in the answer."""
+    stopped: ClassVar[str] = ""  # stop reason where it does not stand in the answer
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         yield from traces(files, self.spans, problems, self.name)
@@ -197,9 +188,6 @@ class Braintrust(Tracer):
         "metrics.prompt_cache_creation_tokens metrics.tokens metrics.completion_reasoning_tokens"
     )
     cost = "metrics.estimated_cost"
-
-    def moment(self, paths: str, fields: Fields) -> float | None:
-        return fields.typed(paths, float)
 
     def first(self, fields: Fields, started: float | None) -> float | None:
         return _after(started, fields.at("metrics.time_to_first_token"))
@@ -338,16 +326,6 @@ class OpenAIAgents(Tracer):
         provider = "openai" if fields.at("span_data.type") == "response" else ""
         return _with(super().span(fields, problems), provider=provider, error="")
 
-    def reported(self, fields: Fields) -> tuple[Any, str]:
-        """Return the usage, whose `input_tokens` are the whole prompt."""
-        told, where = fields.get(self.usage), "span_data.usage"
-        if not isinstance(told, dict) or "input_tokens" not in told:
-            return told, where
-        read = as_object(told.get("input_tokens_details")).get("cached_tokens")
-        reasoning = as_object(told.get("output_tokens_details")).get("reasoning_tokens")
-        whole, output, total = (told.get(f"{part}_tokens") for part in ("input", "output", "total"))
-        return counted(whole, output, read, total=total, reasoning=reasoning, cached_at="within"), where
-
 
 class DatadogLLM(Tracer):
     """Spans of Datadog's LLM Observability, as they are sent (`{data: {attributes: {spans}}}`, `{spans}`) or exported.
@@ -448,20 +426,13 @@ class LangSmith(Tracer):
 
     def records(self, path: Path, problems: Problems) -> Iterator[tuple[Place, dict[str, Any]]]:
         begun: dict[str, tuple[Place, dict[str, Any]]] = {}
-        for place, record in paged_records(path, problems, "runs"):
-            if not (record.get("post") or record.get("patch")):
-                yield place, record
-            for part in ("post", "patch"):
-                listed = record.get(part)
-                for at, one in enumerate(listed if isinstance(listed, list) else ()):
-                    where = place.below(f"{part}[{at}]")
-                    with problems.collect():
-                        run = convert(one, OBJECT, where)
-                        if part == "post":
-                            begun[str(run.get("id"))] = where, run
-                            continue
-                        first, fields = begun.pop(str(run.get("id")), (where, {}))
-                        yield first, {**fields, **{key: value for key, value in run.items() if value is not None}}
+        for place, run in paged_records(path, problems, "runs", "post", "patch"):
+            name = str(run.get("id"))
+            if place.field.rpartition(".")[2].startswith("post["):
+                begun[name] = place, run
+            else:
+                first, fields = begun.pop(name, (place, {}))
+                yield first, fields | {key: value for key, value in run.items() if value is not None}
         yield from begun.values()
 
     def span(self, fields: Fields, problems: Problems) -> TraceSpan:
@@ -471,9 +442,6 @@ class LangSmith(Tracer):
         message = as_object(as_object(first).get("message"))  # LangChain's, of an answer
         fields.record["message"] = as_object(message.get("kwargs")) or message
         return super().span(fields, problems)
-
-    def agent_of(self, fields: Fields, kind: Kind) -> str:  # noqa: ARG002
-        return fields.text(self.agent)
 
     def reported(self, fields: Fields) -> tuple[Any, str]:
         metadata = fields.get("outputs.usage_metadata|message.usage_metadata")
@@ -599,6 +567,7 @@ class MlflowTraces(Tracer):
     attribute is JSON text. Token counts include what was read from and written to a cache.
     """
 
+    checked = "MLflow 3.17"
     about = "MLflow traces (Trace.to_json, trace artifacts, rows of search_traces)"
     shapes = anywhere(
         (".info", ".data.spans[].attributes", ".data.spans[].attributes.mlflow.spanType"),
@@ -641,9 +610,6 @@ class MlflowTraces(Tracer):
 
     def moment(self, paths: str, fields: Fields) -> float | None:
         return seconds_of(fields.get(paths), fields.place.below(paths.partition("|")[0]))
-
-    def first(self, fields: Fields, started: float | None) -> float | None:  # noqa: ARG002
-        return None
 
     def reported(self, fields: Fields) -> tuple[Any, str]:
         counts, where = super().reported(fields)

@@ -21,7 +21,6 @@ from ..source import LONGEST, Problems, as_text, convert, decode, file_head, who
 from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere
 from .messages import (
     ChatMessage,
-    ChatTool,
     History,
     chat_message,
     chat_messages,
@@ -33,6 +32,7 @@ from .messages import (
     tool,
     tool_call,
 )
+from .prompts import offered
 from .requests import LoggedRequest, Responses, dollars, effort, numbered, other_than, series, usage
 
 
@@ -194,6 +194,7 @@ class MiniSwe(Reader):
     """
 
     about = "mini-swe-agent trajectories (.traj.json)"
+    checked = "mini-swe-agent 2.2"
     shapes = (
         frozenset({".info", ".info.exit_status", ".messages", ".messages[].role", ".messages[].extra"}),
         frozenset({".info", ".info.mini_version", ".messages", ".messages[].role"}),
@@ -232,6 +233,7 @@ class MiniSwe(Reader):
             history.add(chat_message(message, f"m{at}", where, problems, time=time, call=call), where)
         meta = {"task": name, "exit_status": status, "agent_version": run.typed("info.mini_version", str)}
         named: dict[str, Scalar] = {key: value for key, value in meta.items() if value is not None}
+        problems.written_by(run.text("info.mini_version"), self.checked)
         yield place, Conversation(name, history.in_order(), meta=named)
 
 
@@ -307,6 +309,7 @@ class Atif(Reader):
     """
 
     about = "ATIF trajectories (Harbor)"
+    checked = "ATIF-v1.6"
     shapes = anywhere((".schema_version", ".agent", ".steps", ".steps[].step_id", ".steps[].source"))
 
     def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
@@ -316,7 +319,7 @@ class Atif(Reader):
 
 def _trajectory(trajectory: Fields, name: str, meta: dict[str, Scalar], problems: Problems) -> Recordings:
     """Yield a trajectory's conversation, then those of the agents that it started."""
-    trajectory.needed("schema_version", str)
+    problems.written_by(trajectory.needed("schema_version", str), Atif.checked)
     trajectory.needed("steps", LIST)
     history, compactions = History(problems), list[Compaction]()
     for step in trajectory.each("steps"):
@@ -340,8 +343,7 @@ def _trajectory(trajectory: Fields, name: str, meta: dict[str, Scalar], problems
         if "parent" not in about and (is_copy or trajectory.text("trajectory_id|continued_trajectory_ref")):
             about["unit"] = name  # the session's id, which all trajectories of a run may have
         about |= {"continued_in": after} if (after := trajectory.text("continued_trajectory_ref")) else {}
-        offered = trajectory.typed("agent.tool_definitions", list[ChatTool]) or ()
-        tools = tuple(tool(schema.function) for schema in offered)
+        tools = offered(trajectory.at("agent.tool_definitions"), trajectory.place, problems, "atif")
         whole = Conversation(name, history.in_order(), tools=tools, compactions=tuple(compactions), meta=about)
         yield trajectory.place, whole
     for at, started in enumerate(trajectory.each("subagent_trajectories")):
@@ -426,6 +428,7 @@ class Inspect(Reader):
     """
 
     about = "Inspect logs (.eval and .json)"
+    checked = "Inspect 0.3"
     shapes = (frozenset({".eval", ".eval.task", ".samples", ".samples[].epoch", ".samples[].messages[].role"}),)
 
     @staticmethod
@@ -443,6 +446,7 @@ class Inspect(Reader):
                         log = Fields(decode(raw, OBJECT, place), place)
                         log.needed("eval", OBJECT)
                         task = log.text("eval.task")
+                        problems.written_by(as_text(log.get("eval.packages.inspect_ai") or ""), self.checked)
                     else:
                         yield from _Sample(decode(raw, OBJECT, place), place, task, problems).conversations()
 

@@ -48,7 +48,7 @@ _BELOW = re.compile(
 _ABOVE = re.compile(r"\babove\b|上面|上述|以上|上文")
 _QUOTED_LINES = re.compile(r"^[ \t]*(?:```|~~~).*?(?:^[ \t]*(?:```|~~~)|\Z)|^[ \t]*(?:[>$]|/\w+ )[^\n]*$", re.M | re.S)
 _QUOTATION = re.compile(
-    r"“[^”]*”|„[^“”]*[“”]|«[^»]*»|「[^」]*」|『[^』]*』|\"[^\"]*\"|(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w))+'(?!\w)"
+    r"“[^”]{0,9999}”|„[^“”]{0,9999}[“”]|«[^»]{0,9999}»|「[^」]{0,9999}」|『[^』]{0,9999}』|\"[^\"]{0,9999}\"|(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w)){1,9999}'(?!\w)"
 )
 _LONGEST_NAME = 2
 """Words of a quotation that may be a name or a value, and not what somebody else said."""

@@ -264,7 +264,7 @@ BY_USER, TRIVIAL, TRIVIAL_WORDS = 1.0, -3.0, 4
 _SUMMARY = re.compile(
     r"\s*(?:\W{0,4})(?:总结|小结|摘要|综上|总之|summary|in summary|to sum up|to summari[sz]e)", re.IGNORECASE
 )
-_STEPS = re.compile(r"(?:^|\n)\s*(?:步骤|第[一二三四五六七八九十\d]步|step \d|\d{1,2}[.)、]\s)", re.IGNORECASE)
+_STEPS = re.compile(r"(?:^|\n)\s{0,99}(?:步骤|第[一二三四五六七八九十\d]步|step \d|\d{1,2}[.)、]\s)", re.IGNORECASE)
 _REQUEST = re.compile(
     r"[?？]|请|帮我|帮忙|麻烦|\bplease\b|\b(?:can|could|would) you\b|\bI (?:need|want|would like)\b", re.IGNORECASE
 )

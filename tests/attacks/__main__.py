@@ -1,7 +1,8 @@
 """Attack what ctxbench promises, and print what was tried, held and fell: `python -m tests.attacks` (ten minutes).
 
-First bits are flipped in every file of a run folder, at `--positions` places, each followed by a command that reads it.
-Then the tests of `docs/promises.md` run, of signals, and of two runs at once, slow ones too: each case is an attempt.
+Every regular expression gets texts that might take it long. Bits are flipped in every file of a run folder, at
+`--positions` places, each followed by a command that reads it. The tests of `docs/promises.md` run, of signals, and of
+two runs at once, slow ones too: each case is an attempt.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from tempfile import TemporaryDirectory
 from xml.etree import ElementTree
 
 from tests.attacks.bits import Tally, add_all, attack, commands, make, stop
+from tests.attacks.patterns import attack_patterns
 
 ROOT = Path(__file__).parents[2]
 OTHERS = (
@@ -59,7 +61,8 @@ def main() -> int:
         folder = Path(place)
         make(folder)
         add_all(folder)
-        tallies = {f"a bit of a finished run (seed {seed})": attack(folder, commands(folder), asked.positions, seed)}
+        tallies = {"a text that a pattern takes long for": attack_patterns()}
+        tallies |= {f"a bit of a finished run (seed {seed})": attack(folder, commands(folder), asked.positions, seed)}
         tallies[f"a bit of a stopped run (seed {seed})"] = attack(folder, stop(folder), few, seed)
         tallies |= tested(folder)
     print(*(row(name, tally) for name, tally in tallies.items()), sep="\n")

@@ -18,6 +18,8 @@ import pytest
 
 from tests.attacks.test_stops import group
 from tests.cli.test_options import commands
+from tests.cli.test_validate import recorded
+from tests.harness.answers.builders import talks
 from tests.harness.command import CTXBENCH, ctxbench
 from tests.harness.runs import recording
 from tests.metrics.test_quiz import session
@@ -49,8 +51,8 @@ WORDS = {
     "export prometheus": "run --to new.prom",
     "export dataset": "run --out new",
     "export requests": "run --strategy none --to new.jsonl",
-    "lab answer": "run --answerer offline --dump new.jsonl",
-    "lab validate": "some.jsonl",
+    "lab answer": "probed --overwrite",
+    "lab validate": "talk.jsonl",
     "lab calibrate": "labels.csv --columns question=q,gold=g,answer=a,label=l --out new",
     "lab claims": "--effort quick --only C01",
     "lab tiers": "focus",
@@ -66,6 +68,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "tools.jsonl").write_bytes(talk.to_json())
     (folder / "labels.csv").write_text("q,g,a,l\nWhere?,Rome,In Rome,1\nWhen?,1999,No idea,0\n")
     ctxbench("run", "some.jsonl", "-s", "none", "-s", "last_turn", "-o", "run", cwd=folder)
+    ctxbench("run", talks(folder), "-s", "none", "-o", "probed", cwd=folder)
+    recorded(folder, 0, 5000, 0)
     return folder
 
 

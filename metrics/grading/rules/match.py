@@ -23,19 +23,19 @@ _LETTERS = re.compile(rf"[a-z]+|[{HAN}]")
 _HAN_RUN = re.compile(f"[{HAN}]+")
 _HAN_ONE = re.compile(f"[{HAN}]")
 _CODE = re.compile(
-    r"(?!\d+(?:st|nd|rd|th|s)$)(?=\S*\d)(?=\S*[A-Za-z_#-])[\w#.:/@-]{4,}$|(?=\S*_)\w+$|\S+@\S+$|0\d+$|\d{5,}$"
+    r"(?!\d+(?:st|nd|rd|th|s)$)(?=\S*\d)(?=\S*[A-Za-z_#-])[\w#.:/@-]{4,}$|(?=\S*_)\w+$|\S[^\s@]*@\S+$|0\d+$|\d{5,}$"
     r"|[\w-]+(?:\.[\w-]+){2,}$|(?=.*[a-z])[\w/-]{2,}\.[a-z][a-z0-9]{0,5}$|-{1,2}[A-Za-z][\w-]*$|#\w+$|\w(?:\+\+|#)$"
     r"|[A-Z]{1,2}[+-]?$|[a-z]+[A-Z]\w*$|(?:~|\.{1,2})?/\w[\w./-]*$|(?:[\w.-]+/){2,}[\w.-]*$|\+?\d[\d ()./-]{6,}$"
 )
 _NUMERIC = re.compile(r"v?\d[\d.]*$")
 _PHONE = re.compile(r"\+?\d[\d ()./-]{6,}$")
 _SUM = re.compile(r"=\s*$|\b(?:total|altogether|sum|in all|combined|so|hence|therefore|makes?)\b|[总共]")
-_LINE_ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+", re.MULTILINE)
+_LINE_ITEM = re.compile(r"^\s{0,99}(?:[-*•]|\d{1,2}[.)])\s+", re.MULTILINE)
 _ITEMS = re.compile(
-    r"\s*(?:;|,\s*(?:and|or)\s|,|\s&\s|\sand\s|、|，|；|以及|\n)\s*"
+    r"\s{0,99}(?:;|,\s*(?:and|or)\s|,|\s&\s|\sand\s|、|，|；|以及|\n)\s*"
     rf"|(?<=[{HAN}])(?:和|与)(?=[{HAN}])"
 )
-_PAIR = re.compile(r"\s+and\s+|\s+&\s+|(?<=\S)(?:以及|和|与|、)(?=\S)")
+_PAIR = re.compile(r"\s{1,99}(?:and|&)\s+|(?<=\S)(?:以及|和|与|、)(?=\S)")
 _BARE_SIDES = frozenset(["yes", "no", "true", "false", "是", "否", "对", "不是", "不对", "是的"])
 _LONGER_NAME = 4  # characters that another Chinese name may have more
 _LONGEST_ITEM = 4  # words of an item; of a Chinese one, twice as many characters

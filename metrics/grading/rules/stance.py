@@ -70,9 +70,9 @@ _HIDDEN = re.compile(
 _ORDERS = re.compile(either(_LISTS["orders"]), re.IGNORECASE)
 _TO_GRADER = re.compile(either(_LISTS["to_grader"]))
 _SPOKEN = re.compile(
-    r"(?<=[.!?。！？])\s+|\n+|(?<=[。！？])|\s*[()\[\]（）]\s*|(?<=>)(?=[^<\s])|(?=</?[|a-z])|(?=\{\s*\")"
+    r"(?<=[.!?。！？])\s+|\n+|(?<=[。！？])|\s{0,99}[()\[\]（）]\s*|(?<=>)(?=[^<\s])|(?=</?[|a-z])|(?=\{\s*\")"
 )
-_DRAFT = re.compile(rf"(?mi)^[\W_]*(?:{either(_LISTS['draft'])})[\W_]*?[:：)\]].*$")
+_DRAFT = re.compile(rf"(?mi)^[\W_]{{0,99}}(?:{either(_LISTS['draft'])})[\W_]{{0,99}}?[:：)\]].*$")
 
 
 def _without_order(part: str) -> str:

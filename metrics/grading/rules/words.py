@@ -16,7 +16,7 @@ LONGEST = 20_000  # characters of a text that are read, which bounds the time of
 _LISTS = word_lists(__package__, "words")
 _TABLE = str.maketrans(_LISTS["lookalikes"])
 _ASCII = re.compile(r"[A-Za-z0-9]")
-_MIXED = re.compile(r"(?=\w*[A-Za-z])(?=\w*[\u0370-\u03ff\u0400-\u04ff])\w+")
+_MIXED = re.compile(r"\b(?=\w*[A-Za-z])(?=\w*[\u0370-\u03ff\u0400-\u04ff])\w+")
 _FOREIGN = re.compile("[\u0370-\u03ff\u0400-\u04ff]")
 _UNSEEN = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"

@@ -58,7 +58,7 @@ def _has_table(text: str) -> bool:
     try:
         tool = parse(text).get("tool")
     except tomllib.TOMLDecodeError:
-        return bool(re.search(r"^\s*\[tool\.ctxbench[\].]", text, re.MULTILINE))
+        return bool(re.search(r"^[ \t]*+\[tool\.ctxbench[\].]", text, re.MULTILINE))
     return isinstance(tool, dict) and isinstance(tool.get("ctxbench"), dict)
 
 

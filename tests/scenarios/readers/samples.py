@@ -63,13 +63,22 @@ def ctxbench(name: str) -> dict[str, Any]:
 
 
 def openai_chat(name: str) -> dict[str, Any]:
-    return {"id": name, "messages": CHAT, "tools": [{"type": "function", "function": FUNCTION}]}
+    called = {"role": "assistant", "content": None, "reasoning_details": [{"type": "reasoning.text", "text": "Why."}]}
+    called |= {"tool_calls": [{"id": "c9", "type": "custom", "custom": {"name": "run", "input": "1 + 1"}}]}
+    refused = {"role": "assistant", "content": None, "refusal": "No.", "audio": {"transcript": "No."}}
+    messages = [*CHAT, called, {"role": "run", "content": {"sum": 2}}, refused]
+    return {"id": name, "messages": messages, "tools": [{"type": "function", "function": FUNCTION}]}
 
 
 def anthropic_messages(name: str) -> dict[str, Any]:
     tools = [{"name": "read", "description": "Reads", "input_schema": {"type": "object"}, "cache_control": {}}]
     request = {"system": [{"type": "text", "text": f"You are {name}."}], "tools": tools, "messages": BLOCKS}
-    content = [{"type": "text", "text": "Done."}]
+    content = [
+        {"type": "text", "text": "Done."},
+        {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "q"}},
+        {"type": "web_search_tool_result", "tool_use_id": "s1", "content": [{"type": "web_search_result", "url": "u"}]},
+        {"type": "document", "source": {"type": "text", "data": "plain"}, "title": "D"},
+    ]
     return {
         "request": request,
         "response": {"content": content, "model": "x", "stop_reason": "end_turn", "usage": BLOCK_USAGE},

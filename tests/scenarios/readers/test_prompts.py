@@ -164,13 +164,6 @@ def test_calls_without_an_id_are_answered_in_their_order() -> None:
     assert [(message.text, message.answers) for message in made.messages[1:]] == [("a", "m0c0"), ("b", "m0c1")]
 
 
-def test_a_result_without_its_call_keeps_its_text() -> None:
-    """A client cut the call off: the result is a user's message, and a note counts it."""
-    made, notes = read(LATER[3:])
-    assert [(message.role, message.text) for message in made.messages] == [("user", "a cat")]
-    assert notes == ["test: result of a tool that no message called, read as a user's message: 1 (f:1: span.prompt[0])"]
-
-
 def test_an_answer_of_another_role_is_noted() -> None:
     """Only what the assistant says is an answer: a note counts any other message in its place."""
     made, notes = read(CHAT, {"choices": [{"message": {"role": "user", "content": "Hi"}}]})

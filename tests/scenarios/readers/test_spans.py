@@ -15,6 +15,8 @@ from ctxbench.scenarios.readers.spans import TraceSpan, conversations, counted
 from ctxbench.scenarios.source import Problems
 from tests.scenarios.readers.traces import shown
 
+AGAIN = "1 call stands in the recordings once more (f.json 1): each counts once, where it was read first"
+
 
 def said(*texts: str) -> tuple[Message, ...]:
     """Messages of a system, then of a user and an assistant in turn."""
@@ -162,11 +164,10 @@ def test_the_framework_reports_the_attempt_that_did_not_fail() -> None:
 
 
 def test_a_span_that_stands_twice_counts_once() -> None:
-    """The same span in two exports is one call; of two states of a span the later one counts. A note says either."""
+    """The same span in two exports is one; of two states of a span the later one counts, and a note says so."""
     first = llm(1, "S", "a")
     found, notes = chats(first, first)
-    assert len(found) == 1
-    assert notes == ["1 call stands in the recordings once more (f.json 1): each counts once, where it was read first"]
+    assert (len(found), notes) == (1, [AGAIN])
     found, notes = chats(first, llm(1, "S", "a", answer="better"))
     assert shown(found["t"])[-1] == ("assistant", "better")
     assert notes == ["test: earlier state of a span that stands twice: 1 not read (f.json: call1t)"]
@@ -197,7 +198,7 @@ def test_a_response_that_two_tracers_saw_counts_once() -> None:
     """Spans beside each other with one response id are one call, and a note counts the second."""
     found, notes = chats(llm(1, "S", "a", response="r"), llm(1.1, "S", "a", response="r"))
     assert len(found) == 1
-    assert notes == ["1 call stands in the recordings once more (f.json 1): each counts once, where it was read first"]
+    assert notes == [AGAIN]
 
 
 def test_clocks_may_disagree_and_parents_may_be_circular() -> None:
