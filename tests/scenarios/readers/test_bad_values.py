@@ -39,7 +39,7 @@ def test_a_wrong_value_is_named_by_line_and_field(
         ("memdaily", ["0.message_list.0.message"]),
         ("memdaily", ["0.question_list.0.answer"]),
         ("atif", ["steps.2.tool_calls.0.tool_call_id", "steps.2.observation.results.0.source_call_id"]),
-        ("gemini_cli", ["messages.1.toolCalls.0.id"]),
+        ("gemini_cli", ["3.toolCalls.0.id"]),
         ("inspect", ["samples.0.message_pool.1.tool_calls.0.id", "samples.0.message_pool.2.tool_call_id"]),
     ],
 )

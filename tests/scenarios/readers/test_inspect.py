@@ -87,15 +87,6 @@ def test_the_total_tells_whether_the_prompt_is_whole(tmp_path: Path, counts: Any
     assert [m.call.usage for m in told.messages if m.call] == [whole]
 
 
-def test_an_answer_of_the_cache_is_no_call(tmp_path: Path) -> None:
-    """Inspect repeats the usage of the call that was billed: its answer is context, and a note counts it."""
-    events = [model(at, DONE, ASKED, counts=usage(9, 2, 11), cache=how) for at, how in enumerate(("write", "read"))]
-    found, problems = load(tmp_path / "some.json", sample(events[0]), sample(events[1], epoch=2))
-    assert [[c.usage for m in told.messages if (c := m.call)] for told in found] == [[Usage(9, 2, 0, 0)], [None]]
-    assert [len(list(told.calls())) for told in found] == [1, 0]
-    assert "own cache, whose call counts elsewhere, read as context: 1" in problems.notes[0]
-
-
 def test_an_archive_in_zstd(tmp_path: Path) -> None:
     """Newer archives are compressed by zstd, which Python's zipfile does not unpack."""
     path = tmp_path / "some.eval"
