@@ -1,6 +1,6 @@
 """Labelled answers: answers to questions, each with a label that says if it is right. Graders are compared with them.
 
-There are five published formats, one for labels of your own, and `--columns` for tables of any shape. A format is
+There are four published formats, one for labels of your own, and `--columns` for tables of any shape. A format is
 recognised by the keys in the file, never by its name. A bad row is a RecordingError in `Problems`; the rest is read.
 
     problems = Problems()
@@ -95,8 +95,7 @@ def read(paths: Iterable[Path], problems: Problems, columns: Columns | None = No
     known: list[tuple[ReadRow, Path]] = []
     for path, file in ((path, file) for path, files in files_of(paths, problems) for file in files):
         with problems.collect():
-            read_row = _format_reader(file) if columns is None else _table_reader(file, columns)
-            if read_row is not None:
+            if read_row := _row_reader(file, columns):
                 known.append((read_row, file))
             elif file != path:
                 problems.ignored.append(str(file))
@@ -104,9 +103,8 @@ def read(paths: Iterable[Path], problems: Problems, columns: Columns | None = No
                 raise RecordingError(Place(str(file)), "the file is empty", "leave it out")
             else:
                 form = '{"question": "…", "accepted": ["…"], "candidate": "…", "correct": true}'
-                remedy = (
-                    f"known are {', '.join(FORMATS)}; or write JSON Lines of {form}, or name the columns by --columns"
-                )
+                others = f"or write JSON Lines of {form}, or name the columns by --columns"
+                remedy = f"known are {', '.join(FORMATS)}; {others}"
                 raise RecordingError(Place(str(file)), "no known format of labelled answers fits", remedy)
     # Corrections come before the answers that they correct.
     for read_row, file in sorted(known, key=lambda each: each[0] is not _correction):
@@ -120,15 +118,25 @@ def read(paths: Iterable[Path], problems: Problems, columns: Columns | None = No
             problems.notes += [f"{file}: {count} answers {what}" for what, count in source.left_out.items()]
 
 
-def _format_reader(path: Path) -> ReadRow | None:
-    """Return the reader of the format that the start of the file fits, the one with most keys if several do, or None.
+def _row_reader(path: Path, columns: Columns | None) -> ReadRow | None:
+    """Return the reader of a table with these columns, or of the format that the start of the file fits, or None.
 
-    Raises RecordingError if the file cannot be read.
+    If several formats fit, it is the one with most keys. Raises RecordingError if the file cannot be read, or lacks a
+    column.
     """
-    keys = key_paths(file_head(path))
-    shapes = ((shape.split(", "), name) for name, (_, *shapes) in FORMATS.items() for shape in shapes)
-    fits = [(len(shape), name) for shape, name in shapes if keys.issuperset(shape)]
-    return FORMATS[max(fits)[1]][0] if fits else None
+    if columns is None:
+        keys = key_paths(file_head(path))
+        shapes = ((shape.split(", "), name) for name, (_, *shapes) in FORMATS.items() for shape in shapes)
+        fits = [(len(shape), name) for shape, name in shapes if keys.issuperset(shape)]
+        return FORMATS[max(fits)[1]][0] if fits else None
+    # An empty cell is no key of its row, so the columns are those of all rows together.
+    present: dict[str, None] = {}
+    for place, raw in records(path, Problems()):
+        present.update(dict.fromkeys(decode(raw, dict[str, msgspec.Raw], place)))
+    if lost := [repr(name) for names in columns.values() for name in names if name not in present]:
+        remedy = f"it has {', '.join(map(repr, present))}; name them by --columns"
+        raise RecordingError(Place(str(path), 1), f"no column {', '.join(lost)}", remedy)
+    return partial(_table_row, columns)
 
 
 def _texts(values: object) -> tuple[str, ...]:
@@ -172,48 +180,27 @@ def _evouna(row: Fields, file: LabelFile) -> Iterator[Labelled]:
 # HalluQA: Chinese questions that invite false answers, with right and wrong answers by people. Apache-2.0.
 #
 #     [{question_id, Question, "Best Answer1".."4", Wrong_Answer1.., Category}]
-#     [{question_id, question, response, Best_Answer1.., is_hallucination: true | false | "Invalid_Judge"}]    # outputs
 #
-# Source: github.com/OpenMOSS/HalluQA, `HalluQA.json` and `Chinese_LLMs_outputs/` (Cheng et al. 2023, arXiv 2310.03368).
-# Every wrong answer is an item, with all right ones accepted. Every right answer is one as well, with the *other* right
-# ones accepted, if there are any: any grader would call it right beside itself. The outputs of models were labelled by
-# GPT-4, not by people, and are marked so.
+# Source: github.com/OpenMOSS/HalluQA, `HalluQA.json` (Cheng et al. 2023, arXiv 2310.03368). Every wrong answer is an
+# item, with all right ones accepted. Every right answer is one as well, with the *other* right ones accepted, if there
+# are any: any grader would call it right beside itself.
 
 _BEST, _WRONG = re.compile(r"Best[ _]Answer\d*"), re.compile(r"Wrong[ _]Answer\d*")
 
 
 def _halluqa(row: Fields, _: LabelFile) -> Iterator[Labelled]:
     group, question = f"q{row.needed('question_id', int)}", row.needed("Question", str)
-    best, wrong = _best_answers(row), _matching_texts(row, _WRONG)
+    best, wrong = (
+        _texts([row.typed(name, str) for name in row.record if key.fullmatch(name)]) for key in (_BEST, _WRONG)
+    )
+    if not best:
+        raise RecordingError(row.place.at("Best Answer1"), "no right answer", "give one, or leave the row out")
     for side, candidates in (("right", best), ("wrong", wrong)):
         for at, candidate in enumerate(candidates):
             accepted = tuple(text for other, text in enumerate(best) if side == "wrong" or other != at)
             if accepted:
                 name, right = f"{group}-{side}{at}", side == "right"
                 yield Labelled(name, "halluqa-zh", question, accepted, candidate, right, group, language="zh")
-
-
-def _halluqa_outputs(row: Fields, file: LabelFile) -> Iterator[Labelled]:
-    group, system = f"q{row.needed('question_id', int)}", file.path.stem.partition("_output")[0]
-    question, accepted = row.needed("question", str), _best_answers(row)
-    response = row.needed("response", str, blank=True)
-    verdict: Any = row.needed("is_hallucination", bool | Literal["Invalid_Judge"])  # type: ignore[arg-type]
-    if verdict == "Invalid_Judge":
-        file.left_out["without a verdict of the judge left out"] += 1
-        return
-    name, of = f"{group}-{system}", "halluqa-zh-outputs"
-    yield Labelled(name, of, question, accepted, response, not verdict, group, system, "zh", labelled_by="model")
-
-
-def _best_answers(row: Fields) -> tuple[str, ...]:
-    if best := _matching_texts(row, _BEST):
-        return best
-    raise RecordingError(row.place.at("Best Answer1"), "no right answer", "give one, or leave the row out")
-
-
-def _matching_texts(row: Fields, key: re.Pattern[str]) -> tuple[str, ...]:
-    """Return the texts under the keys that match, in the order of the row, without those that are null or blank."""
-    return _texts([row.typed(name, str) for name in row.record if key.fullmatch(name)])
 
 
 # LoCoMo: four recorded runs of models' answers, each voted on three times by a model. CC BY-NC 4.0.
@@ -379,7 +366,6 @@ def _own(record: Fields, file: LabelFile) -> Iterator[Labelled]:
 FORMATS: dict[str, tuple[ReadRow, *tuple[str, ...]]] = {
     "evouna": (_evouna, "[].question, [].golden_answer, [].improper"),
     "halluqa": (_halluqa, "[].question_id, [].Question, [].Best Answer1, [].Wrong_Answer1"),
-    "halluqa-outputs": (_halluqa_outputs, "[].question_id, [].question, [].response, [].is_hallucination"),
     "locomo": (_locomo, ".total_questions, .accuracy, .detailed_results"),
     "locomo-corrections": (_correction, "[].question_id, [].golden_answer, [].correct_answer, [].error_type"),
     "mtrag": (
@@ -432,18 +418,6 @@ def parse_columns(text: str) -> Columns:
         example = "question=Q,gold=GOLD,answer=ANSWER,label=RATER_1,label=RATER_2"
         raise SpecError(f"--columns lacks {', '.join(lost)}: write {example}")
     return columns
-
-
-def _table_reader(path: Path, columns: Columns) -> ReadRow:
-    """Return the reader of a table with these columns. Raises RecordingError if the table lacks one of them."""
-    # An empty cell is no key of its row, so the columns are those of all rows together.
-    present: dict[str, None] = {}
-    for place, raw in records(path, Problems()):
-        present.update(dict.fromkeys(decode(raw, dict[str, msgspec.Raw], place)))
-    if lost := [repr(name) for names in columns.values() for name in names if name not in present]:
-        remedy = f"it has {', '.join(map(repr, present))}; name them by --columns"
-        raise RecordingError(Place(str(path), 1), f"no column {', '.join(lost)}", remedy)
-    return partial(_table_row, columns)
 
 
 def _table_row(columns: Columns, row: Fields, file: LabelFile) -> Iterator[Labelled]:

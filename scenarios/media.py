@@ -94,29 +94,19 @@ def image_size(head: bytes) -> tuple[int, int] | None:
         width, height = struct.unpack(">II", head[16:24])
     elif head[:6] in (b"GIF87a", b"GIF89a") and len(head) >= 10:
         width, height = struct.unpack("<HH", head[6:10])
-    elif head[:4] == b"RIFF" and head[8:12] == b"WEBP" and len(head) >= 30:
-        width, height = _webp_size(head)
+    elif head[:4] == b"RIFF" and head[8:16] == b"WEBPVP8 " and len(head) >= 30:  # RFC 9649
+        width, height = (side & 0x3FFF for side in struct.unpack("<HH", head[26:30]))  # the rest is scaling
+    elif head[:4] == b"RIFF" and head[8:16] == b"WEBPVP8L" and len(head) >= 30:
+        # Behind a byte of signature: width less one in 14 bits, then height less one.
+        bits = int.from_bytes(head[21:25], "little")
+        width, height = (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+    elif head[:4] == b"RIFF" and head[8:16] == b"WEBPVP8X" and len(head) >= 30:
+        width, height = (int.from_bytes(head[at : at + 3], "little") + 1 for at in (24, 27))
     elif head[:2] == b"\xff\xd8":
         width, height = _jpeg_size(head)
     else:
         return None
     return (width, height) if width and height else None
-
-
-def _webp_size(head: bytes) -> tuple[int, int]:
-    """Return the size of a WebP, by the kind of its first chunk (RFC 9649); 0 if it has none."""
-    match head[12:16]:
-        case b"VP8 ":  # 14 bits each, the rest is scaling
-            width, height = struct.unpack("<HH", head[26:30])
-            return width & 0x3FFF, height & 0x3FFF
-        case b"VP8L":
-            # Behind a byte of signature: width less one in 14 bits, then height less one.
-            bits = int.from_bytes(head[21:25], "little")
-            return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
-        case b"VP8X":
-            return int.from_bytes(head[24:27], "little") + 1, int.from_bytes(head[27:30], "little") + 1
-        case _:
-            return 0, 0
 
 
 def _jpeg_size(head: bytes) -> tuple[int, int]:

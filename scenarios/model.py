@@ -127,7 +127,7 @@ class Call(_Value, frozen=True):
     """All requests of this call, if the provider made several. `usage` then has the prompt of the last one that the
     model itself answered, and the output of all of these; the bill is for each of them."""
     request_id: str = ""
-    """The provider's id of the request, or of its response where only that is recorded."""
+    """The provider's id of the response, or of the request where only that is recorded."""
     tier: str = ""
     """Service tier, in the recording's own word: default, standard, flex, priority, batch … Behind it a speed and a
     region of inference that have prices of their own: `standard fast us`."""

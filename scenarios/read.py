@@ -419,10 +419,7 @@ def without_bad_usage(conversation: Conversation, place: Place, problems: Proble
 
 
 def without_orphans(conversation: Conversation, place: Place, problems: Problems) -> Conversation:
-    """Return the conversation with results of tools that no message before them called as messages of the user.
-
-    Clients cut old messages off, and lines with calls are damaged: what the model saw keeps its length.
-    """
+    """Return the conversation with results of tools that no message before them called as messages of the user."""
     called, messages = set[str | None](), list(conversation.messages)
     for at, message in enumerate(messages):
         called.update(call.id for call in message.calls)

@@ -45,7 +45,7 @@ CUT_OFF = ("the JSON ends in the middle", "the file was cut off: copy it again, 
 HEAD = 1 << 22  # bytes that are enough to recognise logs which begin with long messages
 
 # What JavaScript and Python write into JSON although it is none, behind all that stands before it: half of a surrogate
-# pair, and numbers that are none. An unclosed string ends with the data, as in _TOKEN.
+# pair, which no UTF-8 can hold, and numbers that are none. An unclosed string ends with the data, as in _TOKEN.
 _PAIR = rb"u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _HALF = rb"((?:[^\\]++|\\(?:%b|(?!u[dD][89a-fA-F]).))*+)(?:(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|(\\?))" % _PAIR
 _NUMBER = rb'((?:[^"NI-]++|-(?!I)|"[^"\\]*+(?>\\.[^"\\]*+)*+"?)*+)(?:(NaN|-?Infinity)|([NI-]*))'
@@ -148,10 +148,7 @@ _MENDED: dict[str, dict[Place, None]] = {}
 
 
 def mended(text: bytes) -> tuple[bytes, list[str]]:
-    """Return a text without what JavaScript and Python write into JSON although it is none, and what that was.
-
-    UTF-8 cannot hold half of a surrogate pair: no table, page or digest of it could be written.
-    """
+    """Return a text without what JavaScript and Python write into JSON although it is none, and what that was."""
     changes = []
     for what, hints, pattern, instead in _MENDS:
         if any(hint in text for hint in hints):
@@ -170,10 +167,7 @@ def _numbers(version: str) -> list[int]:
 
 
 def decode(raw: bytes | msgspec.Raw, kind: type[T], place: Place) -> T:
-    """Decode one JSON record as `kind`, mended if need be.
-
-    Raises a RecordingError that names the field, below the field of `place`.
-    """
+    """Decode one JSON record, mended if need be. Raises a RecordingError that names the field, below `place`."""
     try:
         return msgspec.json.decode(raw, type=kind)
     # A ValidationError is a DecodeError too, and so is looked at first.

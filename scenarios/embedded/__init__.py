@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
 from itertools import chain, count, islice
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import msgspec
 import zstandard
@@ -78,30 +78,15 @@ def scenario(
     if name in GENERATED:
         made = (_made(name, turns or GENERATED[name], each, language) for each in count(seed) for language in LANGUAGES)
         return islice(made, conversations or len(LANGUAGES))
-    return _recorded(name, Conversation)
-
-
-class _Outline(msgspec.Struct):
-    """The part of a recorded conversation that it is counted by, without the work of reading it."""
-
-    id: str
-    messages: list[msgspec.Raw]
-
-
-_Read = TypeVar("_Read", Conversation, _Outline)
+    if name in KINDS:
+        return (of_set for of_set in _read("standard") if of_set.id.startswith(f"{name}/"))
+    traps = (trap for trap in _read("traps") if trap.id != ENORMOUS)
+    return chain(_read("smoke"), traps) if name == "smoke" else _read(name)
 
 
 def messages_in(name: str) -> int:
-    """Return the number of messages of a recorded set; 0 for a generated one."""
-    is_recorded = name in SCENARIOS and name not in GENERATED
-    return sum(len(outline.messages) for outline in _recorded(name, _Outline)) if is_recorded else 0
-
-
-def _recorded(name: str, kind: type[_Read]) -> Iterator[_Read]:
-    if name in KINDS:
-        return (of_set for of_set in _read("standard", kind) if of_set.id.startswith(f"{name}/"))
-    traps = (trap for trap in _read("traps", kind) if trap.id != ENORMOUS)
-    return chain(_read("smoke", kind), traps) if name == "smoke" else _read(name, kind)
+    """Return the number of messages of a recorded set; 0 for a generated one, or for no scenario."""
+    return int(_SETS.get(name, {}).get("messages", 0))
 
 
 def _made(name: str, turns: int, seed: int, language: str) -> Conversation:
@@ -119,11 +104,11 @@ def _made(name: str, turns: int, seed: int, language: str) -> Conversation:
     return msgspec.structs.replace(conversation, meta={**conversation.meta, "unit": unit})
 
 
-def _read(name: str, kind: type[_Read]) -> Iterator[_Read]:
+def _read(name: str) -> Iterator[Conversation]:
     """Yield the conversations of a set's file. Raises SetupError for another file than the one of DIGESTS."""
     file = f"{name}.jsonl.zst"
     packed = (resources.files("ctxbench.scenarios") / "data" / file).read_bytes()
     if hashlib.sha256(packed).hexdigest() != DIGESTS[name]:
         raise SetupError(f"{file}: is not the file that ctxbench came with: install ctxbench again")
-    decoder = msgspec.json.Decoder(kind)
+    decoder = msgspec.json.Decoder(Conversation)
     yield from map(decoder.decode, zstandard.decompress(packed).splitlines())

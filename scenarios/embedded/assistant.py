@@ -26,68 +26,77 @@ _RECENT = 8
 
 
 def make(seed: int, turns: int, language: str) -> Conversation:
-    """Return a conversation of `turns` user turns, in "en" or "zh"."""
+    """Return a conversation of `turns` user turns, in "en" or "zh", with probes all along it, each category in turn."""
     rng = Random(f"assistant/{seed}/{language}")
     start = date(2025, 1, 6) + timedelta(days=rng.randrange(300))
     script = Script(f"assistant/{language}-{seed}-{turns}", language=language, start=f"{start}T07:30:00", tools=TOOLS)
     script.meta["version"] = 2  # questions use other words than the answers
     life = Life(script, rng, LANGUAGES[language])
     script.system(life.write("system"))
-    schedule, exam = Schedule(life, turns), Exam(life, turns)
+    questions, texts, written = Questions(life.ledger, life.write, life.language), set[str](), _turns(life, turns)
+    count = min(60, max(1, round(2.05 * sqrt(turns))))
+    missing = [CATEGORIES[n % len(CATEGORIES)] for n in range(count)]
+    due = [round(turns * (0.25 + 0.75 * (n + 1) / count)) for n in range(count)]
+
+    def ask(category: str) -> bool:
+        """Ask a new question of the category; return whether there is one."""
+        if new := [question for question in questions.of(category) if question.text not in texts]:
+            one = rng.choice(new)
+            texts.add(one.text)
+            script.probe(one.text, one.answers, one.evidence, category, computed=one.computed)
+        return bool(new)
+
     for turn in range(1, turns + 1):
-        schedule.turn()
-        exam.after(turn)
+        next(written)
+        # A category that has no question yet waits for a later turn.
+        while due and due[0] <= turn and (category := next(filter(ask, missing), None)):
+            missing.remove(category)
+            due.pop(0)
+    for category in missing:  # after the last turn, one of the others takes its place
+        any(map(ask, (category, *CATEGORIES)))
     return script.done()
 
 
-class Schedule:
-    """Order of the arcs: the present one goes on, an older one is taken up, or a new one starts."""
+def _turns(life: Life, turns: int) -> Iterator[None]:
+    """Write one user's turn and all that answers it, again and again.
 
-    def __init__(self, life: Life, turns: int) -> None:
-        self._life, self._rng, self._script = life, life.rng, life.script
-        self._pace = min(1.0, 250 / turns)
-        # Each arc has the last day on which it goes on.
-        self._present: tuple[Arc, date] | None = None
-        # Arcs that wait, each with the session in which it may go on.
-        self._waiting: list[tuple[int, tuple[Arc, date]]] = []
-        self._deck: list[ArcMaker] = []
-        self._session = self._turns_left = 0
-
-    def turn(self) -> None:
-        """Write one user's turn and all that answers it."""
+    The present arc goes on, an older one is taken up, or a new one starts. Hours to weeks go by between two sessions; a
+    long conversation has them closer together.
+    """
+    rng, script, pace = life.rng, life.script, min(1.0, 250 / turns)
+    present: tuple[Arc, date] | None = None  # the arc with the last day on which it goes on
+    waiting: list[tuple[int, tuple[Arc, date]]] = []  # each with the session in which it may go on
+    deck: list[ArcMaker] = []
+    session = turns_left = 0
+    while True:
         goes_on: bool | date | None = None
         while goes_on is None:
-            arc, last_day = self._present or self._next_arc()
-            self._script.wait(minutes=self._rng.choice((0.5, 1, 2, 3, 7, 16)))
-            goes_on = next(arc, None) if self._life.today <= last_day else None
-            self._present = (arc, date.max) if goes_on is True else None
-        self._turns_left -= 1
+            if present is None and turns_left <= 0:
+                session += 1
+                if session > 1:
+                    days = pace * rng.choice((0.3, 1, 3, 5, 8, 12, 18, 25))
+                    script.wait(days=days, minutes=rng.randint(40, 200))
+                    if not 6 <= script.now.hour < 22:
+                        script.wait(hours=9)
+                turns_left = rng.randint(2, 5)
+            ready = [entry for entry in waiting if entry[0] <= session]
+            if present is None and ready and rng.random() < 0.7:
+                waiting.remove(ready[0])
+                present = ready[0][1]
+            elif present is None:
+                if not deck:
+                    deck.extend(ARCS)
+                    rng.shuffle(deck)
+                    deck.append(taste)
+                present = deck.pop()(life), date.max
+            arc, last_day = present
+            script.wait(minutes=rng.choice((0.5, 1, 2, 3, 7, 16)))
+            goes_on = next(arc, None) if life.today <= last_day else None
+            present = (arc, date.max) if goes_on is True else None
+        turns_left -= 1
         if goes_on is not True:
-            self._waiting.append((self._session + self._rng.randint(1, 2), (arc, goes_on or date.max)))
-
-    def _next_arc(self) -> tuple[Arc, date]:
-        if self._turns_left <= 0:
-            self._start_session()
-            self._turns_left = self._rng.randint(2, 5)
-        ready = [entry for entry in self._waiting if entry[0] <= self._session]
-        if ready and self._rng.random() < 0.7:
-            self._waiting.remove(ready[0])
-            return ready[0][1]
-        if not self._deck:
-            self._deck.extend(ARCS)
-            self._rng.shuffle(self._deck)
-            self._deck.append(taste)
-        return self._deck.pop()(self._life), date.max
-
-    def _start_session(self) -> None:
-        """Let hours to weeks go by. A long conversation has its sessions closer together."""
-        self._session += 1
-        if self._session == 1:
-            return
-        days = self._pace * self._rng.choice((0.3, 1, 3, 5, 8, 12, 18, 25))
-        self._script.wait(days=days, minutes=self._rng.randint(40, 200))
-        if not 6 <= self._script.now.hour < 22:
-            self._script.wait(hours=9)
+            waiting.append((session + rng.randint(1, 2), (arc, goes_on or date.max)))
+        yield
 
 
 class LifeQuestion(NamedTuple):
@@ -107,7 +116,8 @@ class Questions:
 
     def of(self, category: str) -> list[LifeQuestion]:
         """Return all questions of a category, in the order in which their facts were recorded."""
-        facts = list(self._ledger.certain())
+        known, ambiguous = self._ledger.facts.items(), self._ledger.ambiguous
+        facts = [(subject, aspect, values) for (subject, aspect), values in known if subject not in ambiguous]
         if category == "multi_hop":
             return [*self._clues(facts), *self._sums(facts)]
         if category == "temporal":
@@ -165,8 +175,8 @@ class Questions:
         for (a, day, source), (b, other_day, other_source) in combinations(days[-_RECENT:], 2):
             gap = abs((other_day - day).days)
             if 1 < gap < 200 and source != other_source:
-                text, count = self._write("gap", a=a, b=b), self._language.day_count(gap)
-                yield LifeQuestion(text, count, (source, other_source), computed=True)
+                days_apart = tuple(form.format(gap) for form in self._language.counts)
+                yield LifeQuestion(self._write("gap", a=a, b=b), days_apart, (source, other_source), computed=True)
 
     def _unknown(self, facts: list[Fact]) -> Iterator[LifeQuestion]:
         for _ in range(4):
@@ -174,40 +184,3 @@ class Questions:
         subjects = dict.fromkeys(subject for subject, *_ in facts if f"unknown.{subject.kind}" in self._write.forms)
         for subject in [*subjects][-_RECENT:]:
             yield LifeQuestion(self._write(f"unknown.{subject.kind}", it=subject.label))
-
-
-class Exam:
-    """Probes of one conversation, asked all along it, each category in turn."""
-
-    def __init__(self, life: Life, turns: int) -> None:
-        self._script, self._rng, self._turns = life.script, life.rng, turns
-        self._questions = Questions(life.ledger, life.write, life.language)
-        count = min(60, max(1, round(2.05 * sqrt(turns))))
-        self._missing = [CATEGORIES[n % len(CATEGORIES)] for n in range(count)]
-        self._due = [round(turns * (0.25 + 0.75 * (n + 1) / count)) for n in range(count)]
-        self._texts: set[str] = set()
-
-    def after(self, turn: int) -> None:
-        """Ask the probes that are due after this turn, counted from 1.
-
-        A category that has no question yet waits for a later turn; after the last turn, one of the others takes its
-        place.
-        """
-        while self._due and self._due[0] <= turn:
-            category = next((category for category in self._missing if self._ask(category)), None)
-            if category is None:
-                break
-            self._missing.remove(category)
-            self._due.pop(0)
-        if turn == self._turns:
-            for missing in self._missing:
-                any(self._ask(category) for category in (missing, *CATEGORIES))
-
-    def _ask(self, category: str) -> bool:
-        new = [question for question in self._questions.of(category) if question.text not in self._texts]
-        if not new:
-            return False
-        question = self._rng.choice(new)
-        self._texts.add(question.text)
-        self._script.probe(question.text, question.answers, question.evidence, category, computed=question.computed)
-        return True

@@ -117,10 +117,6 @@ class Language:
             return _filled(self.days[0] if isinstance(value, date) else self.amounts[0], value)
         return str(value)
 
-    def day_count(self, days: int) -> tuple[str, ...]:
-        """Return the spellings of a number of days."""
-        return tuple(form.format(days) for form in self.counts)
-
     def month(self, day: date) -> str:
         """Return the month of a day, with its year."""
         return _filled(self.months, day)

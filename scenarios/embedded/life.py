@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from random import Random
 from typing import NamedTuple
@@ -56,13 +56,14 @@ class FactLedger:
 
     def __init__(self) -> None:
         self.facts: dict[tuple[Subject, str], list[FactValue]] = {}
-        self._ambiguous: set[Subject] = set()
+        self.ambiguous: set[Subject] = set()
+        """Subjects whose label another one has: nothing is asked about them."""
 
     def subject(self, kind: str, label: str) -> Subject:
-        """Return a new subject. If the label is taken, nothing is asked about either: one could not tell them apart."""
+        """Return a new subject."""
         subject = Subject(kind, label)
         if any(other == subject for other, _ in self.facts):
-            self._ambiguous.add(subject)
+            self.ambiguous.add(subject)
         return subject
 
     def record(self, subject: Subject, aspect: str, value: FactValue) -> None:
@@ -70,12 +71,6 @@ class FactLedger:
         values = self.facts.setdefault((subject, aspect), [])
         if not values or values[-1].answers != value.answers:
             values.append(value)
-
-    def certain(self) -> Iterator[tuple[Subject, str, list[FactValue]]]:
-        """Yield the facts that may be asked about: subject, aspect, and values from the oldest on."""
-        for (subject, aspect), values in self.facts.items():
-            if subject not in self._ambiguous:
-                yield subject, aspect, values
 
 
 class Life:

@@ -20,16 +20,14 @@ from ..errors import Place, RecordingError
 from ..model import Conversation
 from ..source import MISFIT, Problems, convert, loads, records
 
-Recordings = Iterator[tuple[Place, Conversation]]
-"""Conversations as they are read, each with its place in the files."""
+Recordings = Iterator[tuple[Place, Conversation]]  # conversations as they are read, each with its place in the files
 
 
 @dataclass(frozen=True)
 class Reader:
     """How one recorded format is recognised and read: a reader overrides `conversations`, or `read` itself."""
 
-    about: ClassVar[str]
-    """One line for `ctxbench list formats`."""
+    about: ClassVar[str]  # one line for `ctxbench list formats`
     checked: ClassVar[str] = ""
     """The program that writes the format, and the newest version that the reader was checked with: `Codex 0.147`."""
     shapes: ClassVar[tuple[frozenset[str], ...]] = ()

@@ -436,8 +436,7 @@ class _GooseSession:
     compactions: list[Compaction] = field(default_factory=list)
     _names: count[int] = field(default_factory=count)
     _hidden: bool = False
-    _ended: bool = True
-    """Whether the next message for the agent alone begins another compaction."""
+    _ended: bool = True  # whether the next message for the agent alone begins another compaction
 
     def add(self, recorded: Fields) -> None:
         """Add the next message. Raises RecordingError if it cannot be read."""

@@ -17,18 +17,8 @@ from ..media import sized
 from ..model import Call, Conversation, Media, Message, Role, Scalar, Tool, ToolCall
 from ..source import Problems, decode, records, whole_file
 from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere, as_object, text_of
-from .messages import (
-    ChatMessage,
-    History,
-    chat_message,
-    chat_messages,
-    in_order,
-    iso_time,
-    joined,
-    role_of,
-    tool,
-)
-from .prompts import Stored, offered, stored_messages
+from .messages import ChatMessage, History, chat_message, chat_messages, in_order, iso_time, joined, role_of, tool
+from .prompts import Stored, exchange, stored_messages
 from .requests import asked_of, numbered
 from .spans import span_records
 
@@ -110,7 +100,8 @@ def _chat(raw: bytes, place: Place, problems: Problems) -> Conversation:
     chat = decode(raw, _Chat, place)
     messages = asked_of(chat.model, chat_messages(chat.messages, place.at("messages"), problems))
     names = (str(name) for name in (chat.id, chat.conversation_id, chat.thread_id) if name is not None)
-    return Conversation(next(names, _UNNAMED), messages, tools=offered(chat.tools, place, problems, "openai_chat"))
+    tools = exchange(None, None, place, problems, "openai_chat", tools=chat.tools).tools
+    return Conversation(next(names, _UNNAMED), messages, tools=tools)
 
 
 _ROLES: dict[str, Role] = {

@@ -92,8 +92,7 @@ class _Rollout:
 
     problems: Problems
     history: History
-    session: Fields | None = None
-    """The first `session_meta` row."""
+    session: Fields | None = None  # the first `session_meta` row
     parent: str = ""
     model: str = ""
     effort: str = ""
@@ -201,7 +200,9 @@ class _Rollout:
                 is_text, told = kind == "custom_tool_call", item.get("arguments|action") or {}
                 arguments = item.text("input") if is_text else as_text(told)
                 calls.append(ToolCall(name, item.text("name") or kind.removesuffix("_call"), arguments))
-        call = Call(self.model, "codex", effort=self.effort, tier=self._tier)
+        # A fork may copy what was said without its token counts: the reply is its parent's, and counts there.
+        is_copied = bool(self.parent) and self._replied is None
+        call = Call(self.model, "codex", effort=self.effort, tier=self._tier, copied=is_copied)
         message = Message(self.history.next, "assistant", joined(text), tuple(calls), time=self._replied, call=call)
         place, self._reply = self._reply[-1][0].place, []
         thought = joined(thinking)
@@ -250,7 +251,7 @@ class _Rollout:
         if self._unpaid is None:
             self.problems.unknown("codex: token_count row without a reply", event.place)
         else:
-            self._change_call(self._unpaid, usage=used)
+            self._change_call(self._unpaid, usage=used, copied=False)
             self._unpaid = None
 
     def _change_call(self, at: int, **fields: Any) -> None:

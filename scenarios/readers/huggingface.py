@@ -11,7 +11,7 @@ from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 import msgspec
 
@@ -23,8 +23,11 @@ from .chats import Share, share_messages, share_tools
 from .messages import ChatMessage, chat_messages
 
 HUB = "hf://"
-_NAME = re.compile(r"[\w-][\w.-]*")
-_FILES = re.compile(rf"{HUB}(?:datasets/)?(?!datasets/){_NAME.pattern}/{_NAME.pattern}(?:@[^/?]+)?/(?P<below>[^?]*)")
+_NAME = r"[\w-][\w.-]*"  # `..` would be a folder of this machine
+_ADDRESS = re.compile(
+    rf"{HUB}(?:datasets/)?(?!datasets/)(?P<name>{_NAME}/{_NAME})(?:@(?P<revision>[^/?]+))?(?:/(?P<file>[^?]*))?"
+    r"(?:\?(?P<options>.*))?"
+)
 # Files beside the tables of a data set, with a key of each.
 _ABOUT = {
     "state.json": b'"_data_files"',
@@ -161,8 +164,10 @@ def _has_conversations(path: Path) -> bool:
 
 def names_files(address: str) -> bool:
     """Return whether an address names files or folders of a data set's repository, or all of them by a last slash."""
-    match = _FILES.fullmatch(address)
-    return match is not None and ".." not in match["below"].split("/")
+    match = _ADDRESS.fullmatch(address)
+    if match is None or match["file"] is None or match["options"] is not None:
+        return False
+    return ".." not in match["file"].split("/")
 
 
 def from_address(address: str, reader: HuggingFace | None = None) -> HuggingFace:
@@ -170,21 +175,17 @@ def from_address(address: str, reader: HuggingFace | None = None) -> HuggingFace
 
     Raises RecordingError for an address that names no data set, or an option that there is not.
     """
-    parts = urlsplit(address)
-    path = f"{parts.netloc}{parts.path}".removeprefix("datasets/").strip("/")
-    owner, _, rest = path.partition("/")
-    name, _, file = rest.partition("/")
-    name, _, revision = name.partition("@")
-    if not (_NAME.fullmatch(owner) and _NAME.fullmatch(name)):  # `..` would be a folder of this machine
+    match = _ADDRESS.fullmatch(address)
+    if match is None:
         raise RecordingError(Place(address), "this names no data set", "write it like hf://owner/data?split=test")
-    options: dict[str, Any] = dict(parse_qsl(parts.query))
+    options: dict[str, Any] = dict(parse_qsl(match["options"] or ""))
     known = {option.name for option in fields(HuggingFace)} - {"name", "file", "streaming"}
     if unknown := options.keys() - known:
         what = f"no option {', '.join(sorted(unknown))}"
         raise RecordingError(Place(address), what, f"there are {', '.join(sorted(known))}")
-    if revision:
-        options["revision"] = revision
-    return replace(reader or HuggingFace(), name=f"{owner}/{name}", file=file, **options)
+    if match["revision"]:
+        options["revision"] = match["revision"]
+    return replace(reader or HuggingFace(), name=match["name"], file=(match["file"] or "").strip("/"), **options)
 
 
 def _messages(value: Any, column: str, place: Place, problems: Problems) -> tuple[Message, ...]:

@@ -158,7 +158,9 @@ def texts(
             media.append(medium)
         elif block.get("type") in ("thinking", "reasoning"):
             thinking.append(str(block.get("thinking") or block.get("text") or ""))
-        elif (plain := block.get("text") or block.get("refusal") or document_text(block)) is None:
+        elif (
+            plain := block.get("text") or block.get("refusal") or block.get("transcript") or document_text(block)
+        ) is None:
             if (kind := block.get("type")) is None and "text" not in block:
                 text.append(as_text(block))  # an object that a tool gave
             elif kind not in _WITHOUT_TEXT:

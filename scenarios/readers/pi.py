@@ -52,11 +52,8 @@ class Pi(Reader):
 
     - oh-my-pi has the system prompt and the names of the tools (`session_init`), messages of the role `developer`,
       which count as the system's, and in `usage.cttl` what was written to the cache for an hour.
-
-    - There are two times. The entry's is when a message was complete and written. The message's own is when it began;
-      for an assistant's that is the start of the request (in the samples within 20 ms of the message before, but for 5
-      of 937 calls; 0 to 192 s before the entry's). So `Message.time` is the entry's, `Call.started` the assistant
-      message's own.
+    - An entry's time is when a message was complete: `Message.time`. The message's own is when it began, of an answer
+      the start of its request: `Call.started`.
     - `usage.input` excludes cached tokens; ours is the sum. A call that was stopped before any answer has all zeros,
       which is no count: its usage is None.
     - `bashExecution` is a command that the user ran; pi shows it to the model as a user's text, and so do we, in its

@@ -25,17 +25,7 @@ from ..media import document_text, media_of, sized
 from ..model import Call, Compaction, Mark, Media, Message, Role, Tool, ToolCall
 from ..source import Problems, as_text
 from . import as_object, decoded
-from .messages import (
-    COMPACTIONS,
-    ENCRYPTED,
-    IS_ENCRYPTED,
-    OUTPUTS,
-    TOOL_CALLS,
-    joined,
-    reasoning,
-    tool,
-    transcript,
-)
+from .messages import COMPACTIONS, ENCRYPTED, IS_ENCRYPTED, OUTPUTS, TOOL_CALLS, joined, reasoning, tool, transcript
 from .requests import mark
 
 _ROLES = {
@@ -58,8 +48,7 @@ _AROUND = {
     "toolUse": "tool_use",
     "reasoningContent": "reasoning",
 }
-_HOSTED = "_tool_result"
-"""End of the types of results of tools that the provider ran: web_search_tool_result, mcp_tool_result …"""
+_HOSTED = "_tool_result"  # end of the types of results of tools that the provider ran: mcp_tool_result …
 _CALLS = frozenset(
     ("tool_call", "tool_use", "server_tool_use", "mcp_tool_use", "tool-call", "toolCall", "function", *TOOL_CALLS)
 )
@@ -162,13 +151,6 @@ def recorded_messages(
     messages = _Messages(place.at(above), problems, format_name)
     messages.read(logged, name, "user")
     return [msgspec.structs.replace(message, time=time) for message in messages.take()]
-
-
-def offered(schemas: Any, place: Place, problems: Problems, format_name: str) -> tuple[Tool, ...]:
-    """Return the tools whose schemas stand at `place`, in the form of any provider."""
-    read = _Messages(place, problems, format_name)
-    read.read_tools(schemas)
-    return tuple(read.tools)
 
 
 def _begins_with_system(prompt: Any) -> bool:
@@ -449,7 +431,9 @@ class _Messages:
         if kind == "text" and isinstance(part.get("text"), str):
             turn.texts.append(part["text"])
             return
-        text = next((part[key] for key in ("text", "content", "refusal") if isinstance(part.get(key), str)), None)
+        text = next(
+            (part[key] for key in ("text", "content", "refusal", "transcript") if isinstance(part.get(key), str)), None
+        )
         self._check_text(part, at)
         if kind in _RESULTS or kind.endswith(_HOSTED):
             self._result(part, at)
@@ -492,10 +476,7 @@ class _Messages:
         return ToolCall(_named(call) or own, name, as_text(arguments))
 
     def _result(self, result: dict[str, Any], at: str) -> None:
-        """Add the result of a tool as a message of its own; the message around it goes on behind it.
-
-        A result of a tool that the provider ran within an answer comes behind the answer.
-        """
+        """Add the result of a tool as a message within the one around it; one that the provider ran comes behind it."""
         outer = self._turn
         is_hosted = outer is not None and outer.role == "assistant" and _kind(result).endswith(_HOSTED)
         if not is_hosted:

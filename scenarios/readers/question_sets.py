@@ -45,7 +45,6 @@ class KdConv(Reader):
                     yield place, Conversation(name, messages, licence="Apache-2.0", language="zh", meta=meta)
 
 
-_LANGUAGES = {"cn": "zh", "en": "en"}
 _NOON = 12 * 3600  # the hour is not recorded; noon is the same day in most time zones
 
 
@@ -116,7 +115,7 @@ def _bank_conversation(name: str, user: Fields, questions: Mapping[str, list[str
         tuple(messages),
         probes=tuple(Probe(f"q{n}", text, category="no_gold") for n, text in enumerate(questions.get(name, ()))),
         licence="MIT",
-        language=_LANGUAGES.get(path.stem.rpartition("_")[2], ""),
+        language={"cn": "zh", "en": "en"}.get(path.stem.rpartition("_")[2], ""),
         meta={**{key: value for key, value in about if isinstance(value, str)}, "days": len(history)},
     )
 
@@ -188,7 +187,7 @@ def _mtrag_conversation(task: Fields, documents: Mapping[str, str]) -> Conversat
         category=kinds,
         after=questions[-1].id,
         answerable=answerable,
-        passages=tuple(_passages(task.each("contexts"), documents)),
+        passages=tuple(_passages(task, documents)),
     )
     meta: dict[str, Scalar] = {
         "conversation": name.partition("<::>")[0],
@@ -201,8 +200,8 @@ def _mtrag_conversation(task: Fields, documents: Mapping[str, str]) -> Conversat
     return Conversation(name, tuple(messages), probes=(probe,), licence="Apache-2.0", language="en", meta=meta)
 
 
-def _passages(contexts: Iterable[Fields], documents: Mapping[str, str]) -> Iterator[str]:
-    for context in contexts:
+def _passages(task: Fields, documents: Mapping[str, str]) -> Iterator[str]:
+    for context in task.each("contexts"):
         name, own = context.needed("document_id", str, blank=True), context.typed("text", str)
         text = documents.get(name) if own is None else own
         if text is None:
@@ -302,9 +301,6 @@ _WEEKDAY = re.compile(r"\s{0,99}(?:周|星期)\S\s*")
 _FAILED = ("[ERRORQ]", "[ERRORA]")
 
 
-_Kinds = dict[str, dict[str, list[msgspec.Raw] | None]]
-
-
 class MemDaily(Reader):
     """MemDaily: what a user tells an assistant over days, in Chinese, and multiple-choice questions on it.
 
@@ -342,7 +338,8 @@ def _records(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes, str
             yield place, raw, path.stem, re.sub(r"^\d+_|_[a-z]+$", "", path.stem)
         return
     place = Place(str(path), 1)
-    for kind, sets in decode(whole_file(path, problems), _Kinds, place).items():
+    kinds = decode(whole_file(path, problems), dict[str, dict[str, list[msgspec.Raw] | None]], place)
+    for kind, sets in kinds.items():
         for scenario, trajectories in sets.items():
             for at, raw in enumerate(trajectories or ()):
                 where = place.at(f"{kind}.{scenario}[{at}]")
@@ -394,8 +391,6 @@ CATEGORIES = {1: "multi_hop", 2: "temporal", 3: "open_domain", 4: "single_hop", 
 
 _SESSION = re.compile(r"session_(\d{1,9})")
 _EVIDENCE = re.compile(r"D:?(\d{1,9}):(\d{1,9})")
-
-
 _Observations = dict[str, dict[str, list[tuple[str, str | list[str]]]] | None]
 
 
@@ -562,6 +557,7 @@ def _evidence(cited: Iterable[str], ids: Container[str]) -> tuple[tuple[str, ...
 
 
 _QUESTIONS = "probing_questions"
+_GOLDS = ("answer", "ideal_answer", "ideal_response", "ideal_summary")
 
 
 class _BeamTurn(msgspec.Struct):
@@ -574,9 +570,6 @@ class _BeamTurn(msgspec.Struct):
 class _Batch(msgspec.Struct):
     turns: list[list[_BeamTurn]]
     time_anchor: str | None = None
-
-
-_GOLDS = ("answer", "ideal_answer", "ideal_response", "ideal_summary")
 
 
 class Beam(Reader):

@@ -141,9 +141,7 @@ def number(cell: Any) -> Any:
         return cell
 
 
-CACHED = "cached_at"
-"""Name under which `counted` says where the cached tokens are: beside the input for sure, within it by the rule of the
-tracer, or unknown, which is read as within."""
+CACHED = "cached_at"  # where the cached tokens are: beside the input, within it by the tracer's rule, or unknown
 
 
 def counted(

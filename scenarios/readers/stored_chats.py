@@ -3,7 +3,7 @@
     [message, …] · a list on each line · {messages: [message, …], id} on lines, in an array, or alone
 
 An `id`, `thread_id`, `session_id` or `conversation_id` beside the list is the conversation's, else the file's name.
-SQLite databases are opened in memory, so that one may stand in an archive, with what the write-ahead log beside them
+A copy of a SQLite database is opened, so that it may stand in an archive, with what the write-ahead log beside it
 (`-wal`) has committed.
 """
 
@@ -15,6 +15,7 @@ from contextlib import closing
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import msgspec
@@ -87,7 +88,6 @@ _WHY = {
     "interrupted": "to read it takes far longer than its size explains",
     "not authorized": "a view stands in the place of a table",
 }
-_READ_VERSION = slice(18, 20)  # 2 says that there is a write-ahead log, without which SQLite opens nothing
 
 
 def has_tables(head: bytes, *names: str) -> bool:
@@ -101,53 +101,32 @@ def rows(path: Path, query: str, problems: Problems) -> Iterator[tuple[Place, tu
 
     No view or trigger of the file is run, and no extension loaded. A query has some ten seconds, and a cell LONGEST.
     """
-    data, number = bytearray(whole_file(path, problems)), 0
-    log = path.with_name(f"{path.name}-wal")
-    if packed.is_file(log) and file_head(log, 1) and not _commit(whole_file(log, problems), data):
-        what, remedy = "its newest rows are not in the database yet", "close the program, or copy it by `.backup`"
-        problems.add(RecordingError(Place(str(log)), what, remedy))
-    data[_READ_VERSION] = b"\1\1"
-    steps = iter(range(_MOST_STEPS // _STEPS))
+    number, steps, log = 0, iter(range(_MOST_STEPS // _STEPS)), path.with_name(f"{path.name}-wal")
+    data = {"": whole_file(path, problems)}
+    if packed.is_file(log) and file_head(log, 1):
+        data["-wal"] = whole_file(log, problems)
     try:
-        with closing(sqlite3.connect(":memory:")) as database:
-            database.deserialize(data)
-            most = len(data)  # each row takes more than a byte; of pages that lead back to each other there is no end
-            del data
-            database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
-            database.executescript("PRAGMA trusted_schema = off; PRAGMA cell_size_check = on; PRAGMA query_only = on")
-            database.set_authorizer(_only_tables)
-            database.set_progress_handler(lambda: next(steps, None) is None, _STEPS)
-            for number, row in enumerate(database.execute(query), 1):
-                if number > most:
-                    raise sqlite3.OperationalError("interrupted")
-                yield Place(str(path), number), row
+        with TemporaryDirectory(prefix="ctxbench-") as folder:
+            for suffix, held in data.items():
+                Path(folder, f"copy{suffix}").write_bytes(held)
+            with closing(sqlite3.connect(Path(folder, "copy"))) as database:
+                database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
+                _, frames, _ = database.execute("PRAGMA wal_checkpoint").fetchone()
+                if "-wal" in data and frames < 1:
+                    what, remedy = "its newest rows are not in the database yet", "close the program, or use `.backup`"
+                    problems.add(RecordingError(Place(str(log)), what, remedy))
+                most = sum(map(len, data.values()))  # a row takes more than a byte; pages may lead back to each other
+                data.clear()
+                database.executescript("PRAGMA trusted_schema=off; PRAGMA cell_size_check=on; PRAGMA query_only=on")
+                database.set_authorizer(_only_tables)
+                database.set_progress_handler(lambda: next(steps, None) is None, _STEPS)
+                for number, row in enumerate(database.execute(query), 1):
+                    if number > most:
+                        raise sqlite3.OperationalError("interrupted")
+                    yield Place(str(path), number), row
     except (sqlite3.Error, OverflowError, UnicodeError) as error:  # its messages may hold bytes of the file
         why = _WHY.get(str(error), str(error))
         raise RecordingError(Place(str(path), number), f"cannot be read as SQLite: {why}", "copy it again") from None
-
-
-def _commit(log: bytes, data: bytearray) -> bool:
-    """Write the pages that a write-ahead log has committed into the bytes of its database, if it is its log.
-
-    The log is a header of 32 bytes and frames, each a header of 24 bytes and a page (sqlite.org/fileformat2.html).
-    Frames of an older log have other salts. Checksums are not looked at: the commit comes last.
-    """
-    size, salts, start, pages = int.from_bytes(log[8:12], "big"), log[16:24], 32, dict[int, int]()
-    if size != (int.from_bytes(data[16:18], "big") if data[16:18] != b"\0\1" else 1 << 16) or size < 512:
-        return False
-    while start + 24 + size <= len(log) and log[start + 8 : start + 16] == salts:
-        page, count = int.from_bytes(log[start : start + 4], "big"), int.from_bytes(log[start + 4 : start + 8], "big")
-        pages[page - 1] = start + 24
-        if count * size > len(data) + len(log):
-            return False
-        if count:  # of all pages, behind a commit
-            data[count * size :] = bytes(max(count * size - len(data), 0))
-            for page, at in pages.items():
-                if 0 <= page < count:
-                    data[page * size : (page + 1) * size] = log[at : at + size]
-            pages = {}
-        start += 24 + size
-    return True
 
 
 def _only_tables(action: int, _what: str | None, _column: str | None, _name: str | None, within: str | None) -> int:
@@ -196,8 +175,8 @@ def history(
 def metadata_counts(metadata: Mapping[str, Any], response: Any = None) -> dict[str, Any] | None:
     """Return the counts of `usage_metadata`, whose input is the whole prompt.
 
-    What Anthropic's response said beside it is taken instead: older versions of langchain-anthropic leave the cached
-    tokens out. Newer ones have 0 for what was written where they say for how long it was.
+    Anthropic's own block is taken instead, if it stands beside it: older versions of langchain-anthropic leave the
+    cached tokens out. Newer ones have 0 for what was written where they say for how long it was.
     """
     if isinstance(response, dict) and {"input_tokens", "cache_read_input_tokens"} <= response.keys():
         return response
@@ -385,38 +364,30 @@ def _model_messages(message: Any) -> Iterator[Any]:
     if not isinstance(message, dict):
         yield message
         return
-    parts, invoked = message.get("parts"), message.get("toolInvocations")
+    parts, said, invoked = message.get("parts"), message.get("content"), message.get("toolInvocations")
     if not isinstance(parts, list):
-        parts = message.get("content")
-        parts = parts if isinstance(parts, list) else [{"type": "text", "text": parts or ""}]
         calls = invoked if isinstance(invoked, list) else []
-        parts = [*({"type": "tool-invocation", "toolInvocation": call} for call in calls), *parts]
+        parts = [{"type": "tool-invocation", "toolInvocation": call} for call in calls]
+        parts += said if isinstance(said, list) else [{"type": "text", "text": said or ""}]
     content: list[Any] = []
     results: list[Any] = []
-    for part in parts:
+    for part in [*parts, {"type": "step-start"}]:
         kind = text_of(part.get("type")) if isinstance(part, dict) else ""
+        call = _part_call(part, kind)
         # What follows a tool's result was said in the next step, also where no `step-start` says so.
-        if kind == "step-start" or (results and _part_call(part, kind) is None and not kind.startswith(_SCREEN)):
-            yield from _step(message, content, results)
+        if kind == "step-start" or (results and call is None and not kind.startswith(_SCREEN)):
+            yield from [{"role": message.get("role"), "content": content}] if content else ()
+            yield from ({"role": "tool", "content": [result]} for result in results)
             content, results = [], []
-        if (call := _part_call(part, kind)) is not None:
+        if call is not None:
             content.append({**call, "type": "tool-call"})
-            for name in ("output", "result", "errorText"):
-                if call.get(name) is not None:
-                    results.append({**call, "type": "tool-result", "output": _value(call[name]), "input": None})
-                    break
+            name = next((name for name in ("output", "result", "errorText") if call.get(name) is not None), None)
+            if name is not None:
+                results.append({**call, "type": "tool-result", "output": _value(call[name]), "input": None})
         elif kind == "tool-result":
             content.append({**part, "output": _value(part.get("output", part.get("result")))})
         elif kind != "step-start" and not kind.startswith(_SCREEN):
             content.append(part)
-    yield from _step(message, content, results)
-
-
-def _step(message: dict[str, Any], content: list[Any], results: list[Any]) -> Iterator[Any]:
-    if content:
-        yield {"role": message.get("role"), "content": content}
-    for result in results:
-        yield {"role": "tool", "content": [result]}
 
 
 def _part_call(part: Any, kind: str) -> dict[str, Any] | None:

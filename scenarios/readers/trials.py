@@ -32,7 +32,7 @@ from .messages import (
     tool,
     tool_call,
 )
-from .prompts import offered
+from .prompts import exchange
 from .requests import LoggedRequest, Responses, dollars, effort, numbered, other_than, series, usage
 
 
@@ -98,16 +98,12 @@ class Tau2(Reader):
 class _Side(NamedTuple):
     """One of the two models of a simulation: what it was called with, and what it saw."""
 
-    suffix: str
-    """Of the conversation's id."""
+    suffix: str  # of the conversation's id
     model: str
     system: tuple[Message, ...]
-    roles: dict[str, str]
-    """Roles by the recorded ones, where they differ."""
-    speaker: str
-    """Recorded role of its own messages, and requestor of its tools."""
-    hidden: str
-    """Key of meta that counts the tool messages of the other side."""
+    roles: dict[str, str]  # roles by the recorded ones, where they differ
+    speaker: str  # recorded role of its own messages, and requestor of its tools
+    hidden: str  # key of meta that counts the tool messages of the other side
 
     def sees(self, message: Fields) -> bool:
         """Return whether a message is no tool call of the other side, and no result of one."""
@@ -161,8 +157,7 @@ def _system(name: str, text: str) -> tuple[Message, ...]:
     return (Message(name, "system", text),) if text else ()
 
 
-_USAGE = "raw_data.usage|usage"
-"""Usage of a message, the fullest first."""
+_USAGE = "raw_data.usage|usage"  # usage of a message, the fullest first
 
 
 def _tau2_message(message: Fields, name: str, time: float | None, side: _Side, problems: Problems) -> Message:
@@ -343,7 +338,8 @@ def _trajectory(trajectory: Fields, name: str, meta: dict[str, Scalar], problems
         if "parent" not in about and (is_copy or trajectory.text("trajectory_id|continued_trajectory_ref")):
             about["unit"] = name  # the session's id, which all trajectories of a run may have
         about |= {"continued_in": after} if (after := trajectory.text("continued_trajectory_ref")) else {}
-        tools = offered(trajectory.at("agent.tool_definitions"), trajectory.place, problems, "atif")
+        offered = trajectory.at("agent.tool_definitions")
+        tools = exchange(None, None, trajectory.place, problems, "atif", tools=offered).tools
         whole = Conversation(name, history.in_order(), tools=tools, compactions=tuple(compactions), meta=about)
         yield trajectory.place, whole
     for at, started in enumerate(trajectory.each("subagent_trajectories")):

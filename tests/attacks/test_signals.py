@@ -36,7 +36,7 @@ WORDS = {
     "show": "run c0 1",
     "compare": "run",
     "gate": "run --update --baseline new.json",
-    "bill": "run --calls new.csv",
+    "bill": "run",
     "tune": "window(max_tokens=?) demo --trials 2 --out new",
     "list": "strategies",
     "describe": "some.jsonl",

@@ -87,10 +87,8 @@ def test_answers_of_your_own(tmp_path: Path) -> None:
     ("change", "said"),
     [
         ({"correct": 1}, "correct: expected bool, got int"),
-        ({"correct": "true"}, "correct: expected bool, got str"),
         ({"corect": True}, "corect"),
         ({"accepted": []}, "accepted: no accepted answer (give one, or a rubric, or the kind unanswerable)"),
-        ({"accepted": ""}, "accepted: no accepted answer"),
         ({"accepted": {"a": 1}}, "accepted: expected"),
         ({"kind": "hard"}, "kind: invalid enum value 'hard'"),
         ({"rating": 3}, "rating: expected"),
@@ -147,7 +145,6 @@ def test_the_name_of_a_model_may_have_a_dot(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        [{"question_id": 1, "question": "谁？", "response": "", "Best_Answer": "甲", "is_hallucination": True}],
         run(RUN | {"generated_answer": ""}),
         subset(RATED | {"model_response": "", "annotations": ratings(1)}, targets=[{"text": ""}]),
     ],
@@ -180,17 +177,6 @@ def test_halluqa(tmp_path: Path) -> None:
         ("q8-wrong1", ("甲",), "丁", False),
     ]
     assert {(each.language, each.labelled_by, each.set) for each in answers} == {("zh", "people", "halluqa-zh")}
-
-
-def test_what_a_model_judged_is_marked(tmp_path: Path) -> None:
-    """HalluQA's outputs and LoCoMo's answers have no labels by people."""
-    output = {"question_id": 1, "question": "谁？", "response": "甲", "Best_Answer": "甲", "is_hallucination": False}
-    rows = [output, output | {"is_hallucination": "Invalid_Judge"}, output | {"is_hallucination": "maybe"}]
-    path = written(tmp_path / "qwen_output.json", rows)
-    [answer], problems = found(path)
-    assert (answer.correct, answer.labelled_by, answer.system) == (True, "model", "qwen")
-    assert problems.notes == [f"{path}: 1 answers without a verdict of the judge left out"]
-    assert "is_hallucination" in str(problems.errors[0])
 
 
 def test_ratings_become_labels(tmp_path: Path) -> None:
@@ -365,7 +351,6 @@ def test_the_sample_sets(recordings: Path) -> None:
     assert Counter((each.set, each.labelled_by) for each in answers) == {
         ("evouna-nq", "people"): 15_098,
         ("halluqa-zh", "people"): 2_773,
-        ("halluqa-zh-outputs", "model"): 1_350,
         ("mtrag", "people"): 318,
         ("locomo", "model"): 5_680,
     }

@@ -141,68 +141,39 @@ def test_what_a_tar_holds_beside_files_is_passed_over(tmp_path: Path) -> None:
     assert not problems.errors
 
 
-def damaged_archive(path: Path) -> None:
-    data = archive(path, **{"a.jsonl": chat("a") * 50}).read_bytes()
-    path.write_bytes(data[:60] + b"\0" * 20 + data[80:])
-
-
-def cut_archive(path: Path) -> None:
-    path.write_bytes(archive(path, **{"a.jsonl": chat("a")}).read_bytes()[:-30])
-
-
-def cut_tar(path: Path) -> None:
-    tar = path.with_name("logs.tar")
-    tar.write_bytes(archive(tar, **{"a.jsonl": chat("a"), "b.jsonl": chat("b")}).read_bytes()[: 3 * 512 + 40])
-
-
-def tar_with_a_damaged_header(path: Path) -> None:
-    tar = path.with_name("logs.tar")
-    data = archive(tar, **{"a.jsonl": chat("a"), "b.jsonl": chat("b")}).read_bytes()
-    tar.write_bytes(data[:1024] + b"\xff" * 20 + data[1044:])
-
-
-def cut_compressed_tar(path: Path) -> None:
-    tar = path.with_name("logs.tar.gz")
-    tar.write_bytes(archive(tar, **{"a.jsonl": chat("a")}).read_bytes()[:-12])
-
-
-def no_tar(path: Path) -> None:
-    path.with_name("logs.tgz").write_bytes(gzip.compress(chat("a") * 20))
-
-
-def cut_gzip(path: Path) -> None:
-    path.with_name("a.jsonl.gz").write_bytes(gzip.compress(b"".join(map(chat, map(str, range(9)))))[:-12])
-
-
-def wrong_zstd(path: Path) -> None:
-    path.with_name("a.jsonl.zst").write_bytes(zstandard.ZstdCompressor().compress(chat("a"))[:4] + b"\xff" * 20)
-
-
-DAMAGES = (damaged_archive, cut_archive, cut_tar, tar_with_a_damaged_header, cut_compressed_tar, no_tar)
-
-
-@pytest.mark.parametrize("damage", [*DAMAGES, cut_gzip, wrong_zstd])
-def test_damage_is_one_problem(damage: Callable[[Path], None], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("logs.zip", lambda data: data[:60] + b"\0" * 20 + data[80:]),
+        ("logs.zip", lambda data: data[:-30]),
+        ("logs.tar", lambda data: data[: 3 * 512 + 40]),
+        ("logs.tar", lambda data: data[:1024] + b"\xff" * 20 + data[1044:]),  # the header of the second member
+        ("logs.tar.gz", lambda data: data[:-12]),
+        ("logs.TGZ", lambda _: gzip.compress(chat("a") * 20)),
+        ("a.jsonl.gz", lambda data: data[:-12]),
+        ("a.jsonl.zst", lambda data: data[:4] + b"\xff" * 20),
+    ],
+)
+def test_damage_is_one_problem(name: str, damage: Callable[[bytes], bytes], tmp_path: Path) -> None:
     """It names the file or the member, and the files beside it are read."""
-    damage(tmp_path / "logs.zip")
+    path = tmp_path / name
+    if name.startswith("logs"):
+        archive(path, **{"a.jsonl": chat("a"), "b.jsonl": chat("b")})
+    else:
+        path.write_bytes(PACKERS[path.suffix](b"".join(map(chat, "abcdefghi"))))
+    path.write_bytes(damage(path.read_bytes()))
     (tmp_path / "z.jsonl").write_bytes(chat("z"))
     found, problems = load(tmp_path)
     assert "z" in [each.id for each in found]
     [error] = problems.errors
     assert error.what.startswith("cannot be unpacked: ")
-    packed_names = ("logs.zip", "logs.tar", "logs.tar.gz", "logs.tgz", "a.jsonl.gz", "a.jsonl.zst")
-    assert Path(error.place.file).relative_to(tmp_path).parts[0] in packed_names
+    assert Path(error.place.file).relative_to(tmp_path).parts[0] == name
 
 
 @examples(150, ignored=HealthCheck)
 @given(data=st.data())
 def test_any_byte_may_be_damaged(data: st.DataObject) -> None:
     """Whatever is cut off, flipped or inserted, sound conversations come out, or problems, and nothing else."""
-    read_damaged(data)
-
-
-def read_damaged(data: st.DataObject) -> None:
-    """Damage an archive or a compressed file somewhere, read it, and check what comes out."""
     with TemporaryDirectory() as folder:
         kind = data.draw(st.sampled_from([*ARCHIVES, *(f".jsonl{suffix}" for suffix in PACKERS)]))
         path = Path(folder, f"chats{kind}")

@@ -5,20 +5,13 @@ from __future__ import annotations
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from msgspec import Meta
 
 from ctxbench.harness.bill import CacheRules
-from ctxbench.scenarios.errors import RunError, UserError
 
 from .arguments import run_folder
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ctxbench.harness.bill.bill import Billed
-
 
 # An enumeration, since typer takes no list of literals.
 Placing = StrEnum("Placing", ["automatic", "marked", "hour", "document", "system", "tail", "anchor", "hindsight"])
@@ -33,7 +26,6 @@ def bill(
     reuse: Annotated[float | None, Meta(ge=0, le=1)] = None,
     thinking: bool = False,
     batch: bool = False,
-    calls: Path | None = None,
     as_json: bool = False,
 ) -> None:
     """Bill a run's requests under models' prompt-cache rules and prices, without calling any model.
@@ -59,7 +51,6 @@ def bill(
             the provider's evidence; `ctxbench lab validate` fits it]
         thinking: Bill recorded reasoning in later prompts, as the model's provider keeps it.
         batch: Use the prices of batch calls.
-        calls (FILE): Write a row for every call, and where its prefix broke, to this .csv or .parquet file.
     """
     from ctxbench.harness.bill import usual_prices
     from ctxbench.harness.bill.bill import bill as billed_as
@@ -82,32 +73,7 @@ def bill(
         billed = billed_as(requests, schemes, paid, done, thinking)
     sums = totals(billed.conversations())
     broken = breaks(billed.requests)
-    if calls is not None:
-        _write(billed, broken, calls)
     notes = assumptions(billed, schemes)
     count = int(sums.calls.max()) if len(sums) else 0
     shown = partial(tables, sums, broken, count, notes, lacking_newest(requests.run))
     put(lambda: {"bills": sums, "breaks": causes(broken), "assumed": notes}, shown, as_json)
-
-
-def _write(billed: Billed, broken: pd.DataFrame, file: Path) -> None:
-    """Write every call under every scheme, and where the prefix of its prompt broke."""
-    import pandas as pd
-
-    from ctxbench.harness.bill.simulation import BOUND
-    from ctxbench.reports.render import as_csv
-    from ctxbench.scenarios.files import check_file
-
-    if file.suffix not in (".csv", ".parquet"):
-        raise UserError(f"--calls {file}: write to a .csv or a .parquet file")
-    schemes = [scheme for scheme in billed.schemes if scheme.placement != BOUND]
-    if not schemes:
-        raise UserError("hindsight is a sum over a conversation and has no calls: name another placement as well")
-    frames = {(of.model, of.placement): billed.calls(of) for of in schemes}
-    calls = pd.concat(frames, names=["model", "placement"]).reset_index(level=[0, 1]).reset_index(drop=True)
-    whole = calls.merge(broken, "left", ["conversation", "strategy", "step"])
-    try:
-        check_file(file)
-        file.write_text(as_csv(whole), "utf-8") if file.suffix == ".csv" else whole.to_parquet(file, index=False)
-    except OSError as error:
-        raise RunError(f"{file}: cannot be written: {error.strerror or error}") from None

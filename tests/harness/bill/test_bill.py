@@ -409,17 +409,6 @@ def test_models_without_some_of_the_placements(run: Run) -> None:
     assert re.search(r"gpt-4o, by where .*\n.* tail\n", shown)
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_every_call_in_a_file(run: Run, tmp_path: Path, suffix: str) -> None:
-    """`--calls` writes a row a call, model and placement; another ending is refused."""
-    file = tmp_path / f"calls.{suffix}"
-    ctxbench("bill", run.folder, "-m", "gpt-4o", "-m", "gpt-5.6", "--calls", file, cwd=tmp_path)
-    frame = pd.read_csv(file) if suffix == "csv" else pd.read_parquet(file)
-    assert len(frame) == 2 * len(run.table("steps"))
-    refused = ctxbench("bill", run.folder, "--calls", tmp_path / "calls.txt", cwd=tmp_path, code=2)
-    assert "write to a .csv or a .parquet file" in refused.stderr
-
-
 def test_a_range_is_printed_where_it_is_wide(run: Run) -> None:
     """By half of the calls a cost is from–to; where all but one in a thousand find the cache, it is one figure."""
     costs = [

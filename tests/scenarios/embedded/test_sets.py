@@ -8,8 +8,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from ctxbench.metrics.grading import Grade, GradedItem
-from ctxbench.metrics.grading.rules import RulesGrader
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios import embedded
 from ctxbench.scenarios.embedded import (
@@ -19,6 +17,7 @@ from ctxbench.scenarios.embedded import (
     KINDS,
     LANGUAGES,
     SCENARIOS,
+    messages_in,
     named_scenario,
     scenario,
 )
@@ -66,6 +65,7 @@ def test_each_conversation_is_valid(name: str) -> None:
     """Ids are unique in a set, each conversation passes the check, and each question has its gold, said before it."""
     found = list(scenario(name))
     assert len({each.id for each in found}) == len(found)
+    assert messages_in(name) == sum(len(each.messages) for each in found)
     for conversation in found:
         check(conversation, Place("embedded"))
         assert conversation.language in LANGUAGES
@@ -129,22 +129,6 @@ def test_sessions_belong_to_the_one_that_started_them() -> None:
         "lone/some": "lone/some",
         "mine": "7",
     }
-
-
-def test_questions_are_balanced() -> None:
-    """Of every conversation eleven questions with an answer and two without, and every accepted answer is right."""
-    for conversation in scenario("questions"):
-        assert Counter(probe.category for probe in conversation.probes) == {
-            **dict.fromkeys(("multi_hop", "updated_fact", "temporal", "unanswerable"), 2),
-            "single_hop": 4,
-            "preference": 1,
-        }
-        items = [
-            GradedItem("", probe.question, probe.answers, f"{answer}.")
-            for probe in conversation.probes
-            for answer in probe.answers
-        ]
-        assert all(isinstance(grade, Grade) and grade.correct for grade in RulesGrader().grade(items))
 
 
 @pytest.mark.parametrize(

@@ -145,15 +145,6 @@ class TestWithTheLibrary:
     def _library(self) -> None:
         pytest.importorskip("datasets")
 
-    def test_a_parquet_file(self, tmp_path: Path) -> None:
-        """Rows of OpenAI messages are read with their tool calls, though a table fills what is absent with nulls."""
-        table(tmp_path / "rows.parquet", {"id": "x", "messages": OPENAI}, {"id": "y", "messages": OPENAI})
-        conversations, problems = load(tmp_path / "rows.parquet")
-        assert not problems
-        assert [conversation.id for conversation in conversations] == ["rows/x", "rows/y"]
-        assert [message.role for message in conversations[0].messages] == ["user", "assistant", "tool"]
-        assert conversations[0].messages[2].answers == conversations[0].messages[1].calls[0].id == "c1"
-
     def test_what_the_library_writes_reads_back(self, tmp_path: Path) -> None:
         """Parquet, CSV with JSON text or by pandas, and `save_to_disk`, without a word about the format."""
         datasets = pytest.importorskip("datasets")
@@ -174,13 +165,6 @@ class TestWithTheLibrary:
             assert [(each.role, each.text) for each in conversations[0].messages] == [
                 (each["role"], each["content"]) for each in SIMPLE
             ]
-
-    def test_json_lines_of_sharegpt(self, tmp_path: Path) -> None:
-        """Rows of ShareGPT turns are read under `conversations`, and named by their number."""
-        conversations, problems = load(jsonl(tmp_path, {"conversations": SHAREGPT}, {"conversations": SHAREGPT}))
-        assert not problems
-        assert [conversation.id for conversation in conversations] == ["rows/0", "rows/1"]
-        assert [message.text for message in conversations[0].messages] == ["hello", "hi"]
 
     def test_a_column_without_a_value(self, tmp_path: Path) -> None:
         """It is named, and the other rows are read."""

@@ -112,14 +112,21 @@ def test_a_database_that_is_cut_off_is_one_error(tmp_path: Path) -> None:
     assert any("cannot be read as SQLite" in error.what for error in problems.errors)
 
 
-def test_rows_that_are_in_the_log_alone_are_an_error(tmp_path: Path) -> None:
-    """A write-ahead log beside the database is named, since its rows are not read; the database is."""
-    path = tmp_path / "state.db"
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_rows_that_are_in_the_log_alone(tmp_path: Path, is_damaged: bool) -> None:
+    """What the write-ahead log beside the database has committed is read; a log that is none is named."""
+    path, copy = tmp_path / "live" / "state.db", tmp_path / "state.db"
+    path.parent.mkdir()
     database(path, ("t", "1", None, MESSAGES))
-    (tmp_path / "state.db-wal").write_bytes(b"rows")
-    [chat], problems = load(path)
-    [error] = problems.errors
-    assert (chat.id, Path(error.place.file).name) == ("t", "state.db-wal")
+    with closing(sqlite3.connect(path)) as base:
+        base.execute("UPDATE checkpoints SET thread_id = 'u'")
+        base.commit()
+        log = path.with_name("state.db-wal").read_bytes()
+        copy.write_bytes(path.read_bytes())
+        copy.with_name("state.db-wal").write_bytes(b"rows" if is_damaged else log)
+    [chat], problems = load(copy)
+    assert chat.id == ("t" if is_damaged else "u")
+    assert [Path(error.place.file).name for error in problems.errors] == ["state.db-wal"] * is_damaged
 
 
 def test_a_database_in_an_archive_is_read(tmp_path: Path) -> None:
