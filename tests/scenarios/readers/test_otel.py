@@ -186,9 +186,7 @@ def test_what_each_version_of_the_ai_sdk_means_by_its_input(tmp_path: Path) -> N
     }  # fmt: skip
     parts = {"ai.usage.inputTokenDetails.cacheReadTokens": 3000, "ai.usage.inputTokenDetails.cacheWriteTokens": 1200}
     told = ({"ai.usage.inputTokens": 5000}, {"ai.usage.inputTokens": 9200}, {"ai.usage.inputTokens": 9200, **parts})
-    path = tmp_path / "spans.json"
     spans = [{"id": str(at), "parent": "", "start": at, "attributes": attributes | one} for at, one in enumerate(told)]
-    path.write_text(json.dumps(otlp(*spans)))
-    problems = Problems()
-    found = list(read(find([path], problems), problems))
+    (path := tmp_path / "spans.json").write_text(json.dumps(otlp(*spans)))
+    found = read(find([path], problems := Problems()), problems)
     assert [used for chat in found for used in usages(chat)] == [Usage(9200, 20, 3000, 1200)] * 3
