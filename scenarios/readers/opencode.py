@@ -275,6 +275,7 @@ def _answers(info: Fields, parts: Sequence[Fields], history: History, problems: 
                 milliseconds(info, "time.created") if at == 0 else None,
                 stop="error" if failed else "" if finish is None else finish.text("reason"),
                 error=as_text(info.get("error.data.message|error.name") or "") if failed else "",
+                request_id=str(milliseconds(info, "time.created") or ""),  # a fork copies it, in the same database
             ),
         )
         for called, part in results:
