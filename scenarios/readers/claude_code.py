@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Conversation, Message, Scalar
 from ..source import Problems, convert, objects
-from . import OBJECT, Fields, Reader, Recordings, text_of
+from . import OBJECT, Fields, Reader, Recordings, as_object, text_of
 from .messages import History, Moment, decoded_body, moment_seconds
 from .prompts import recorded_messages
 from .requests import context_edits, dollars, response_usage, tier
@@ -279,9 +279,16 @@ def _messages(group: Sequence[SessionLine], problems: Problems) -> Iterator[Mess
     content = [one for part in parts for one in ([{"type": "text", "text": part}] if isinstance(part, str) else part)]
     logged = {"role": "assistant", "content": content}
     message, *results = recorded_messages(logged, place, problems, "claude_code", last.time)
-    # Up to some 2.1.4x the earlier lines of a response have an unfinished count of its output.
+    # Up to some 2.1.4x the earlier lines of a response have an unfinished count of its output. Hosts end with zeros.
+    reported = (as_object(line.at("message.usage")) for line in group)
+    told = [counts for counts in reported if any(map(counts.get, _COUNTS))]
+    if told and isinstance(last.at("message.usage"), dict):
+        last.message.record["usage"] = told[-1]
     yield replace(message, id=first.uuid, call=_call(last.message, last, problems))
     yield from (replace(result, id=f"{first.uuid}.{number}") for number, result in enumerate(results, 1))
+
+
+_COUNTS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
 
 def _call(message: Fields, line: SessionLine, problems: Problems) -> Call | None:

@@ -387,7 +387,8 @@ def reported_counts(attributes: Fields) -> dict[str, Any] | None:
     own = as_object(provider.get("usage"))
     if is_ai_sdk and attributes.at("ai.usage.inputTokenDetails") is None:
         by = f"{attributes.text(_PATHS['provider'])} {attributes.text(_PATHS['model'])}".lower()
-        where = "beside" if any(name in by for name in ("anthropic", "bedrock", "claude")) else where
+        is_own = whole == own.get("input_tokens", whole)  # the first of version 6 have the sum, without its parts
+        where = "beside" if is_own and any(name in by for name in ("anthropic", "bedrock", "claude")) else where
         told = {name: count for name, count in (*provider.items(), *own.items()) if count}
         read = read or told.get("cache_read_input_tokens", told.get("cacheReadInputTokens", read))
         names = ("cache_creation_input_tokens", "cacheWriteInputTokens", "cacheCreationInputTokens")
