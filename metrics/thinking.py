@@ -85,7 +85,8 @@ class KeptThinking:
 
     def __init__(self, keeps: Keeps | None, messages: Sequence[Message]) -> None:
         self._keeps = keeps
-        reasoned = list(map(has_thinking, messages))
+        # What is reported by its size alone never came to the caller, who cannot send it again.
+        reasoned = [bool(message.thinking or message.thinking_hidden) for message in messages]
         # The messages at the start of prompts of each size whose reasoning is gone.
         self._stripped = [0]
         turns, last, spoke = [0], 0, list[Message]()

@@ -273,5 +273,11 @@ def _caching(billed: Billed, scheme: Scheme) -> Iterator[str]:
             yield about("bill_reuse", model=model, share=percent(rule.rules.reuse))
     elif isinstance(rule.rules, CachedContentRules):
         yield f"Storage prices: {storage_source()}."
+    reads = billed.requests.recorded_reads(model)
+    if (warm := [tokens for tokens in reads.warm.values() if tokens]) and scheme.warm:
+        conversations, tokens = count(len(warm), "conversation"), f"{sum(warm) / len(warm):,.0f}"
+        yield about("bill_warm", model=model, conversations=conversations, tokens=tokens)
+    if reads.found < 1 and scheme.reuse is None and rule is not None and rule.mechanism == "explicit":
+        yield about("bill_found", model=model, share=percent(reads.found))
     if over := billed.over_window(scheme) if scheme in billed.usages else 0:
         yield about("bill_over_window", requests=count(over, "request is", "requests are"), model=model)

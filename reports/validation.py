@@ -37,14 +37,15 @@ _NAMES = (Column("model", "model"), Column("rule since", "rule_since", lambda si
 _AGREEMENT = (
     *_NAMES,
     Column("calls", "calls", _tokens),
-    Column("exact", _share("exact", "calls", "no calls"), percent, spare=3),
-    Column("exact, later calls", _share("later_exact", "later_calls", "no calls after a first one"), percent),
-    Column("reuse", "reuse", percent),
+    Column("can read", "readable", _tokens),
+    Column("exact of these", _share("readable_exact", "readable", "nothing could be read"), percent),
+    Column("bill error", "money.error", _signed),
+    Column("at the hit rate", "money.error_at_hit_rate", _signed),
+    Column("reuse", "reuse", percent, spare=3),
     Column("tokens off", "read_absolute_error", _tokens, spare=2),
     Column("off, median call", "read_absolute_error_median", _tokens, spare=1),
     Column("cache hit rate", "hit_rate", percent),
     Column("prediction error", "hit_rate_error", _points),
-    Column("cost error", "money.error", _signed),
 )
 _HITS = (
     *_NAMES,

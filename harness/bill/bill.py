@@ -61,8 +61,7 @@ class Billed:
     output        tokens of the recorded answer
     token_hours   storage
     cost_…        the parts of the cost in dollars; `cost` is their sum
-    cost_missed   what is to be added to `cost` where calls find what is cached with the probability of the provider's
-                  evidence alone: 0 where every call does
+    cost_missed   what is to be added to `cost` where calls find the share of the cached tokens that recorded ones did
     uncached      cost of the same request without a cache
     cost_own      the strategy's own model calls: NaN where a price is not known; calls that `offline` answered are
                   charged at the billed model's price
@@ -119,6 +118,22 @@ class Billed:
             return None
         both = self._of_none(scheme).merge(calls[["conversation", "at", "usage_cost"]], on=["conversation", "at"])
         return CostComparison(len(both), float(both.usage_cost.sum()), float(both.cost.sum())) if len(both) else None
+
+    def _as_recorded(self, scheme: Scheme, usage: Usages) -> tuple[Usages, float]:
+        """Return usage with what earlier sessions left, and the share of the cached tokens that calls find."""
+        if scheme not in self.usages:
+            return usage, 1.0
+        reads, rule = self.requests.recorded_reads(scheme.model), rule_of(scheme, None)
+        is_marked = rule is not None and isinstance(rule.rules, ExplicitRules)
+        warm = np.array([reads.warm.get(name, 0) for name, _, _ in self.requests.results], np.int64)
+        least = np.repeat(warm, np.diff(self.requests.bounds)) * (scheme.warm and rule is not None)
+        if is_marked:  # it is gone after a pause, as the rest is
+            least[self.requests.gaps > (HOUR if scheme.placement == "hour" else FIVE_MINUTES)] = 0
+        parts = np.cumsum([usage.read, usage.written_1h, usage.written, usage.fresh], axis=0)
+        read, hour, written, fresh = np.diff(np.maximum(parts, np.minimum(least, parts[-1])), axis=0, prepend=0)
+        found = reads.found if is_marked else getattr(rule and rule.rules, "reuse", 1.0)
+        found = found if scheme.reuse is None else scheme.reuse
+        return usage._replace(read=read, written=written, written_1h=hour, fresh=fresh), found
 
     def _of_none(self, scheme: Scheme) -> pd.DataFrame:
         """Return the calls of the whole history with their cost, by conversation and place of the answer (`at`)."""
@@ -210,12 +225,14 @@ class Billed:
         usage = self.usages.get(scheme)
         if usage is None:  # nothing is cached
             none = np.zeros(len(counted.tokens), np.int64)
-            usage = Usages(none, none, none, counted.tokens, none, none.astype(float), none.astype(float))
+            usage = Usages(none, none, none, counted.tokens, none, none.astype(float))
         usage, output = _in_provider_tokens(usage, factors.prompt), _scaled(self.requests.output, factors.answer)
+        usage, found = self._as_recorded(scheme, usage)
         tokens = usage.prompts
         sent = SentPrompts(tokens, output, tokens - usage.fresh)
         price = _prices(scheme, tariff, tokens, self.requests.started)
-        hours = usage.token_seconds / 3600
+        # What is marked and not found is written again.
+        again, hours = np.where(usage.written > 0, price.write, price.input), usage.token_seconds / 3600
         hits = (usage.read > 0) & (usage.created == 0)
         parts = (tokens, usage.read, usage.written, usage.written_1h, usage.fresh, usage.created, output)
         money = (
@@ -230,7 +247,7 @@ class Billed:
             "token_hours": hours,
             **dict(zip(MONEY, money, strict=True)),
             "cost": np.sum(money, axis=0),
-            "cost_missed": usage.missed * (price.input - price.read),
+            "cost_missed": usage.read * (1 - found) * (again - price.read),
             "cost_own": self._own(scheme, tariff, sent),
             "cost_refetch": self._refetched(scheme, tariff, sent),
             "uncached": tokens * price.input + output * price.output,
@@ -395,6 +412,8 @@ def bill(
         raise RunError(
             f"{BOUND} bounds where cache marks are put, and {schemes[0].model} takes none: choose another placement"
         )
+    if any(scheme.placement == BOUND for scheme in billed_schemes):  # the optimum begins with an empty cache
+        billed_schemes = [scheme._replace(warm=False) for scheme in billed_schemes]
     single = [one for scheme in billed_schemes for one in under(scheme, own)]
     bases = (scheme.base for scheme in single)
     needed = list(dict.fromkeys((*(scheme for scheme in single if scheme.placement != BOUND), *bases)))
@@ -446,8 +465,7 @@ def _in_provider_tokens(usage: Usages, factor: float) -> Usages:
         return usage
     parts = np.cumsum([usage.read, usage.written, usage.written_1h, usage.fresh], axis=0)
     read, written, written_1h, fresh = np.diff(_scaled(parts, factor), axis=0, prepend=0)
-    created, missed = _scaled(usage.created, factor), usage.missed * factor
-    return Usages(read, written, written_1h, fresh, created, usage.token_seconds * factor, missed)
+    return Usages(read, written, written_1h, fresh, _scaled(usage.created, factor), usage.token_seconds * factor)
 
 
 class CostComparison(NamedTuple):

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ctxbench.metrics.cache.mechanisms import MOST_MARKS
+from ctxbench.metrics.cache.mechanisms import FIVE_MINUTES, MOST_MARKS
 from ctxbench.metrics.cache.prefixes import ContentBlocks
 from ctxbench.metrics.cache.requests import MessageSizes, RequestStep
 from ctxbench.metrics.cache.rules import day_of
@@ -64,6 +64,7 @@ class RunRequests:
         self.run = run
         self._whole = whole or self
         self._factors: dict[tuple[str, bool], TokenFactors] = {}
+        self._reads: dict[str, RecordedReads] = {}
 
     def pieces(self) -> Iterator[RunRequests]:
         """Yield the requests of some shards after the other (`Run.pieces`)."""
@@ -93,6 +94,12 @@ class RunRequests:
     def hidden(self) -> dict[str, int]:
         """Estimated tokens in front of every prompt of a conversation that records no system prompt and no tools."""
         return hidden_prefixes(self.run) if self._whole is self else self._whole.hidden
+
+    def recorded_reads(self, model: str) -> RecordedReads:
+        """Return what the cache had for a model's recorded calls, in the whole run."""
+        if model not in (known := self._whole._reads):
+            known[model] = recorded_reads(self._whole.run, model)
+        return known[model]
 
     @cached_property
     def recordings(self) -> dict[str, Recording]:
@@ -556,6 +563,30 @@ def token_factors(run: Run, model: str, thinking: bool = False) -> TokenFactors:
         _ratio(grown.usage_input.sum(), grown.whole.sum(), otherwise),
         _ratio(answered.usage_output.sum(), answered.tokens.sum(), otherwise),
     )
+
+
+class RecordedReads(NamedTuple):
+    """Cache reads of a model's recorded calls."""
+
+    warm: dict[str, int]
+    """Tokens that the first call of each conversation read: earlier sessions left them."""
+    found: float
+    """Share of the tokens that the call before, within five minutes, read and wrote."""
+
+
+def recorded_reads(run: Run, model: str) -> RecordedReads:
+    """Return what the cache had for a model's recorded calls; a call after a compaction is none of `found`."""
+    fields = ("usage_input", "usage_cache_read", "usage_cache_write")
+    table = run.arrow("messages", ["conversation", "at", "time", "model", *fields]).to_pandas().dropna(subset="model")
+    calls = table.astype({"conversation": str}).sort_values(["conversation", "at"], kind="stable")
+    firsts = calls.drop_duplicates("conversation")
+    calls, firsts = (of[(of.model == model) & of.usage_cache_read.notna()] for of in (calls, firsts))
+    before = calls.groupby("conversation")[["time", *fields]].shift()
+    left = before.usage_cache_read + before.usage_cache_write.fillna(0)
+    later = (calls.time - before.time < FIVE_MINUTES) & (calls.usage_input >= before.usage_input) & (left > 0)
+    found = np.minimum(calls.usage_cache_read, left)[later].sum() / left[later].sum() if later.any() else 1.0
+    warm = dict(zip(firsts.conversation, firsts.usage_cache_read.astype(int), strict=True))
+    return RecordedReads(warm, float(found))
 
 
 FACTORED = "o200k_base"

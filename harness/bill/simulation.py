@@ -22,7 +22,6 @@ from ctxbench.metrics.cache.mechanisms import (
     CachedContent,
     CachedContentRules,
     ExplicitRules,
-    UnitRules,
 )
 from ctxbench.metrics.cache.offline_optimum import Bound, lowest
 from ctxbench.metrics.cache.prefixes import CacheUsage, Prefixes, SharedStarts
@@ -46,7 +45,10 @@ class Scheme(NamedTuple):
     placement: str = "automatic"
     rules: CacheRules = "recording"
     reuse: float | None = None
-    """Probability that a call finds the newest prefix that is cached; None = by the provider's evidence."""
+    """Share of the cached tokens that calls find; None = by the recordings, where cache marks were sent, else by the
+    provider's evidence."""
+    warm: bool = True
+    """Whether what the first recorded call of a conversation read stays cached by other sessions."""
 
     @property
     def base(self) -> Scheme:
@@ -61,10 +63,7 @@ def rule_of(scheme: Scheme, day: str | None) -> CacheRule | None:
         return rule_for(scheme.model, None, DOCUMENT)
     stored = rule_for(scheme.model, None, STORED) if scheme.rules == "stored" else None
     when = None if day is None or scheme.rules == "latest" else datetime.fromisoformat(day + "T00:00+00:00").timestamp()
-    rule = stored or rule_for(scheme.model, when)
-    if scheme.reuse is not None and rule is not None and isinstance(rule.rules, (AutomaticRules, UnitRules)):
-        return replace(rule, rules=replace(rule.rules, reuse=scheme.reuse))
-    return rule
+    return stored or rule_for(scheme.model, when)
 
 
 class Usages(NamedTuple):
@@ -78,8 +77,6 @@ class Usages(NamedTuple):
     """Tokens stored outside of the prompt, where content is stored by the hour."""
     token_seconds: Floats
     """Tokens × seconds of storage."""
-    missed: Floats
-    """Mean of the tokens of `read` that are not found, where not every call finds what is cached."""
 
     @property
     def prompts(self) -> Ints:
@@ -213,8 +210,7 @@ def _usages(results: Sequence[tuple[Table, int]]) -> Usages:
     tokens = read + written + written_1h + fresh
     ends = np.array([read, read + written_1h, read + written_1h + written])  # of what is read, of each lifetime
     first, hour, last = np.maximum.accumulate(np.where(ends >= least, ends, 0))
-    missed = np.where(first > 0, used[:, 7], 0.0)
-    return Usages(first, last - hour, hour - first, tokens - last, created, used[:, 6].copy(), missed)
+    return Usages(first, last - hour, hour - first, tokens - last, created, used[:, 6].copy())
 
 
 def simulated(

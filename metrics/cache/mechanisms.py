@@ -23,9 +23,8 @@ is common up to there: where requests have texts (`CacheRequest.alike`), the tok
 one after the same prefix are read too. OpenAI: least 1,024, step 128, answers not counted. DeepSeek before V4: 64 and
 64, with the answer; of models that think, the prompt alone but for its last token (`hidden` = -1).
 
-Another server may answer, or the cache may be written late: with probability `reuse` a call finds the newest prefix
-that an earlier request left, else the one before that with the same probability, and so on. `CacheUsage.read` is what
-is read if all are found, `CacheUsage.missed` the mean of what is not found of it.
+Another server may answer, or the cache may be written late: `CacheUsage.read` is what is read if all is found, `reuse`
+the share of it that calls find.
 
 **Boundaries** (OpenAI since GPT-5.6). A boundary is the end of an eligible message (a user's, the last of a row of tool
 results, the last of the system messages that a prompt begins with) or of a block that the caller marks.
@@ -171,7 +170,7 @@ class AutomaticRules:
     """Tokens before the prompt that count to the blocks and are not reported; -1 where the last token of a prefix is
     not stored."""
     reuse: float = 1.0
-    """Probability that a call finds the newest prefix; 1 = always."""
+    """Share of the cached tokens that calls find, since another server may answer; 1 = all."""
 
     def read(self, shared: int) -> int:
         """Return the tokens read of a prompt whose first `shared` tokens are cached."""
@@ -181,28 +180,6 @@ class AutomaticRules:
         end = (shared + self.hidden) // block * block - self.hidden
         read = max(0, end) // self.step * self.step
         return read if read >= self.least else 0
-
-
-NEGLIGIBLE = 1e-6  # probability below which an older prefix is not looked for
-
-
-def mean_missed(rules: AutomaticRules | UnitRules, read: int, older: Iterable[int]) -> float:
-    """Return the mean of what is not found of `read` tokens, if an older prefix is read instead, or nothing.
-
-    `older` are the ends of the prefixes that earlier requests left, the newest first.
-    """
-    if not read or rules.reuse >= 1:
-        return 0.0
-    # Read 100, older ends 60 and 20, reuse 0.9: 0.1 x 40 for falling back to 60, 0.01 x 40 more for 20, and 0.001 x 20
-    # more for nothing make 4.42 tokens missed.
-    missed, unfound = 0.0, 1 - rules.reuse  # the probability that nothing as long has been found
-    for end in older:
-        shorter = rules.read(end)
-        if shorter < read:
-            missed, read, unfound = missed + unfound * (read - shorter), shorter, unfound * (1 - rules.reuse)
-        if unfound < NEGLIGIBLE:
-            break
-    return missed + unfound * read
 
 
 class AutomaticCache(Cache):
@@ -217,7 +194,6 @@ class AutomaticCache(Cache):
         self._ready: dict[int, float] = {}  # time from which each prefix can be read
         self._used: dict[int, float] = {}  # time of the last use of each prefix that is not on the last request's path
         self._path: list[int] = []
-        self._left: set[int] = set()  # prefixes of whole requests, or with their answers
         self._started = 0.0  # start of the last request
 
     def request(self, request: CacheRequest) -> CacheUsage:
@@ -238,10 +214,7 @@ class AutomaticCache(Cache):
         ready.update(dict.fromkeys(path[cached + 1 :], request.answered))
         self._started = now
         read = rules.read((request.ends[hit] if hit >= 0 else 0) + within)
-        left = (block for block in range(hit - 1, -1, -1) if request.prefixes[block] in self._left)
-        missed = mean_missed(rules, read, (request.ends[block] for block in left))
-        self._left.add(path[-1])
-        return CacheUsage(read, 0, 0, request.tokens - read, hit if read else -1, missed=missed)
+        return CacheUsage(read, 0, 0, request.tokens - read, hit if read else -1)
 
     def _enter(self, prefixes: Sequence[int], since: float) -> int:
         """Leave the last path for this one. Return the last place of the longest (soon to be) cached prefix, or -1."""
@@ -360,7 +333,6 @@ class UnitCache(Cache):
                 hit = block
                 break
         read = self.rules.read(request.ends[hit] if hit >= 0 else 0)
-        missed = mean_missed(self.rules, read, (request.ends[block] for block in reversed(ends) if block < hit))
         renewed = [prefixes[hit]] if hit >= 0 else []
         # The common prefix is stored only now that two requests are seen to share it: this one still reads the shorter
         # `hit`.
@@ -379,7 +351,7 @@ class UnitCache(Cache):
             ends.append(last + 1)
         for prefix in renewed:
             _renew(units, prefix, request, self.rules.lifetime)
-        return CacheUsage(read, 0, 0, request.tokens - read, hit, missed=missed)
+        return CacheUsage(read, 0, 0, request.tokens - read, hit)
 
 
 @dataclass(frozen=True, slots=True)

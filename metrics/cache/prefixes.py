@@ -168,8 +168,13 @@ class CacheUsage(NamedTuple):
     """Tokens stored outside of the prompt, by caches of content that the caller creates."""
     token_seconds: float = 0.0
     """Storage since the request before: tokens times seconds."""
-    missed: float = 0.0
-    """Mean of the tokens of `read` that are not found, where not every call finds what is cached."""
+
+    def with_read(self, read: int) -> CacheUsage:
+        """Return the usage with so many tokens read: what is written, if anything is, ends where it did."""
+        read = min(read, self.prompt)
+        end = max(read, self.prompt - self.fresh) if self.written or self.written_1h else read
+        hour = end - read if self.written_1h > self.written else 0
+        return self._replace(read=read, written=end - read - hour, written_1h=hour, fresh=self.prompt - end)
 
     @property
     def prompt(self) -> int:

@@ -213,6 +213,11 @@ class ComparedCall(NamedTuple):
         return self.usage.cache_read is not None or not self.predicted.read
 
     @property
+    def readable(self) -> bool:
+        """Whether a call after the first of its conversation read something, or is predicted to."""
+        return self.gap is not None and self.reported and bool(self.predicted.read or self.read)
+
+    @property
     def exact(self) -> bool:
         """Whether the tokens read are as predicted."""
         return self.reported and self.predicted.read == self.read
@@ -271,7 +276,8 @@ class CacheReplay:
             else:
                 request = self._request(recorded, usage.input or 0)
                 row = replayed.compare(recorded, request, ends, usage)
-                self._learn(request, row.predicted, usage, self._known[recorded.call.model])
+                hidden = 0 if recorded.context.kept.of(recorded.at) else usage.reasoning or 0
+                self._learn(request, row.predicted, usage, self._known[recorded.call.model], hidden)
                 if id(recorded) not in mistimed:
                     yield row
 
@@ -283,9 +289,16 @@ class CacheReplay:
         boundaries.reach(size - TOOLS)
         blocks, answer = integers(context.blocks[:size]), recorded.conversation.messages[recorded.at]
         explicit = recorded.rule is not None and isinstance(recorded.rule.rules, ExplicitRules)
+        ends, usage = known.of(context, size, tokens), recorded.call.usage
+        if explicit and usage is not None and not recorded.call.marks and usage.cache_write:
+            # The breakpoint that is assumed at the end of the prompt was where the tokens read and written end.
+            for block in range(size - 1, -1, -1):
+                if ends[block] <= (end := (usage.cache_read or 0) + usage.cache_write):
+                    break
+                ends[block] = end
         return CacheRequest(
             blocks,
-            known.of(context, size, tokens),
+            ends,
             tokens,
             recorded.started,
             recorded.answered,
@@ -298,13 +311,13 @@ class CacheReplay:
             boundaries.run_places,
         )
 
-    def _learn(self, request: CacheRequest, used: CacheUsage, usage: Usage, known: KnownEnds) -> None:
-        """Learn from the reported counts of a call where prefixes end."""
+    def _learn(self, request: CacheRequest, used: CacheUsage, usage: Usage, known: KnownEnds, hidden: int) -> None:
+        """Learn from the reported counts of a call where prefixes end. `hidden`: reasoning that is not sent again."""
         read, written = usage.cache_read or 0, usage.cache_write or 0
         if usage.input is not None:
             known.learn(request.prefixes[-1], usage.input)
             if request.answer is not None and usage.output is not None:
-                known.learn(request.answer, usage.input + usage.output)
+                known.learn(request.answer, usage.input + usage.output - hidden)
         if request.marks:
             if read or written:
                 known.learn(request.prefixes[request.marks[-1].block], read + written)
@@ -356,6 +369,7 @@ class ReplayedCache:
     def __init__(self, rule: CacheRule) -> None:
         self._rule, self._predicted, self._own = rule, cache_of(rule.rules), cache_of(rule.rules)
         self._before: dict[str, ComparedCall] = {}  # the last call of each conversation
+        self._warm: dict[str, int] = {}  # tokens that the first call of each conversation read
         self._first: dict[int, float] = {}  # time when the first request with each prefix was answered
         self._silent: set[int] = set()  # prefixes of calls without usage
         self._left: set[int] = set()  # prefixes of whole requests, or with their answers
@@ -366,25 +380,36 @@ class ReplayedCache:
         self._path: list[int] = []
         self._started = 0.0
 
-    def use(self, request: CacheRequest, ends: Sequence[int]) -> tuple[CacheUsage, CacheUsage]:
-        """Put a request through both caches; `ends` are those of its blocks by our own count."""
-        used = self._predicted.request(request)
-        return used, self._own.request(replace(request, ends=ends, tokens=ends[-1]))
+    def use(self, request: CacheRequest, ends: Sequence[int], warm: int = 0) -> tuple[CacheUsage, CacheUsage]:
+        """Put a request through both caches; `ends` are those of its blocks by our own count, `warm` the tokens at its
+        start that other runs keep in the cache."""
+        used, own = self._predicted.request(request), self._own.request(replace(request, ends=ends, tokens=ends[-1]))
+        if used.read < warm:
+            used = used.with_read(warm)
+        return used, own.with_read(warm) if own.read < warm else own
 
     def compare(
         self, recorded: RecordedRequest, request: CacheRequest, ends: Sequence[int], usage: Usage
     ) -> ComparedCall:
         """Put a request through both caches and compare the provider's usage with what is predicted."""
-        used, own = self.use(request, ends)
         name, gap, expired = recorded.conversation.id, None, None
+        before, warm = self._before.get(name), 0
+        if before is None:
+            self._warm[name] = usage.cache_read or 0
+        else:
+            gap, lasts = recorded.started - before.asked.started, before.asked.lifetime
+            # What the first call read, other runs keep. They pause with this one: after a pause it was gone in all
+            # sessions of Claude Code; in Codex, all of whose users share it, it was there.
+            is_gone = isinstance(self._rule.rules, ExplicitRules) and lasts is not None and gap > lasts
+            warm = 0 if is_gone else self._warm[name]
+        used, own = self.use(request, ends, warm)
         # Judged by what was known before it. Only then is it added.
-        before = self._before.get(name)
         why = "" if used.read == (usage.cache_read or 0) else self._reason(recorded, usage, request, used, before)
         if before is not None:
-            gap, lasts, was = recorded.started - before.asked.started, before.asked.lifetime, before.usage
+            was = before.usage
             cached = (was.cache_read or 0) + (was.cache_write or 0) or before.predicted.read + before.predicted.written
             # Nothing else changed, and the gap is longer than the lifetime.
-            alone = lasts is not None and gap > lasts and recorded.context is before.asked.context
+            alone = gap is not None and lasts is not None and gap > lasts and recorded.context is before.asked.context
             if alone and cached and usage.cache_read is not None:
                 expired = used.read < cached, usage.cache_read < cached
         self._add(name, request, usage)

@@ -18,7 +18,7 @@ from ..cache.prefixes import CacheUsage
 from ..prices import Price, Prices
 from ..prices import TokenUsage as Billed
 from ..value import Missing, Value
-from .comparison import EARLIER, CacheReplay, ComparedCall, Counters
+from .comparison import CacheReplay, ComparedCall, Counters
 from .requests import RecordedRequest
 
 Figures = dict[str, Any]  # figures by their keys in --json; those of a part are nested
@@ -75,17 +75,17 @@ def agreement(rows: Sequence[ComparedCall], prices: Prices) -> Figures:
     later = [row for row in calls if row.gap is not None]
     tokens, read = sum(row.usage.input or 0 for row in calls), sum(row.read for row in calls)
     predicted, offs = sum(row.predicted.read for row in calls), [abs(row.predicted.read - row.read) for row in calls]
-    # Calls that read the newest prefix that is cached, and those that read what an earlier call could.
-    found, earlier = sum(row.exact and row.read > 0 for row in later), sum(row.reason == EARLIER for row in later)
+    readable = [row for row in later if row.readable]
     hit, gone = ("miss", "hit"), ("kept", "gone")
     money, own_money_error = _money(calls, prices)
     return {
         "calls": len(calls),
         "exact": sum(row.exact for row in calls),
+        "readable": len(readable),
+        "readable_exact": sum(row.exact for row in readable),
         "later_calls": len(later),
         "later_exact": sum(row.exact for row in later),
-        "earlier_prefix": earlier,
-        "reuse": _over(found, found + earlier, "no later call is predicted right"),
+        "reuse": _share(later),
         "not_reported": len(rows) - len(calls),
         "prompt_tokens": tokens,
         "read_reported": read,
@@ -104,12 +104,15 @@ def agreement(rows: Sequence[ComparedCall], prices: Prices) -> Figures:
 
 def _money(rows: Sequence[ComparedCall], prices: Prices) -> tuple[Figures, Value]:
     """Return US dollars of reported and of predicted usage at the same prices, and the error by our own counts."""
-    reported = predicted = own = 0.0
+    reported = predicted = expected = own = 0.0
     priced = unpriced = unreported = 0
+    share_of = _shares(rows)
     for row in rows:
         usage, price = row.usage, _price(prices, row.asked, row.model, row.usage)
         output, wrote, hour = usage.output or 0, usage.cache_write or 0, usage.cache_write_1h
-        used = _billed(row.predicted, output)
+        # What a first call read, earlier runs left: a bill has it as recorded.
+        cached = row.predicted.with_read(max(row.predicted.read, row.read if row.gap is None else 0))
+        used = _billed(cached, output)
         if price is None:
             unpriced += 1
         # What was written and not reported cannot be told from plain input; at one price it makes no difference.
@@ -121,6 +124,8 @@ def _money(rows: Sequence[ComparedCall], prices: Prices) -> tuple[Figures, Value
             priced, more = priced + 1, price.beyond_text(usage)
             reported += price.of(Billed(usage.input or 0, output, row.read, wrote, hour)) + more
             predicted += price.of(used) + more
+            found = cached.with_read(round(cached.read * share_of.get(id(row), 1.0)))
+            expected += price.of(_billed(found, output)) + more
             own += price.of(_billed(row.own, output)) + more
 
     def error(dollars: float) -> Value:
@@ -128,8 +133,26 @@ def _money(rows: Sequence[ComparedCall], prices: Prices) -> tuple[Figures, Value
             return _UNPRICED
         return _over(dollars - reported, reported, "nothing that costs anything")
 
-    figures = {"calls": priced, "unpriced": unpriced, "not_reported": unreported, "reported_usd": reported}
-    return {**figures, "predicted_usd": predicted, "error": error(predicted)}, error(own)
+    figures: Figures = {"calls": priced, "unpriced": unpriced, "not_reported": unreported, "reported_usd": reported}
+    figures |= {"predicted_usd": predicted, "error": error(predicted), "error_at_hit_rate": error(expected)}
+    return figures, error(own)
+
+
+def _share(rows: Sequence[ComparedCall]) -> Value:
+    """Return the tokens read for each that was predicted."""
+    return _over(sum(row.read for row in rows), sum(row.predicted.read for row in rows), "nothing to be read")
+
+
+def _shares(rows: Sequence[ComparedCall]) -> dict[int, float]:
+    """Map each later call to the share of the other half of the calls.
+
+    Halves are every second call: what a bill makes of the hit rate of recordings is judged on others.
+    """
+    later, share_of = [row for row in rows if row.gap is not None], dict[int, float]()
+    for half, others in ((later[::2], later[1::2]), (later[1::2], later[::2])):
+        share = _share(others)
+        share_of.update((id(row), 1.0 if isinstance(share, Missing) else share) for row in half)
+    return share_of
 
 
 def _own_counts(rows: Sequence[ComparedCall]) -> Figures:

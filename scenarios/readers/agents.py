@@ -48,6 +48,7 @@ class GeminiCli(Reader):
     shapes = (
         frozenset({".sessionId", ".messages", ".messages[].type", ".messages[].timestamp", ".messages[].content"}),
         frozenset({".sessionId", ".projectHash", ".startTime", ".lastUpdated"}),
+        frozenset({".id", ".timestamp", ".type", ".content", ".thoughts", ".tokens"}),
     )
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
@@ -124,7 +125,7 @@ class _GeminiSession:
                 compactions.append(Compaction(history.last, summary, first_of.get(kept), time=time))
         if not history.messages:
             return None
-        name, meta = self.head.needed("sessionId", str), dict[str, Scalar]()
+        name, meta = self.name or path.stem, dict[str, Scalar]()
         if self.head.at("kind") == "subagent" and path.resolve().parent.name != "chats":
             meta["parent"] = path.resolve().parent.name
             name = f"{meta['parent']}/{name}"

@@ -274,25 +274,30 @@ class LitellmProxy(Tracer):
 
     Source: github.com/BerriAI/litellm, `litellm/proxy/spend_tracking/spend_tracking_utils.py`; on written examples
     alone. Prompts are there with `store_prompts_in_spend_logs`, in `proxy_server_request`, in older versions in
-    `messages`. The proxy cuts long texts: such a row, what the proxy answered from its own cache, and what is no chat
-    are counted in the notes. Keys, users and addresses are never read.
+    `messages`. What LiteLLM itself logs to files and buckets (`StandardLoggingPayload`) is read alike. The proxy
+    cuts long texts: such a row, what the proxy answered from its own cache, and what is no chat are counted in the
+    notes. Keys, users and addresses are never read.
     """
 
     about = "LiteLLM proxy spend logs (rows of LiteLLM_SpendLogs)"
-    shapes = anywhere((".request_id", ".call_type", ".spend", ".startTime", ".response"), under=("", "[]", ".data[]"))
+    shapes = anywhere(
+        (".request_id", ".call_type", ".spend", ".startTime", ".response"),
+        (".id", ".call_type", ".response_cost", ".startTime", ".response", ".messages"),
+        under=("", "[]", ".data[]"),
+    )
     name, pages = "litellm_proxy", ("data",)
-    id, trace, parent, thread = "request_id", "request_id", "", "session_id|metadata.session_id"
+    id, trace, parent, thread = "request_id|id", "request_id|id", "", "session_id|metadata.session_id|trace_id"
     start, end, first_token = "startTime", "endTime", "completionStartTime"
     prompt, answer = "proxy_server_request.body|proxy_server_request|messages", "response"
     names = ("", "response")
-    model, provider, cost = "model", "custom_llm_provider", "spend"
+    model, provider, cost = "model", "custom_llm_provider", "spend|response_cost"
     usage = "metadata.usage_object|response.usage"
     counts = (
         "prompt_tokens completion_tokens metadata.additional_usage_values.cache_read_input_tokens "
         "metadata.additional_usage_values.cache_creation_input_tokens total_tokens"
     )
-    request_id, tier = "response.id|request_id", "response|response.usage"
-    error = "metadata.error_information.error_message"
+    request_id, tier = "response.id|request_id|id", "response|response.usage"
+    error = "metadata.error_information.error_message|error_str"
     failures = ("status|metadata.status", "failure")
 
     def kind_of(self, fields: Fields) -> Kind:

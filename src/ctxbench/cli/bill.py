@@ -24,6 +24,7 @@ def bill(
     rules: CacheRules = "recording",
     placement: list[Placing] | None = None,
     reuse: Annotated[float | None, Meta(ge=0, le=1)] = None,
+    cold: bool = False,
     thinking: bool = False,
     batch: bool = False,
     as_json: bool = False,
@@ -47,8 +48,9 @@ def bill(
             simplified ones of the specification.
         placement: Placement of cache marks, for providers that need them; repeat it to compare. [default: automatic;
             document under the rules document]
-        reuse: Probability that a call finds the newest cached prefix, where the provider caches by itself. [default: by
-            the provider's evidence; `ctxbench lab validate` fits it]
+        reuse: Share of the cached tokens that calls find. [default: by the recordings, where cache marks were sent,
+            else by the provider's evidence; `ctxbench lab validate` measures it]
+        cold: Let every conversation begin with an empty cache, and not with what its first recorded call read.
         thinking: Bill recorded reasoning in later prompts, as the model's provider keeps it.
         batch: Use the prices of batch calls.
     """
@@ -65,7 +67,7 @@ def bill(
     requests = RunRequests(load(run_folder(run)))
     paid = usual_prices(batch)
     schemes = [
-        Scheme(name, where.value, rules, reuse)
+        Scheme(name, where.value, rules, reuse, not cold)
         for name in billed_models(requests.run, model or (), paid)
         for where in dict.fromkeys(placement or [Placing("document" if rules == "document" else "automatic")])
     ]

@@ -25,7 +25,7 @@ from ctxbench.metrics.prices import BUNDLED, Price, TokenUsage
 from ctxbench.metrics.tokens import PRIMING, TokenCounter
 from ctxbench.reports.bill import assumptions
 from ctxbench.scenarios.errors import RunError
-from ctxbench.scenarios.model import Call, Conversation, Media, Message, ToolCall
+from ctxbench.scenarios.model import Call, Conversation, Media, Message, ToolCall, Usage
 from ctxbench.strategies.events import Called
 from tests.harness.command import ctxbench
 from tests.harness.runs import plan, recording
@@ -257,15 +257,28 @@ def test_what_the_context_lacks_is_charged_as_read_again(tmp_path: Path, size: i
 
 
 def test_a_bill_is_a_range_where_not_every_call_finds_the_cache(tmp_path: Path) -> None:
-    """Half of the calls find the newest prefix: of three prompts in a row the last reads it, the first, or nothing."""
+    """Calls find half of what is cached, and the rest costs as plain input."""
     said = [replace(message, text=message.text * size) for message, size in zip(SAID, (1, 400, 1, 400, 1), strict=True)]
     more = [Message("w", "user", "more " * 500, time=1.79e9 + 80), Message("c", "assistant", "so", time=1.79e9 + 85)]
     billed = bill(conversation(tmp_path, *said, *more), [Scheme("gpt-4o", reuse=0.5)])
     calls, each = billed.calls(billed.schemes[0]), price("gpt-4o")
-    first, second = (tokens // 128 * 128 for tokens in calls.read.tolist()[1:])
-    missed = [0.0, first / 2, second - (second / 2 + first / 4)]
-    assert calls.cost_missed.tolist() == pytest.approx([each_call * (each.input - each.read) for each_call in missed])
+    assert calls.read.tolist()[2] > 0
+    missed = [tokens / 2 * (each.input - each.read) for tokens in calls.read.tolist()]
+    assert calls.cost_missed.tolist() == pytest.approx(missed)
     assert not bill(billed.requests, [Scheme("gpt-4o", reuse=1.0)]).conversations().cost_missed.any()
+
+
+def test_a_bill_begins_as_warm_as_the_recording(tmp_path: Path) -> None:
+    """The first call read 2,000 tokens of other sessions; the second found half of what that left in the cache."""
+    uses = (Usage(3100, 1, 2000, 1100), Usage(3200, 1, 1550, 1650))
+    calls = [replace(SAID[at], call=Call("claude-sonnet-5", usage=used)) for at, used in zip((2, 4), uses, strict=True)]
+    run = conversation(tmp_path, *SAID[:2], calls[0], SAID[3], calls[1])
+    warm, cold = (bill(run, [Scheme("claude-sonnet-5", warm=is_warm)]) for is_warm in (True, False))
+    assert [billed.calls(billed.schemes[0]).read[0] for billed in (warm, cold)] == [2000, 0]
+    paid, row = price("claude-sonnet-5"), warm.conversations().iloc[0]
+    assert row.cost_missed == pytest.approx(row.read / 2 * (paid.write - paid.read))
+    other = bill(run, [Scheme("claude-opus-5")]).conversations().iloc[0]
+    assert (other.cost_missed, other.found) == (0, warm.calls(warm.schemes[0]).read[1])
 
 
 def in_arguments(message: Message) -> Message:

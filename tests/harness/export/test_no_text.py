@@ -44,7 +44,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with questions, summaries, archived results, an error that quotes, and a record that cannot be read."""
     folder = tmp_path_factory.mktemp("quiet")
     (folder / "quotes.py").write_text(QUOTES)
-    broken = {"messages": [{"role": SECRET, "content": "x"}]}
+    broken = {"schema_version": "ATIF-v1.6", "agent": {}, "steps": [{"step_id": 1, "source": SECRET}]}
     (folder / "broken.jsonl").write_text(json.dumps(broken))
     strategies = [word for name in STRATEGIES for word in ("-s", name)]
     command("run", "questions", "broken.jsonl", *strategies, "-o", "run", cwd=folder)

@@ -41,6 +41,32 @@ def test_money_by_hand() -> None:
     assert money["error"] == pytest.approx(-10_000 * 3.45e-6 / reported)
 
 
+def test_the_bill_at_the_hit_rate_of_the_other_half() -> None:
+    """Every second later call misses: the one half is billed as if all missed, the other as if none did."""
+    calls = [
+        call(60 * at, 10_000 + at, (9_999 + at) * (at % 2), (10_000 + at) * (1 - at % 2) + at % 2) for at in range(5)
+    ]
+    found = agreed(said("talk", *calls))
+    assert (found["readable"], found["readable_exact"], found["reuse"]) == (4, 2, pytest.approx(0.5, abs=1e-3))
+    assert found["money"]["error"] < -0.5
+    assert found["money"]["error_at_hit_rate"] == pytest.approx(0, abs=1e-3)
+
+
+def test_what_a_first_call_read_stays_until_a_pause() -> None:
+    """Other sessions keep 2,000 tokens: a bill has them from the start, and a prompt that changes behind them too."""
+    rows = compared(
+        said("talk", call(0, 5000, 2000, 3000), call(60, 6000, 2000, 4000, effort="high"), call(900, 7000, 0, 7000))
+    )
+    assert [row.predicted.read for row in rows] == [0, 2000, 0]
+    assert agreement([rows[0]], Prices())["money"]["error"] == pytest.approx(0)
+
+
+def test_an_assumed_mark_stands_where_the_tokens_written_end() -> None:
+    """Of 6,000 tokens 5,000 were read or written: the rest is plain, in the prediction too."""
+    [row] = compared(said("talk", call(0, 6000, 0, 5000)))
+    assert (row.predicted.written, row.predicted.fresh) == (5000, 1000)
+
+
 def test_a_model_without_a_price() -> None:
     """Its money is missing, not nothing; its tokens are compared."""
     found = agreed(said("talk", call(0, 5000, 0, 5000, model="claude-9-nobody")))
