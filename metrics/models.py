@@ -193,7 +193,8 @@ def find_model(model: str) -> tuple[str, ModelInfo] | None:
     if direct != model and (found := find_model(direct)) is not None:
         return found
     first, slash, rest = model.partition("/")
-    provider = providers.get(_figures().aliases.get(first, first)) if rest else None
+    by_alias = None if model in _routed() else providers.get(_figures().aliases.get(first, ""))
+    provider = (providers.get(first) or by_alias) if rest else None
     if provider is not None and (info := provider.find_model(rest, all_providers=list(providers.values()))):
         return provider.id, info
     if slash and model in _routed():

@@ -296,7 +296,7 @@ class OpenAIBatch(Reader):
                         if line.at("body") is not None:
                             asked.setdefault(name, line)
                         elif line.at("response") is not None and status in (None, 200) and not line.at("error"):
-                            line.needed("response.body", object)
+                            line.needed("response.body", OBJECT)
                             answered.setdefault(name, line)
                         else:
                             problems.unknown("openai_batch: request that failed", place)
@@ -309,7 +309,8 @@ class OpenAIBatch(Reader):
                 continue
             told = answered.pop(name)
             places = line.place.at("body"), told.place.at("response.body")
-            exchange = _exchange(_API + url, endpoint, line.at("body"), told.at("response.body"), *places)
+            answer = {**told.needed("response.body", OBJECT), "service_tier": "batch"}  # the bodies have `default`
+            exchange = _exchange(_API + url, endpoint, line.at("body"), answer, *places)
             for group in series(exchanges.logged(exchange)):
                 yield group.conversation(name)
         for told in answered.values():

@@ -17,6 +17,7 @@ from ..model import Call, Conversation, Scalar
 from ..source import Problems, as_text, decode, objects, records
 from . import OBJECT, Fields, Reader, Recordings, anywhere, as_object, text_of
 from .claude_code import SessionLine, Tree, conversation_of
+from .exchanges import updated
 from .prompts import Stored, stored_messages
 from .requests import usage
 
@@ -91,7 +92,7 @@ class _ClaudeEvents:
                 self._partial[agent] = event.text("event.message.id") or self._partial.get(agent, "")
                 if (used := event.typed("event.usage", OBJECT)) and self._partial[agent] in self._answers:
                     said, *_ = self._answers[self._partial[agent]]
-                    said["usage"] = said["usage"] | used
+                    said["usage"] = updated(said["usage"], used)
             case "result":
                 self._share(as_object(event.at("usage")))
                 self.told |= {"cost": cost} if isinstance(cost := event.at("total_cost_usd"), float) else {}

@@ -311,7 +311,7 @@ def chat_response(stream: list[bytes], place: Place) -> dict[str, Any]:
     for chunk in _events(stream, place):
         for name in ("id", "model", "created", "usage", "service_tier"):
             # The last that has one counts: the usage stands in the last chunk, and is null in those before it.
-            whole[name] = _updated(whole.get(name), chunk.at(name))
+            whole[name] = updated(whole.get(name), chunk.at(name))
         for choice in chunk.each("choices"):
             if choice.at("index") or choice.typed("delta", OBJECT) is None:
                 continue  # the others of several answers are not in the conversation
@@ -402,7 +402,7 @@ def anthropic_response(stream: list[bytes], place: Place) -> dict[str, Any]:
             if isinstance(delta.get("partial_json"), str):
                 inputs[index] = inputs.get(index, "") + delta["partial_json"]
         elif kind == "message_delta":
-            usage = _updated(as_object(whole.get("usage")), event.typed("usage", OBJECT) or {})
+            usage = updated(as_object(whole.get("usage")), event.typed("usage", OBJECT) or {})
             managed = event.typed("context_management", OBJECT) or whole.get("context_management")
             whole = {**whole, **delta, "usage": usage, "context_management": managed}
     for index, text in inputs.items():
@@ -419,15 +419,15 @@ def gemini_response(stream: list[bytes], place: Place) -> dict[str, Any]:
         parts += said if isinstance(said, list) else []
         finish = response.typed("candidates.0.finishReason", str) or finish
         for name in ("usageMetadata", "modelVersion", "responseId"):
-            whole[name] = _updated(whole.get(name), response.at(name))
+            whole[name] = updated(whole.get(name), response.at(name))
     return {"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": finish}], **whole}
 
 
-def _updated(before: Any, now: Any) -> Any:
+def updated(before: Any, now: Any) -> Any:
     """Return a value of a stream with what came later but zeros and nulls: some hosts end with a usage of zeros."""
     if not isinstance(before, dict) or not isinstance(now, dict):
         return now or before
-    return before | {name: _updated(before.get(name), value) for name, value in now.items()}
+    return before | {name: updated(before.get(name), value) for name, value in now.items()}
 
 
 def _events(stream: list[bytes], place: Place) -> Iterator[Fields]:

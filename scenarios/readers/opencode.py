@@ -49,6 +49,7 @@ class OpenCode(Reader):
     - An answer with tools is complete when the last of them starts; the message's end is that of its tools.
     - An answer with `summary` is a compaction: it stands for all messages before the request for it, which is no
       message, or for those before its `tail_start_id`.
+    - A fork stands in the store of its origin, without its name: calls alike in time, answer and usage count once.
     - A session started by another has `meta["parent"]`. Parts of the screen (snapshots, patches, retries) are not sent,
       nor are texts that are `ignored`.
     """
@@ -61,7 +62,7 @@ class OpenCode(Reader):
         frozenset({"[].id", "[].project_id", "[].directory", "[].time_created"}),
         frozenset({"[].id", "[].session_id", "[].data", "[].time_created"}),
     )
-    folder = True
+    folder = has_forks = True
 
     @staticmethod
     def recognises(path: Path, head: bytes) -> bool:

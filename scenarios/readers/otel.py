@@ -386,8 +386,10 @@ def reported_counts(attributes: Fields) -> dict[str, Any] | None:
     provider = {**as_object(metadata.get("bedrock")), **as_object(metadata.get("anthropic"))}
     own = as_object(provider.get("usage"))
     if is_ai_sdk and attributes.at("ai.usage.inputTokenDetails") is None:
-        by = f"{attributes.text(_PATHS['provider'])} {attributes.text(_PATHS['model'])}".lower()
-        where = "beside" if any(name in by for name in ("anthropic", "bedrock", "claude")) else where
+        by = f"{attributes.text(_PATHS['provider'])} {' '.join(metadata)} {attributes.text(_PATHS['model'])}".lower()
+        # Hosts with OpenAI's API have the sum, of Claude too, and the first of version 6, without its parts.
+        has_sum = "openrouter" in by or "openai" in by or str(own.get("input_tokens", whole)) != str(whole)
+        where = "beside" if not has_sum and any(name in by for name in ("anthropic", "bedrock", "claude")) else where
         told = {name: count for name, count in (*provider.items(), *own.items()) if count}
         read = read or told.get("cache_read_input_tokens", told.get("cacheReadInputTokens", read))
         names = ("cache_creation_input_tokens", "cacheWriteInputTokens", "cacheCreationInputTokens")

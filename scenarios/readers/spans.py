@@ -141,7 +141,11 @@ def number(cell: Any) -> Any:
         return cell
 
 
-CACHED = "cached_at"  # where the cached tokens are: beside the input, within it by the tracer's rule, or unknown
+CACHED = "cached_at"  # where the cached tokens are: beside the input, within it by the tracer's rule, or as below
+_READ_AS = {
+    "unknown": "input that may leave out the cached tokens, read as with them",
+    "added": "input that may have the cached tokens, read as without them since the sums of its counts say so",
+}
 
 
 def counted(
@@ -346,14 +350,14 @@ class _Tree:
         beside = {kinds[key] for key, call in calls.items() if call.span.cached == "beside"}
         for key, call in calls.items():
             span, used = call.span, call.span.call.usage
-            if span.cached != "beside" and kinds[key] in beside:
+            if span.cached not in ("beside", "added") and kinds[key] in beside:
                 assert used is not None
                 whole = (used.input or 0) + (used.cache_read or 0) + (used.cache_write or 0)
                 made = msgspec.structs.replace(span.call, usage=msgspec.structs.replace(used, input=whole))
                 self._calls[key] = replace(call, span=replace(span, call=made))
                 what = "input, read as without the cached tokens, which another call of the file cannot include"
-            elif span.cached == "unknown" and kinds[key][1]:
-                what = "input that may leave out the cached tokens, read as with them"
+            elif kinds[key][1] and span.cached in _READ_AS:
+                what = _READ_AS[span.cached]
             else:
                 continue
             problems.unknown(f"{format_name}: {what}", span.place)

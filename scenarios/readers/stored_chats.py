@@ -181,6 +181,7 @@ def metadata_counts(metadata: Mapping[str, Any], response: Any = None) -> dict[s
     if isinstance(response, dict) and {"input_tokens", "cache_read_input_tokens"} <= response.keys():
         return response
     details, generated = (as_object(metadata.get(f"{side}_token_details")) for side in ("input", "output"))
+    details = {name.replace("_1hr_", "_1h_"): count for name, count in details.items()}  # as LangSmith's SDK wrote it
     counts = (metadata.get("input_tokens"), metadata.get("output_tokens"), details.get("cache_read"))
     names = ("ephemeral_1h_input_tokens", "ephemeral_5m_input_tokens")
     by_lifetime = [count for count in map(details.get, names) if isinstance(count, int)]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
+from uuid import UUID
 
 import msgspec
 
@@ -69,6 +70,7 @@ class Tracer(Reader):
     failures: ClassVar[tuple[str, ...]] = ()
     """Paths of the status, and the values that mean failure; empty = an error does."""
     stopped: ClassVar[str] = ""  # stop reason where it does not stand in the answer
+    from_cache: ClassVar[str] = ""  # mark of an answer from a cache of answers: no model was asked, nobody was billed
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         yield from traces(files, self.spans, problems, self.name)
@@ -97,6 +99,9 @@ class Tracer(Reader):
         model, failed = fields.text(self.model), self.failed(fields)
         cost = dollars(number(fields.get(self.cost)), place.below(self.cost.partition("|")[0]), problems)
         reported, where = self.reported(fields)
+        if self.had_answer(fields):
+            problems.unknown(f"{self.name}: usage of an answer from a cache of answers, which nobody billed", place)
+            reported = cost = None
         call = Call(
             model=model,
             provider=fields.text(self.provider),
@@ -146,6 +151,10 @@ class Tracer(Reader):
         paths, *values = self.failures or (self.error,)
         return any(fields.at(path) in values for path in paths.split("|")) if values else bool(fields.get(paths))
 
+    def had_answer(self, fields: Fields) -> bool:
+        """Return whether the answer came from a cache of answers."""
+        return str(number(fields.get(self.from_cache))).lower() not in ("none", "", "0", "false", str(UUID(int=0)))
+
     def reported(self, fields: Fields) -> tuple[Any, str]:
         """Return the usage of a call, and the field that errors name."""
         paths = self.counts.split()
@@ -187,7 +196,7 @@ class Braintrust(Tracer):
         "metrics.prompt_tokens metrics.completion_tokens metrics.prompt_cached_tokens "
         "metrics.prompt_cache_creation_tokens metrics.tokens metrics.completion_reasoning_tokens"
     )
-    cost = "metrics.estimated_cost"
+    cost, from_cache = "metrics.estimated_cost", "metrics.cached"
 
     def first(self, fields: Fields, started: float | None) -> float | None:
         return _after(started, fields.at("metrics.time_to_first_token"))
@@ -243,6 +252,7 @@ class Helicone(Tracer):
     usage = "response_body.usage|response_body.usageMetadata"
     counts = "prompt_tokens completion_tokens prompt_cache_read_tokens prompt_cache_write_tokens total_tokens"
     cost, request_id, tier = "costUSD", "response_body.id", "response_body|response_body.usage"
+    from_cache = "cache_reference_id"
 
     def thread_of(self, fields: Fields) -> str:
         named = {**as_object(fields.at("properties")), **as_object(fields.at("request_properties"))}
@@ -264,25 +274,30 @@ class LitellmProxy(Tracer):
 
     Source: github.com/BerriAI/litellm, `litellm/proxy/spend_tracking/spend_tracking_utils.py`; on written examples
     alone. Prompts are there with `store_prompts_in_spend_logs`, in `proxy_server_request`, in older versions in
-    `messages`. The proxy cuts long texts: such a row, what the proxy answered from its own cache, and what is no chat
-    are counted in the notes. Keys, users and addresses are never read.
+    `messages`. What LiteLLM itself logs to files and buckets (`StandardLoggingPayload`) is read alike. The proxy
+    cuts long texts: such a row, what the proxy answered from its own cache, and what is no chat are counted in the
+    notes. Keys, users and addresses are never read.
     """
 
     about = "LiteLLM proxy spend logs (rows of LiteLLM_SpendLogs)"
-    shapes = anywhere((".request_id", ".call_type", ".spend", ".startTime", ".response"), under=("", "[]", ".data[]"))
+    shapes = anywhere(
+        (".request_id", ".call_type", ".spend", ".startTime", ".response"),
+        (".id", ".call_type", ".response_cost", ".startTime", ".response", ".messages"),
+        under=("", "[]", ".data[]"),
+    )
     name, pages = "litellm_proxy", ("data",)
-    id, trace, parent, thread = "request_id", "request_id", "", "session_id|metadata.session_id"
+    id, trace, parent, thread = "request_id|id", "request_id|id", "", "session_id|metadata.session_id|trace_id"
     start, end, first_token = "startTime", "endTime", "completionStartTime"
     prompt, answer = "proxy_server_request.body|proxy_server_request|messages", "response"
     names = ("", "response")
-    model, provider, cost = "model", "custom_llm_provider", "spend"
+    model, provider, cost = "model", "custom_llm_provider", "spend|response_cost"
     usage = "metadata.usage_object|response.usage"
     counts = (
         "prompt_tokens completion_tokens metadata.additional_usage_values.cache_read_input_tokens "
         "metadata.additional_usage_values.cache_creation_input_tokens total_tokens"
     )
-    request_id, tier = "response.id|request_id", "response|response.usage"
-    error = "metadata.error_information.error_message"
+    request_id, tier = "response.id|request_id|id", "response|response.usage"
+    error = "metadata.error_information.error_message|error_str"
     failures = ("status|metadata.status", "failure")
 
     def kind_of(self, fields: Fields) -> Kind:
@@ -443,6 +458,9 @@ class LangSmith(Tracer):
         fields.record["message"] = as_object(message.get("kwargs")) or message
         return super().span(fields, problems)
 
+    def had_answer(self, fields: Fields) -> bool:  # LangChain writes this cost for what its own cache answered
+        return as_object(fields.get("outputs.usage_metadata|message.usage_metadata")).get("total_cost") == 0
+
     def reported(self, fields: Fields) -> tuple[Any, str]:
         metadata = fields.get("outputs.usage_metadata|message.usage_metadata")
         if isinstance(metadata, dict):
@@ -553,7 +571,8 @@ def _langfuse_counts(details: dict[str, Any]) -> dict[str, Any] | None:
     kinds = ("output", "completion")
     output = sum(count for name, count in numbers.items() if name.startswith(kinds) or name in _REASONING)
     prompt = sum(numbers.values()) - output
-    return counted(prompt, output if "output" in details else None, read, written, prompt + output, reasoning)
+    told = output if "output" in details else None
+    return counted(prompt, told, read, written, prompt + output, reasoning, cached_at="added")
 
 
 class MlflowTraces(Tracer):

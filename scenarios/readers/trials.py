@@ -334,6 +334,9 @@ def _trajectory(trajectory: Fields, name: str, meta: dict[str, Scalar], problems
         before = name.removesuffix(f"-cont-{trajectory.at('agent.extra.continuation_index')}")  # as Harbor names it
         parent = trajectory.text("agent.extra.parent_session_id") or (before if before != name else "")
         about |= {"parent": parent} if parent else {}
+        is_copy = any(message.call is not None and message.call.copied for message in history.messages)
+        if "parent" not in about and (is_copy or trajectory.text("trajectory_id|continued_trajectory_ref")):
+            about["unit"] = name  # the session's id, which all trajectories of a run may have
         about |= {"continued_in": after} if (after := trajectory.text("continued_trajectory_ref")) else {}
         offered = trajectory.at("agent.tool_definitions")
         tools = exchange(None, None, trajectory.place, problems, "atif", tools=offered).tools
@@ -363,6 +366,8 @@ def _atif_messages(step: Fields, trajectory: Fields, problems: Problems) -> Iter
         answered = _atif_call(step, trajectory, problems)
         if step.at("is_copied_context") is True:
             answered = replace(answered, usage=None, copied=True)
+            what = "atif: call of copied context, which counts in its own trajectory, read as context"
+            problems.unknown(what, step.place)
         yield Message("", "assistant", text, tuple(made), time=time, thinking=thinking, media=media, call=answered)
     else:
         raise RecordingError(step.below("source"), f"unknown source {source!r}", "use system, user or agent")
@@ -414,7 +419,7 @@ class Inspect(Reader):
       `<task>/<sample>/<name>`.
     - Messages may stand in `message_pool`, to which `input_refs` refer by ranges, and long texts in `attachments`.
     - `input_tokens` holds what was read from the cache or not, by version and provider: `total_tokens` tells.
-    - Answers from Inspect's own cache (`cache: "read"`) repeat the usage of the call that was billed: they have none.
+    - Answers from Inspect's own cache (`cache: "read"`) are context: the call that was billed is another one.
     - A sample without events has its last messages alone, without usage.
     """
 
@@ -583,8 +588,10 @@ class _Sample(Fields):
             finished = started + took
         provider, _, asked = event.text("model").rpartition("/")
         reported, model = event.typed("output.usage", OBJECT), event.text("output.model") or asked
-        if event.at("cache") == "read":
+        if is_cached := event.at("cache") == "read":
             reported = None
+            what = "inspect: answer of Inspect's own cache, whose call counts elsewhere, read as context"
+            self._problems.unknown(what, place)
         cost = dollars((reported or {}).get("total_cost"), output.below("usage.total_cost"), self._problems)
         call = Call(
             model,
@@ -595,6 +602,7 @@ class _Sample(Fields):
             stop=event.text("output.choices.0.stop_reason"),
             requested=other_than(model, asked),
             error=event.text("output.error"),
+            copied=is_cached,
         )
         said = Fields(event.needed("output.choices.0.message", OBJECT), output.below("choices[0].message"))
         answer = replace(self._message(said, f"m{len(messages)}"), time=finished, call=call)

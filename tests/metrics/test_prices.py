@@ -326,6 +326,7 @@ def test_audio_images_and_searches_cost_what_they_do() -> None:
         ("anthropic/claude-opus-4.8-fast", 10),
         ("deepseek/deepseek-r1:free", 0),
         ("mistralai/voxtral-small-24b-2507", 0.1),
+        ("mistralai/mistral-large-2411", 2),
         ("x-ai/grok-4", 3),
         ("models/gemini-2.5-flash", 0.3),
     ],

@@ -142,6 +142,29 @@ def test_a_copy_of_a_recording_is_billed_once(tmp_path: Path, name: str) -> None
     assert outputs(read(tmp_path)[0]) == once * (1 + (name in WITHOUT_TIME_OR_ID))
 
 
+@pytest.mark.parametrize("names", ["ab", "ba"])
+def test_trajectories_of_one_run_are_one_unit(tmp_path: Path, names: str) -> None:
+    """A continuation in ATIF may have the session of its origin, whose steps it copies: 7 and 9 tokens in two calls."""
+    first, second = (
+        {"step_id": at, "source": "agent", "message": "x", "metrics": {"completion_tokens": at}} for at in (7, 9)
+    )
+    for name, steps in zip(names, ([first], [{**first, "is_copied_context": True}, second]), strict=True):
+        run = {"schema_version": "ATIF-v1.7", "session_id": "run", "trajectory_id": name, "agent": {"name": "a"}}
+        (tmp_path / f"{name}.json").write_text(json.dumps({**run, "steps": steps}))
+    found, _ = read(tmp_path)
+    assert (sorted(filter(None, outputs(found))), units(found)) == ([7, 9], 1)
+
+
+def test_a_fork_stands_in_the_store_of_its_origin(tmp_path: Path) -> None:
+    """OpenCode copies messages with new names and their old times, and tells no origin."""
+    text = SAMPLES["opencode"].text(SAMPLES["opencode"].records(1))
+    (tmp_path / "a.json").write_bytes(text)
+    once = outputs(read(tmp_path)[0])
+    (tmp_path / "b.json").write_bytes(text.replace(b'"r0"', b'"r9"'))
+    found, _ = read(tmp_path)
+    assert (outputs(found), units(found), len({each.id for each in found})) == (once, 1, 2)
+
+
 def answered(name: str, request: str, answer: str, output: int, time: float | None = None) -> str:
     call = Call("m", usage=Usage(10, output), request_id=request)
     said = Message("u", "user", name), Message("a", "assistant", answer, time=time, call=call)

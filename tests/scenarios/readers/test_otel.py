@@ -173,3 +173,20 @@ def test_what_the_sdk_writes(file: str, tmp_path: Path) -> None:
     [chat] = read(find([path], problems), problems)
     assert not problems.errors
     assert (chat.id, chat.meta, shown(chat), usages(chat)) == ("s1", {"agent": "cats"}, SHOWN, [Usage(100, 5, 60)] * 2)
+
+
+def test_what_each_version_of_the_ai_sdk_means_by_its_input(tmp_path: Path) -> None:
+    """Of Claude, all in one file: 5's input is that of the API, 6's the sum, whether it tells the parts or not."""
+    own = {"input_tokens": 5000, "cache_read_input_tokens": 3000, "cache_creation_input_tokens": 1200}
+    attributes = {
+        "ai.operationId": "ai.generateText.doGenerate", "ai.model.provider": "anthropic.messages",
+        "ai.prompt.messages": '[{"role":"user","content":"Hi"}]', "ai.response.model": "claude-sonnet-4-5",
+        "ai.response.text": "Hello", "ai.response.providerMetadata": json.dumps({"anthropic": {"usage": own}}),
+        "ai.usage.outputTokens": 20, "ai.usage.cachedInputTokens": 3000,
+    }  # fmt: skip
+    parts = {"ai.usage.inputTokenDetails.cacheReadTokens": 3000, "ai.usage.inputTokenDetails.cacheWriteTokens": 1200}
+    told = ({"ai.usage.inputTokens": 5000}, {"ai.usage.inputTokens": 9200}, {"ai.usage.inputTokens": 9200, **parts})
+    spans = [{"id": str(at), "parent": "", "start": at, "attributes": attributes | one} for at, one in enumerate(told)]
+    (path := tmp_path / "spans.json").write_text(json.dumps(otlp(*spans)))
+    found = read(find([path], problems := Problems()), problems)
+    assert [used for chat in found for used in usages(chat)] == [Usage(9200, 20, 3000, 1200)] * 3
