@@ -419,8 +419,8 @@ class Inspect(Reader):
       `<task>/<sample>/<name>`.
     - Messages may stand in `message_pool`, to which `input_refs` refer by ranges, and long texts in `attachments`.
     - `input_tokens` holds what was read from the cache or not, by version and provider: `total_tokens` tells.
-    - Answers from Inspect's own cache (`cache: "read"`) have no usage: nobody was billed. Behind the billed call, in the
-      same log, they are context.
+    - Answers from Inspect's own cache (`cache: "read"`) have no usage: nobody was billed. Behind the call that was, in
+      the same log, they are context.
     - A sample without events has its last messages alone, without usage.
     """
 
