@@ -262,7 +262,7 @@ class Prices:
         tariff = self.tariff(name)
         parts = {} if tariff is None else tariff.at(usage.input or 0).parts
         return {
-            what: all(field in parts for field in fields) if fields else self.tariff(name, what) is not None
+            what: all(field in parts for field in fields) if fields else self.tariff(name, call.tier) is not None
             for what, fields in special_parts(name, call, usage).items()
         }
 

@@ -75,12 +75,12 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
         return replace(conversation, id=name)
 
     yield from map(named, first)
-    for number, batch in enumerate(batches):
+    for calls.batch, batch in enumerate(batches):
         where = Place(str(batch.files[0]) if batch.files else f"--format {format_name(batch.reader)}")
         empty, sound, errors, ignored = True, 0, len(problems.errors), len(problems.ignored)
         try:
-            for at, (place, conversation) in enumerate(batch.reader.read(batch.files, problems)):
-                empty, calls.batch = False, (number, at if batch.reader.has_forks else 0)
+            for place, conversation in batch.reader.read(batch.files, problems):
+                empty = False
                 # bad usage or evidence must not cost the conversation; any other fault does
                 conversation = without_bad_usage(conversation, place, problems)
                 conversation = without_bad_probes(conversation, place, problems)
@@ -123,7 +123,7 @@ class _Recorded(NamedTuple):
     unit: str
     """Its independent unit; empty = itself."""
     messages: int
-    batch: tuple[int, int]
+    batch: int
 
 
 class _Calls:
@@ -135,7 +135,7 @@ class _Calls:
     """
 
     def __init__(self, problems: Problems) -> None:
-        self.batch = 0, 0  # and of a store with forks the conversation in it
+        self.batch = 0
         self.names: list[str] = []
         """Final ids of the conversations that were kept."""
         self._problems = problems

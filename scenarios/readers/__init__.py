@@ -35,8 +35,6 @@ class Reader:
     any one key. If several formats fit, the one with the larger set is taken."""
     folder: ClassVar[bool] = False
     """True if the files of a folder make the recordings together; False if each file is read alone."""
-    has_forks: ClassVar[bool] = False
-    """True if a store has sessions and their forks: calls alike in time, answer and usage count once within it too."""
 
     @staticmethod
     def recognises(path: Path, head: bytes) -> bool:  # noqa: ARG004

@@ -298,7 +298,7 @@ def converse_response(stream: list[tuple[str, bytes]], place: Place) -> dict[str
         if isinstance(event.at("delta.reasoningContent"), dict):
             shown = block.setdefault("reasoningContent", {"reasoningText": {"text": ""}})["reasoningText"]
             shown["text"] += str(event.at("delta.reasoningContent.text") or "")
-        whole |= {name: event.at(name) for name in ("stopReason", "usage") if event.at(name)}
+        whole |= {name: event.at(name) for name in ("stopReason", "usage", "serviceTier") if event.at(name)}
     content = [blocks[index] for index in sorted(blocks)]
     return {"output": {"message": {"role": "assistant", "content": content}}, **whole}
 

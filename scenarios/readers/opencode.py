@@ -62,7 +62,7 @@ class OpenCode(Reader):
         frozenset({"[].id", "[].project_id", "[].directory", "[].time_created"}),
         frozenset({"[].id", "[].session_id", "[].data", "[].time_created"}),
     )
-    folder = has_forks = True
+    folder = True
 
     @staticmethod
     def recognises(path: Path, head: bytes) -> bool:

@@ -33,7 +33,7 @@ from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere, as_object, dec
 from .messages import iso_seconds
 from .prompts import LoggedCall, exchange
 from .requests import dollars, other_than, tier, usage
-from .spans import CACHED, Kind, TraceSpan, counted, sound, span_records, traces
+from .spans import CACHED, Kind, TraceSpan, counted, number, sound, span_records, traces
 
 _PROTOBUF = (".pb", ".binpb", ".otlp")
 _LENGTH = 4  # bytes of the length before each message in the collector's protobuf files
@@ -133,9 +133,9 @@ def _unpacked(record: Fields) -> Iterator[_Reading]:
         columns = [column for column in record.each("columns") if column.at("values") is not None]
         names = [column.text("name") for column in columns]
         values = (column.needed("values", LIST) for column in columns)
-        for number, cells in enumerate(zip(*values, strict=False)):
+        for at, cells in enumerate(zip(*values, strict=False)):
             row = dict(zip(names, cells, strict=True))
-            yield _object, Fields(row, record.place.below(f"columns[].values[{number}]"))
+            yield _object, Fields(row, record.place.below(f"columns[].values[{at}]"))
     elif (name := record.first("resourceSpans|batches|trace.resourceSpans")) and record.at(name) is not None:
         for resource in record.each(name):
             for scope in resource.each(resource.first("scopeSpans|instrumentationLibrarySpans")):
@@ -252,8 +252,8 @@ def _protobuf(path: Path, problems: Problems) -> Iterator[_Reading]:
         raise RecordingError(Place(str(path)), what, remedy) from None
     data = whole_file(path, problems)
     messages = [data] if data[:1] == b"\n" else list(_framed(data))
-    for number, message in enumerate(messages):
-        place = Place(str(path), 0, f"message[{number}]" if len(messages) > 1 else "")
+    for at, message in enumerate(messages):
+        place = Place(str(path), 0, f"message[{at}]" if len(messages) > 1 else "")
         try:
             export = Fields(as_json(traces.FromString(message)), place)
         except broken:
@@ -347,7 +347,7 @@ def _model_call(read: Callable[[Fields], _Recorded], fields: Fields, problems: P
     said = _exchange(attributes, events, span.place, problems)
     reported = reported_counts(attributes)
     where = span.place.below("attributes")
-    cost = dollars(attributes.at(attributes.first(_PATHS["cost"])), where, problems)
+    cost = dollars(number(attributes.at(attributes.first(_PATHS["cost"]))), where, problems)
     reason = decoded(attributes.get("gen_ai.response.finish_reasons|ai.response.finishReason"))
     reason = reason[0] if isinstance(reason, list) and reason else reason
     effort = attributes.text(_PATHS["effort"])

@@ -30,7 +30,7 @@ from ..errors import Place, RecordingError
 from ..files import shipped
 from ..model import Call, Compaction, ContextEdit, Conversation, Iteration, Mark, Message, Tool, Usage, usage_faults
 from ..source import Problems
-from . import Recordings
+from . import Recordings, as_object
 
 UNIQUE = 16  # characters of a provider's id that no two calls share by chance
 OPEN = 8  # most conversations that a log may interleave. One more closes the one that has been idle longest
@@ -350,10 +350,11 @@ def tier(*reported: Any) -> str:
     blocks = [block for block in reported if isinstance(block, dict)]
 
     def said(*names: str) -> str:
-        return next((block[name] for block in blocks for name in names if isinstance(block.get(name), str)), "")
+        values = (as_object(block.get(name)).get("type", block.get(name)) for block in blocks for name in names)
+        return next((value for value in values if isinstance(value, str)), "")  # Bedrock's are {type: "flex"}
 
     special = [word for word in (said("speed"), said("inference_geo")) if word not in _USUAL]
-    return " ".join(filter(None, (said("service_tier", "serviceTier"), *special)))
+    return " ".join(filter(None, (said("service_tier", "serviceTier", "trafficType"), *special)))
 
 
 def other_than(model: str, asked: str) -> str:

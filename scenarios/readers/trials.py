@@ -419,7 +419,8 @@ class Inspect(Reader):
       `<task>/<sample>/<name>`.
     - Messages may stand in `message_pool`, to which `input_refs` refer by ranges, and long texts in `attachments`.
     - `input_tokens` holds what was read from the cache or not, by version and provider: `total_tokens` tells.
-    - Answers from Inspect's own cache (`cache: "read"`) are context: the call that was billed is another one.
+    - Answers from Inspect's own cache (`cache: "read"`) have no usage: nobody was billed. Behind the call that was, in
+      the same log, they are context.
     - A sample without events has its last messages alone, without usage.
     """
 
@@ -435,7 +436,7 @@ class Inspect(Reader):
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
             archived = file_head(path, 2) == b"PK"
-            task = ""
+            task, billed = "", set[int]()
             for place, raw in _archived(path, problems) if archived else _listed(path, problems):
                 with problems.collect():
                     if place.field in ("header.json", "eval"):
@@ -444,7 +445,7 @@ class Inspect(Reader):
                         task = log.text("eval.task")
                         problems.written_by(as_text(log.get("eval.packages.inspect_ai") or ""), self.checked)
                     else:
-                        yield from _Sample(decode(raw, OBJECT, place), place, task, problems).conversations()
+                        yield from _Sample(decode(raw, OBJECT, place), place, task, billed, problems).conversations()
 
 
 def _listed(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
@@ -497,9 +498,9 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
 class _Sample(Fields):
     """A sample: its messages and events, with what they refer to."""
 
-    def __init__(self, record: dict[str, Any], place: Place, task: str, problems: Problems) -> None:
+    def __init__(self, record: dict[str, Any], place: Place, task: str, billed: set[int], problems: Problems) -> None:
         super().__init__(record, place)
-        self._task, self._problems = task, problems
+        self._task, self._billed, self._problems = task, billed, problems  # hashes of the log's calls with answers
         self._attachments = self.typed("attachments", dict[str, str]) or {}
         self._pool = self.typed("message_pool", LIST) or []
         self._spans: dict[str, Fields] = {}
@@ -590,8 +591,6 @@ class _Sample(Fields):
         reported, model = event.typed("output.usage", OBJECT), event.text("output.model") or asked
         if is_cached := event.at("cache") == "read":
             reported = None
-            what = "inspect: answer of Inspect's own cache, whose call counts elsewhere, read as context"
-            self._problems.unknown(what, place)
         cost = dollars((reported or {}).get("total_cost"), output.below("usage.total_cost"), self._problems)
         call = Call(
             model,
@@ -602,10 +601,16 @@ class _Sample(Fields):
             stop=event.text("output.choices.0.stop_reason"),
             requested=other_than(model, asked),
             error=event.text("output.error"),
-            copied=is_cached,
         )
         said = Fields(event.needed("output.choices.0.message", OBJECT), output.below("choices[0].message"))
-        answer = replace(self._message(said, f"m{len(messages)}"), time=finished, call=call)
+        answer = self._message(said, f"m{len(messages)}")
+        key = hash((model, messages, answer))
+        if not is_cached:
+            self._billed.add(key)
+        elif key in self._billed:
+            call = replace(call, copied=True)
+            self._problems.repeated[place.file] += 1
+        answer = replace(answer, time=finished, call=call)
         tools = event.typed("tools", list[dict[str, Any]]) or ()
         return LoggedRequest(place, messages, answer, tuple(map(tool, tools)))
 

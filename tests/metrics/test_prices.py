@@ -316,6 +316,8 @@ def test_audio_images_and_searches_cost_what_they_do() -> None:
     speech = Call(tier="flex", usage=Usage(input=1, audio_output=3, searches=1))
     assert speech.usage
     assert BUNDLED.special("gpt-5", speech, speech.usage) == {"flex": True, "audio": False, "searches": True}
+    committed = Call(tier="priority us")  # Anthropic's priority has no price per token: the whole is billed as usual
+    assert BUNDLED.special("claude-opus-5", committed, Usage(input=1)) == {"priority": False, "us": False}
 
 
 @pytest.mark.parametrize(

@@ -155,16 +155,6 @@ def test_trajectories_of_one_run_are_one_unit(tmp_path: Path, names: str) -> Non
     assert (sorted(filter(None, outputs(found))), units(found)) == ([7, 9], 1)
 
 
-def test_a_fork_stands_in_the_store_of_its_origin(tmp_path: Path) -> None:
-    """OpenCode copies messages with new names and their old times, and tells no origin."""
-    text = SAMPLES["opencode"].text(SAMPLES["opencode"].records(1))
-    (tmp_path / "a.json").write_bytes(text)
-    once = outputs(read(tmp_path)[0])
-    (tmp_path / "b.json").write_bytes(text.replace(b'"r0"', b'"r9"'))
-    found, _ = read(tmp_path)
-    assert (outputs(found), units(found), len({each.id for each in found})) == (once, 1, 2)
-
-
 def answered(name: str, request: str, answer: str, output: int, time: float | None = None) -> str:
     call = Call("m", usage=Usage(10, output), request_id=request)
     said = Message("u", "user", name), Message("a", "assistant", answer, time=time, call=call)

@@ -248,3 +248,4 @@ def test_tier_speed_and_region() -> None:
     assert tier({"service_tier": "standard", "speed": "fast", "inference_geo": "us"}) == "standard fast us"
     assert tier({"serviceTier": None}, {"serviceTier": "flex", "speed": "standard"}) == "flex"
     assert tier({"speed": "fast", "inference_geo": "not_available"}, None) == "fast"
+    assert tier({"serviceTier": {"type": "flex"}}, {"trafficType": "ON_DEMAND"}) == "flex"
