@@ -38,10 +38,8 @@ class Arm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An agent with a strategy beside the same agent with its whole history."""
 
     family: str
-    grade: Literal["A", "B"]
-    """A: computed anew from data per task; B: a table or counts in the source."""
-    n: Annotated[int, msgspec.Meta(ge=1)] | Literal["not stated"]
-    """Number of tasks."""
+    grade: Literal["A", "B"]  # A: computed anew from data per task; B: a table or counts in the source
+    n: Annotated[int, msgspec.Meta(ge=1)] | Literal["not stated"]  # number of tasks
     agent: str
     model: str
     benchmark: str
@@ -49,8 +47,7 @@ class Arm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     calls: float | None = None
     """Calls, as a multiple of those with the whole history; the next two with their 95 % intervals where computed."""
     cost: float | None = None
-    success: float | None = None
-    """Change in percentage points."""
+    success: float | None = None  # change in percentage points
     calls_interval: tuple[float, float] | None = None
     success_interval: tuple[float, float] | None = None
     cut_off: bool = False

@@ -166,12 +166,9 @@ class Price(NamedTuple):
 
     input: float
     output: float
-    read: float
-    """For input read from the provider's cache."""
-    write: float
-    """For input written to it."""
-    write_1h: float
-    """For input written to it for an hour."""
+    read: float  # for input read from the provider's cache
+    write: float  # for input written to it
+    write_1h: float  # for input written to it for an hour
     storage: float | None = None
     """For a token of cached content stored for an hour; None where that is not sold, or its price not known."""
     parts: Mapping[str, float] = {}
@@ -204,16 +201,11 @@ Tiers = tuple[tuple[int, Price], ...]
 class Tariff(NamedTuple):
     """A model's prices by the size of the prompt."""
 
-    tiers: Tiers
-    """(for prompts of more tokens than this, today's price), rising; the first is 0."""
-    window: int | None
-    """Most tokens that a prompt may have, where that is known."""
-    off_peak: tuple[Peak, Tiers] | None = None
-    """Today's prices at all hours but these."""
-    history: tuple[tuple[float, Tiers], ...] = ()
-    """Prices since each time at which they changed, in rising order."""
-    storage: tuple[tuple[float, float], ...] = ()
-    """US dollars for a token stored for an hour, since each time."""
+    tiers: Tiers  # (for prompts of more tokens than this, today's price), rising; the first is 0
+    window: int | None  # most tokens that a prompt may have, where that is known
+    off_peak: tuple[Peak, Tiers] | None = None  # today's prices at all hours but these
+    history: tuple[tuple[float, Tiers], ...] = ()  # prices since each time at which they changed, in rising order
+    storage: tuple[tuple[float, float], ...] = ()  # US dollars for a token stored for an hour, since each time
 
     def at(self, tokens: int, when: float | None = None) -> Price:
         """Return today's price of a prompt of so many tokens, at the hour of a time in seconds since 1970.

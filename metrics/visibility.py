@@ -31,12 +31,9 @@ _WORD = re.compile(r"[^\W_][\w./@:-]*+")
 class GivenValues(NamedTuple):
     """The given values of one conversation."""
 
-    numbers: dict[str, int]
-    """Number of each value, in the order in which they were given."""
-    first: Ints
-    """Place of the message that gave each of them."""
-    value: Ints
-    """A row for each message that has a value: its number, and the place of the message."""
+    numbers: dict[str, int]  # number of each value, in the order in which they were given
+    first: Ints  # place of the message that gave each of them
+    value: Ints  # a row for each message that has a value: its number, and the place of the message
     message: Ints
 
 

@@ -117,11 +117,9 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
 class _Recorded(NamedTuple):
     """A conversation whose calls are known."""
 
-    id: str
-    """As it is recorded."""
+    id: str  # as it is recorded
     parent: str
-    unit: str
-    """Its independent unit; empty = itself."""
+    unit: str  # its independent unit; empty = itself
     messages: int
     batch: int
 

@@ -126,8 +126,7 @@ LISTING = re.compile(r"^[ \t]*(?:[-*+•][ \t]|\d{1,3}(?:[.)][ \t]|、))", re.MU
 class Piece(NamedTuple):
     """Messages that can stay or go together, with their score."""
 
-    at: int
-    """Place of its first message in the dialogue."""
+    at: int  # place of its first message in the dialogue
     stop: int
     messages: tuple[Message, ...]
     tokens: int

@@ -82,8 +82,7 @@ class Billed:
     """By model: tokens that the provider counts for each of ours. Columns are in the provider's tokens."""
     counted: Mapping[str, CountedRequests]
     """By model: the requests with images, sounds, films, files and reasoning as its provider counts them."""
-    thinking: bool = False
-    """Whether recorded reasoning is part of later prompts."""
+    thinking: bool = False  # whether recorded reasoning is part of later prompts
     own: Mapping[str, str] = field(default_factory=dict)
     """By conversation: the model that it is billed under where the scheme's is OWN_MODELS."""
 
@@ -489,8 +488,7 @@ class SentPrompts(NamedTuple):
 
     tokens: Ints
     output: Ints
-    cached: Ints
-    """Tokens read or written."""
+    cached: Ints  # tokens read or written
 
 
 def still_cached(scheme: Scheme, started: float, tokens: int, marked: int, pause: float) -> int:

@@ -226,12 +226,10 @@ class RunRequests:
 class Recording:
     """One recorded conversation as columns: of each message the tokens and the time, NaN where it has none."""
 
-    tokens: list[int]
-    """Of the texts and tool calls alone."""
+    tokens: list[int]  # of the texts and tool calls alone
     time: list[float]
     tools: int
-    hidden: int
-    """Tokens in front of every prompt that are not recorded: they are cached as tools are."""
+    hidden: int  # tokens in front of every prompt that are not recorded: they are cached as tools are
 
     @cached_property
     def timed(self) -> bool:
@@ -265,14 +263,12 @@ class ConversationRequests:
     conversation: str
     strategy: str
     recording: Recording
-    day: str | None
-    """Date of the first request, or None where the recording has no times."""
+    day: str | None  # date of the first request, or None where the recording has no times
     log: tuple[object, ...]
     """Identity of the requests. Equal ones are sent at the same times: a strategy may have nothing to do."""
     make_steps: Callable[[], list[RequestStep]]
     messages: MessageSizes
-    texts: Sequence[Message]
-    """The messages by their numbers: the recorded ones, then those that the strategy wrote."""
+    texts: Sequence[Message]  # the messages by their numbers: the recorded ones, then those that the strategy wrote
 
     @cached_property
     def steps(self) -> list[RequestStep]:
@@ -435,15 +431,11 @@ class Break(NamedTuple):
     conversation: str
     strategy: str
     step: int
-    kept: int
-    """Messages that stayed where they were."""
-    lost: int
-    """Tokens of the prompt before that stood behind them: they could have been read."""
-    before: int
-    """Tokens of all its messages."""
+    kept: int  # messages that stayed where they were
+    lost: int  # tokens of the prompt before that stood behind them: they could have been read
+    before: int  # tokens of all its messages
     cause: str
-    actions: str
-    """Kinds of events that the strategy reported at this step, in order, without repetition."""
+    actions: str  # kinds of events that the strategy reported at this step, in order, without repetition
 
 
 def breaks(requests: RunRequests) -> pd.DataFrame:
@@ -568,10 +560,8 @@ def token_factors(run: Run, model: str, thinking: bool = False) -> TokenFactors:
 class RecordedReads(NamedTuple):
     """Cache reads of a model's recorded calls."""
 
-    warm: dict[str, int]
-    """Tokens that the first call of each conversation read: earlier sessions left them."""
-    found: float
-    """Share of the tokens that the call before, within five minutes, read and wrote."""
+    warm: dict[str, int]  # tokens that the first call of each conversation read: earlier sessions left them
+    found: float  # share of the tokens that the call before, within five minutes, read and wrote
 
 
 def recorded_reads(run: Run, model: str) -> RecordedReads:

@@ -47,8 +47,7 @@ class Scheme(NamedTuple):
     reuse: float | None = None
     """Share of the cached tokens that calls find; None = by the recordings, where cache marks were sent, else by the
     provider's evidence."""
-    warm: bool = True
-    """Whether what the first recorded call of a conversation read stays cached by other sessions."""
+    warm: bool = True  # whether what the first recorded call of a conversation read stays cached by other sessions
 
     @property
     def base(self) -> Scheme:
@@ -73,10 +72,8 @@ class Usages(NamedTuple):
     written: Ints
     written_1h: Ints
     fresh: Ints
-    created: Ints
-    """Tokens stored outside of the prompt, where content is stored by the hour."""
-    token_seconds: Floats
-    """Tokens × seconds of storage."""
+    created: Ints  # tokens stored outside of the prompt, where content is stored by the hour
+    token_seconds: Floats  # tokens × seconds of storage
 
     @property
     def prompts(self) -> Ints:
@@ -132,8 +129,7 @@ class _Line(NamedTuple):
 
     rules: Rules | None
     placement: str
-    reordered: bool
-    """Whether the provider moves system messages to the front and the strategy does not."""
+    reordered: bool  # whether the provider moves system messages to the front and the strategy does not
 
     @classmethod
     def of(cls, rule: CacheRule | None, placement: str, as_sent: bool) -> _Line:

@@ -141,8 +141,7 @@ class GatePolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The policy of a gate: which metrics and strategies are guarded, and how much worse they may get."""
 
     metrics: dict[str, Any] = {}  # their `MetricPolicy` by name; `*` is that of all others
-    cannot_tell: Literal["pass", "fail"] = "pass"
-    """Result for a figure of live models of which nothing is sure."""
+    cannot_tell: Literal["pass", "fail"] = "pass"  # result for a figure of live models of which nothing is sure
     strategies: tuple[str, ...] = ()  # the strategies that are guarded; empty = all
 
     def of(self, metric: str) -> MetricPolicy:

@@ -68,8 +68,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     set: str
     digest: str  # digest of the whole labelled set
     labelled_by: str  # `people`, `model`, or `people and model`
-    only: dict[str, str] = {}
-    """The part of the set that was graded: `{"language": "zh"}`."""
+    only: dict[str, str] = {}  # the part of the set that was graded: `{"language": "zh"}`
     sample: LabelSample | None = None  # how the answers were chosen, if not all were graded
     asked: int  # number of answers that the grader was given
     missing: dict[str, int]

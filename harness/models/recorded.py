@@ -100,8 +100,7 @@ class ModelAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
 
     text: str
     usage: TokenUsage | None = None  # None = it reported none
-    finish: str = ""
-    """Why it ended: "stop", "length" …"""
+    finish: str = ""  # why it ended: "stop", "length" …
     refusal: str = ""
     calls: tuple[ToolCall, ...] = ()
 

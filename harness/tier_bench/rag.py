@@ -102,8 +102,7 @@ class RagBench:
     """
 
     recordings: str | tuple[str, ...] = "standard"
-    format: str = ""
-    """For LoCoMo with its audited evidence: "locomo(corrections='errors.json')"."""
+    format: str = ""  # for LoCoMo with its audited evidence: "locomo(corrections='errors.json')"
     retrievers: tuple[Retriever, ...] = RETRIEVERS
     k: PositiveInt = 5  # hits that are looked at; a second figure is of twice as many
     index: Index = "exact"  # index of the vectors; hnsw needs the extra `hnswlib`

@@ -94,8 +94,7 @@ class ExplicitRules:
     """Parameters of explicit breakpoints that differ by model and date."""
 
     least: int = 1024
-    look_back: int = 20
-    """Places looked at for each mark, its own among them; 1 before there was a look-back."""
+    look_back: int = 20  # places looked at for each mark, its own among them; 1 before there was a look-back
     runs: bool = False
     """Whether a run of tool calls, or of tool results, is one place. Else each is: a message with five tool calls has
     five places or, with a text, six."""
@@ -158,19 +157,14 @@ class AutomaticRules:
     """Parameters of automatic prefix caches that differ by provider, model and date."""
 
     least: int
-    step: int
-    """Tokens are reported in multiples of this number."""
-    lifetime: float
-    """Seconds for which an unused prefix stays."""
-    answers: bool = False
-    """Whether the answer is cached as well, as the continuation of its prompt."""
-    block: int = 0
-    """Tokens from one place at which a cached prefix can end to the next; 0 = `step`."""
+    step: int  # tokens are reported in multiples of this number
+    lifetime: float  # seconds for which an unused prefix stays
+    answers: bool = False  # whether the answer is cached as well, as the continuation of its prompt
+    block: int = 0  # tokens from one place at which a cached prefix can end to the next; 0 = `step`
     hidden: int = 0
     """Tokens before the prompt that count to the blocks and are not reported; -1 where the last token of a prefix is
     not stored."""
-    reuse: float = 1.0
-    """Share of the cached tokens that calls find, since another server may answer; 1 = all."""
+    reuse: float = 1.0  # share of the cached tokens that calls find, since another server may answer; 1 = all
 
     def read(self, shared: int) -> int:
         """Return the tokens read of a prompt whose first `shared` tokens are cached."""
@@ -298,8 +292,7 @@ class UnitRules:
 
     lifetime: float = 7200.0
     """Seconds. Assumed: its page says "a few hours to a few days"."""
-    step: int = 1
-    """Tokens are reported in multiples of this number."""
+    step: int = 1  # tokens are reported in multiples of this number
     reuse: float = 1.0
 
     def read(self, shared: int) -> int:

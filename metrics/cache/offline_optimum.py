@@ -90,12 +90,10 @@ class _Steps(NamedTuple):
 
     started: Floats
     answered: Floats
-    saved: Floats
-    """Dollars saved by reading a token instead of paying the plain price."""
+    saved: Floats  # dollars saved by reading a token instead of paying the plain price
     writes: Sequence[tuple[float, Floats]]
     """For each lifetime, the extra cost of writing a token over the plain price."""
-    longest: float
-    """The longest lifetime."""
+    longest: float  # the longest lifetime
 
 
 def _written(steps: _Steps, asking: Ints) -> tuple[float, tuple[int, int, int]]:

@@ -86,10 +86,8 @@ class SentPrefix(NamedTuple):
     answers: str | None
     name: str
     media: tuple[Media, ...]
-    effort: str = ""
-    """Reasoning effort, set on the first message after the system's."""
-    thinking: str = ""
-    """The reasoning, where it is in the prompt: its text, or what else tells one from another."""
+    effort: str = ""  # reasoning effort, set on the first message after the system's
+    thinking: str = ""  # the reasoning, where it is in the prompt: its text, or what else tells one from another
 
     @classmethod
     def of(cls, message: Message, effort: str = "", thinking: str = "") -> SentPrefix:
@@ -112,32 +110,24 @@ class CacheRequest:
     The caller may go on changing the lists: a cache copies what it needs later.
     """
 
-    prefixes: Sequence[int]
-    """The number of the prefix that ends with each block (`Prefixes`)."""
-    ends: Sequence[int]
-    """Tokens up to the end of each block; never falling."""
-    tokens: int
-    """Tokens of the whole prompt: at least the last of `ends`."""
-    started: float
-    """Start in seconds; lifetimes count from here."""
+    prefixes: Sequence[int]  # the number of the prefix that ends with each block (`Prefixes`)
+    ends: Sequence[int]  # tokens up to the end of each block; never falling
+    tokens: int  # tokens of the whole prompt: at least the last of `ends`
+    started: float  # start in seconds; lifetimes count from here
     answered: float
     """Seconds at which the answer began or, if unknown, was complete: what it wrote can be read from then on."""
-    marks: tuple[CacheMark, ...] = ()
-    """In the order of their blocks."""
+    marks: tuple[CacheMark, ...] = ()  # in the order of their blocks
     answer: int | None = None
     """The number of the prefix with the answer as one block more, if the next request may go on from it."""
     eligible: Sequence[int] = ()
     """Blocks at whose end a provider that places breakpoints itself may place one, in order."""
     system: int = -1
     """The last block of the tools and system messages that the prompt begins with; -1 if there are none."""
-    alike: SharedStarts | None = None
-    """Blocks that begin alike, for caches that read part of a block."""
+    alike: SharedStarts | None = None  # blocks that begin alike, for caches that read part of a block
     places: Sequence[int] | None = None
     """Content blocks up to the end of each block, where a message may hold several; None = one each."""
-    run_places: Sequence[int] | None = None
-    """The same where a run of tool calls, or of tool results, counts as one."""
-    implicit: bool = True
-    """Whether the provider may place breakpoints of its own beside the marks."""
+    run_places: Sequence[int] | None = None  # the same where a run of tool calls, or of tool results, counts as one
+    implicit: bool = True  # whether the provider may place breakpoints of its own beside the marks
 
 
 class ContentBlocks(NamedTuple):
@@ -156,18 +146,12 @@ class CacheUsage(NamedTuple):
     """Tokens of one prompt by how they are billed; read, written, written_1h and fresh add up to the prompt."""
 
     read: int
-    written: int
-    """Tokens written to the cache for less than an hour."""
-    written_1h: int
-    """Tokens written to the cache for an hour or more."""
-    fresh: int
-    """Tokens neither read nor written."""
-    hit: int = -1
-    """Last block that was read whole; -1 if none was."""
-    created: int = 0
-    """Tokens stored outside of the prompt, by caches of content that the caller creates."""
-    token_seconds: float = 0.0
-    """Storage since the request before: tokens times seconds."""
+    written: int  # tokens written to the cache for less than an hour
+    written_1h: int  # tokens written to the cache for an hour or more
+    fresh: int  # tokens neither read nor written
+    hit: int = -1  # last block that was read whole; -1 if none was
+    created: int = 0  # tokens stored outside of the prompt, by caches of content that the caller creates
+    token_seconds: float = 0.0  # storage since the request before: tokens times seconds
 
     def with_read(self, read: int) -> CacheUsage:
         """Return the usage with so many tokens read: what is written, if anything is, ends where it did."""

@@ -54,20 +54,14 @@ class CacheRule:
     """How one provider caches the prompts of some models, from a date on."""
 
     family: str
-    name: str
-    """Name of the models, with the host where it has rules of its own."""
+    name: str  # name of the models, with the host where it has rules of its own
     provider: str
-    models: str
-    """Regular expression of names, with the host's prefixes; the whole name must match."""
-    since: str
-    """First day, as 2025-03-13; empty = from the beginning."""
-    rules: Rules | None
-    """None = nothing is cached."""
+    models: str  # regular expression of names, with the host's prefixes; the whole name must match
+    since: str  # first day, as 2025-03-13; empty = from the beginning
+    rules: Rules | None  # None = nothing is cached
     source: str
-    note: str = ""
-    """Says what was assumed, or measured, where the source has no figure."""
-    evidence: tuple[CacheEvidence, ...] = ()
-    """Recorded calls that it was compared with; empty = none was seen."""
+    note: str = ""  # says what was assumed, or measured, where the source has no figure
+    evidence: tuple[CacheEvidence, ...] = ()  # recorded calls that it was compared with; empty = none was seen
     pays: tuple[float, float] | None = None
     """Prices of reading and writing as shares of the input price, where these are not the provider's."""
     system_first: bool = False

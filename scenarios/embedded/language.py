@@ -90,16 +90,12 @@ class Language:
     """A language, with the spellings that count as right, the one that it writes first."""
 
     code: str
-    space: str
-    """Text between two sentences."""
+    space: str  # text between two sentences
     days: tuple[str, ...]
-    amounts: tuple[str, ...]
-    """Spellings of an amount of money."""
-    counts: tuple[str, ...]
-    """Spellings of a number of days."""
+    amounts: tuple[str, ...]  # spellings of an amount of money
+    counts: tuple[str, ...]  # spellings of a number of days
     months: str
-    pound: int
-    """Units of the currency that are worth a pound."""
+    pound: int  # units of the currency that are worth a pound
 
     @property
     def forms(self) -> Forms:

@@ -47,8 +47,7 @@ class FactValue(NamedTuple):
 
     answers: tuple[str, ...]
     source: str
-    value: date | int | None = None
-    """The day, or the amount of money, that it is."""
+    value: date | int | None = None  # the day, or the amount of money, that it is
 
 
 class FactLedger:

@@ -31,18 +31,15 @@ class Card:
 
     uuid: str
     conversation: str
-    thread: str
-    """Empty = none."""
+    thread: str  # empty = none
     tool: str
     arguments: object
     """The call's arguments as JSON values, as their text where that is not JSON, None without a call."""
     query: str
     summary: str
-    length: int
-    """Characters of the result."""
+    length: int  # characters of the result
     sources: tuple[str, ...]
-    created: float | None
-    """Recorded time of the result, in seconds since 1970; None = the recording has no times."""
+    created: float | None  # recorded time of the result, in seconds since 1970; None = the recording has no times
 
     @property
     def text(self) -> str:

@@ -256,8 +256,7 @@ class CompactingClient(Client):
     language: LanguageSetting = "auto"
     summariser: str = ""
 
-    max_result: ClassVar[int | None] = None
-    """Characters of a tool's result that the summariser is shown; None = all."""
+    max_result: ClassVar[int | None] = None  # characters of a tool's result that the summariser is shown; None = all
 
     def __post_init__(self) -> None:
         window, limit = getattr(self, "window", None), getattr(self, "trigger", 1)

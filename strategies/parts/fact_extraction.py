@@ -61,17 +61,14 @@ class StatedFact(msgspec.Struct, frozen=True, gc=False):
     """A fact that a message states, and its confidence."""
 
     text: str
-    confidence: float
-    """0 to 1."""
-    source: str
-    """Id of the message that states it."""
+    confidence: float  # 0 to 1
+    source: str  # id of the message that states it
 
     @property
     def words(self) -> Sequence[str]:
         return words(self.text)
 
-    speaker: str = ""
-    """Role of who says it, if rules found it."""
+    speaker: str = ""  # role of who says it, if rules found it
 
     @property
     def about(self) -> str:

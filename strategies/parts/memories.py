@@ -67,18 +67,13 @@ class RecallSettings:
 class Memory(msgspec.Struct, frozen=True, gc=False):
     """A message, or a passage of one."""
 
-    source: str
-    """Id of the message."""
+    source: str  # id of the message
     role: Role
     text: str
-    kind: str
-    """One of `KINDS`."""
-    importance: float
-    """0 to 10: by type, more for the user's messages, less for a text of few words."""
-    name: str = ""
-    """The speaker, where the recording names one."""
-    time: float | None = None
-    """Recorded time of the message."""
+    kind: str  # one of `KINDS`
+    importance: float  # 0 to 10: by type, more for the user's messages, less for a text of few words
+    name: str = ""  # the speaker, where the recording names one
+    time: float | None = None  # recorded time of the message
 
     @property
     def search_text(self) -> str:

@@ -38,20 +38,16 @@ class Summariser:
     another language than `language`, though the material is in it, is used. All three are recorded as Failed.
     """
 
-    name: str
-    """The strategy's name, from which the ids of the summaries are made."""
+    name: str  # the strategy's name, from which the ids of the summaries are made
     language: ConversationLanguage
     max_tokens: int
-    model: str
-    """Empty = the run's summariser."""
+    model: str  # empty = the run's summariser
     max_input_tokens: int | None = None
     temperature: float = 0.3
     instructions: Mapping[Language, str] = field(default_factory=lambda: PROMPTS)
     """`{conversation}` is replaced by the material, `{limit}` by `max_tokens`."""
-    kind: PromptKind = "separate"
-    """How the summary would be asked for in production, by which it is billed."""
-    max_result: int | None = None
-    """Characters of a tool's result that the model is shown; None = all."""
+    kind: PromptKind = "separate"  # how the summary would be asked for in production, by which it is billed
+    max_result: int | None = None  # characters of a tool's result that the model is shown; None = all
 
     @classmethod
     def of(cls, settings: Any, name: str, **others: Any) -> Summariser:

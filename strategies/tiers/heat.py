@@ -117,10 +117,8 @@ class Readings(msgspec.Struct, frozen=True):
     """Readings at one moment: times in seconds, all others as shares. None = there is no reading."""
 
     focus_utilisation: float | None = None
-    hit_rate: float | None = None
-    """Hit rate of the Working tier."""
-    compression: float | None = None
-    """Share of bytes that the Archive saves."""
+    hit_rate: float | None = None  # hit rate of the Working tier
+    compression: float | None = None  # share of bytes that the Archive saves
     retrieval: float | None = None
     """Time until a message that the RAG tier had is in memory: a search itself takes no recorded time."""
     promotion: float | None = None
@@ -137,10 +135,8 @@ class Tuning(msgspec.Struct, frozen=True):
     """Parameters that the tuner changes."""
 
     weights: HeatWeights = HeatWeights()
-    threshold: Share = 0.7
-    """Heat above which a predicted item is promoted."""
-    level: Annotated[int, msgspec.Meta(ge=1, le=MOST_LEVEL)] = 9
-    """zstd level of the next blocks of the Archive."""
+    threshold: Share = 0.7  # heat above which a predicted item is promoted
+    level: Annotated[int, msgspec.Meta(ge=1, le=MOST_LEVEL)] = 9  # zstd level of the next blocks of the Archive
 
 
 def tuning_step(tuning: Tuning, readings: Readings) -> Tuning:
@@ -189,10 +185,8 @@ class Gauges:
 
     hits: list[bool] = field(default_factory=list)
     """Whether each of the last WINDOW look-ups was a hit in the Working tier."""
-    since: int = 0
-    """Look-ups since the tuner was due."""
-    alarms: list[str] = field(default_factory=list)
-    """Gauges whose alarm has begun and not ended."""
+    since: int = 0  # look-ups since the tuner was due
+    alarms: list[str] = field(default_factory=list)  # gauges whose alarm has begun and not ended
 
     def look(self, hit: bool) -> None:
         """Count a look-up below Focus, which was a hit in the Working tier or not."""

@@ -111,5 +111,4 @@ class Outcome(NamedTuple):
     """Result of a job."""
 
     job: Job
-    why: MoveReason | None = None
-    """Reason why it was not done; None = it was done."""
+    why: MoveReason | None = None  # reason why it was not done; None = it was done

@@ -64,8 +64,7 @@ class Tier:
     name: str
     store: ContentStore
     quota: Quota
-    delay: float = DELAY
-    """Seconds that a copy stays here after its content moved elsewhere."""
+    delay: float = DELAY  # seconds that a copy stays here after its content moved elsewhere
     replacement: Replacement | None = None
     """Policy that chooses victims. None = the coldest first."""
 
@@ -75,10 +74,8 @@ class Location(NamedTuple):
 
     tier: str
     tokens: int
-    since: float
-    """Time of its arrival there."""
-    came: str = ""
-    """Tier that it came from; empty if it was new."""
+    since: float  # time of its arrival there
+    came: str = ""  # tier that it came from; empty if it was new
 
 
 class MigrationState(msgspec.Struct):

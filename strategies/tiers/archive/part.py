@@ -45,8 +45,7 @@ class Coding:
 
     level: int = 19
     dictionary: Kind = "raw"
-    dictionary_bytes: int = 1 << 20
-    """Largest size of a raw dictionary."""
+    dictionary_bytes: int = 1 << 20  # largest size of a raw dictionary
     block_tokens: int = 65_536
 
 
@@ -110,20 +109,14 @@ class PartEntry(msgspec.Struct, frozen=True, omit_defaults=True):
 
     number: int
     messages: int
-    tokens: int
-    """Tokens of the messages that are not deleted."""
+    tokens: int  # tokens of the messages that are not deleted
     table: IndexSection
     content: IndexSection
-    raw_bytes: int
-    """Size of the content before compression."""
-    sealed: bool = False
-    """Whether it is a block; the others are small parts that will be written into blocks."""
-    dictionary: int = 0
-    """Number of its dictionary; 0 = none."""
-    taught: bool = False
-    """Whether the dictionary is made of this part."""
-    deleted: tuple[tuple[int, float], ...] = ()
-    """Places of deleted messages, and the times of their deletion."""
+    raw_bytes: int  # size of the content before compression
+    sealed: bool = False  # whether it is a block; the others are small parts that will be written into blocks
+    dictionary: int = 0  # number of its dictionary; 0 = none
+    taught: bool = False  # whether the dictionary is made of this part
+    deleted: tuple[tuple[int, float], ...] = ()  # places of deleted messages, and the times of their deletion
 
 
 class DictionaryFile(msgspec.Struct, frozen=True):
@@ -137,8 +130,7 @@ class DictionaryFile(msgspec.Struct, frozen=True):
 class ArchiveIndex(msgspec.Struct, frozen=True, omit_defaults=True):
     """All files of an archive."""
 
-    next: int = 1
-    """Number of the next file; never reused."""
+    next: int = 1  # number of the next file; never reused
     parts: tuple[PartEntry, ...] = ()
     dictionary: DictionaryFile | None = None
 

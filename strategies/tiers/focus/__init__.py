@@ -138,10 +138,8 @@ class Focused:
 
     messages: Messages
     """In order, summaries and merged messages included. Empty if the request is over budget."""
-    used: int
-    """Tokens of the request as a provider counts them."""
-    over_budget: OverBudget | None = None
-    """Set if no request fits: the newest message is over the limit."""
+    used: int  # tokens of the request as a provider counts them
+    over_budget: OverBudget | None = None  # set if no request fits: the newest message is over the limit
 
 
 class FocusSession:

@@ -55,8 +55,7 @@ class Fusion(NamedTuple):
     """How the rankings of the retrievers are fused."""
 
     by: Literal["rrf", "weighted"] = "rrf"
-    rerank: int = 0
-    """Fused passages that are reranked by the exact scores of all retrievers; 0 = none."""
+    rerank: int = 0  # fused passages that are reranked by the exact scores of all retrievers; 0 = none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +63,7 @@ class RagRules:
     """How passages are stored."""
 
     retrievers: tuple[Retriever, ...] = RETRIEVERS
-    words: bool = True
-    """Whether content words are entities of the graph, too."""
+    words: bool = True  # whether content words are entities of the graph, too
     index: Index = "exact"
     entries: int | None = None
     """Most texts that the query words of BM25 occur in together, the rarest words first. None = no limit."""
@@ -127,8 +125,7 @@ class Hit(NamedTuple):
     """A passage that a search returns."""
 
     passage: Passage
-    score: float
-    """Score after fusion and reranking, by which hits are ordered."""
+    score: float  # score after fusion and reranking, by which hits are ordered
 
 
 class Rag:

@@ -43,12 +43,9 @@ class Graph:
     The defaults find 95 % of the ten nearest of a million vectors (docs/decisions/0017-rag-tier.md).
     """
 
-    links: int = 24
-    """Neighbours of a vector on each level; twice as many on the lowest."""
-    construction: int = 160
-    """Candidates examined to place a vector."""
-    search: int = 256
-    """Candidates in the list of a search."""
+    links: int = 24  # neighbours of a vector on each level; twice as many on the lowest
+    construction: int = 160  # candidates examined to place a vector
+    search: int = 256  # candidates in the list of a search
     threads: int = 1
     """Threads that add vectors. With one the same vectors give the same graph."""
 

@@ -73,12 +73,10 @@ Event = TierEvent | Failed
 class Loans:
     """Messages below Focus that the current turn sends, and why."""
 
-    turn: str = ""
-    """Id of the message searched for last."""
+    turn: str = ""  # id of the message searched for last
     called: dict[str, float | None] = field(default_factory=dict)
     """Messages recalled in this turn, with their search score; None = the message was named."""
-    sent: set[str] = field(default_factory=set)
-    """Ids of all messages of the last request."""
+    sent: set[str] = field(default_factory=set)  # ids of all messages of the last request
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,8 +36,7 @@ class Hybrid(Policy):
     profile: Profile = "default"
     weights: Weights = field(init=False, default=(0.0, 0.0, 0.0))
     counts: dict[str, int] = field(init=False, default_factory=dict)
-    last: dict[str, int] = field(init=False, default_factory=dict)
-    """Number of the last use of each item."""
+    last: dict[str, int] = field(init=False, default_factory=dict)  # number of the last use of each item
     clock: int = field(init=False, default=0)
     similarity: Callable[[str], float] | None = field(init=False, default=None, metadata=DERIVED)
 

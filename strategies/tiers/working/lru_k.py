@@ -47,8 +47,7 @@ class LruK(Policy):
     """How long after its last reference the history of an evicted item is retained; None = for ever."""
     history: dict[str, list[float]] = field(init=False, default_factory=dict)
     """Times of the last K references, newest first, of items in the cache and of evicted items still remembered."""
-    last: dict[str, float] = field(init=False, default_factory=dict)
-    """LAST of every item with a history."""
+    last: dict[str, float] = field(init=False, default_factory=dict)  # LAST of every item with a history
     preloaded: dict[str, float] = field(init=False, default_factory=dict)
     """Time of the preload of items in the cache that were not used since."""
     order: dict[str, int] = field(init=False, default_factory=dict)
@@ -56,8 +55,7 @@ class LruK(Policy):
     count: int = field(init=False, default=0)
     recent: dict[str, None] = field(init=False, default_factory=OrderedDict)
     """Items that may be within their correlated period, in order of LAST or their preload."""
-    kept: int = field(init=False, default=0)
-    """Number of histories when outdated ones were last removed."""
+    kept: int = field(init=False, default=0)  # number of histories when outdated ones were last removed
     eligible: Ranks = field(init=False, default_factory=Ranks, metadata=DERIVED)
     """Items past their correlated period, by rank of eviction."""
 

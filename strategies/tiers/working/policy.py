@@ -32,10 +32,8 @@ class Access(NamedTuple):
     """Result of one access."""
 
     hit: bool
-    evicted: tuple[str, ...] = ()
-    """Victims in order; the item itself if the policy did not admit it."""
-    refused: bool = False
-    """The item is larger than the cache."""
+    evicted: tuple[str, ...] = ()  # victims in order; the item itself if the policy did not admit it
+    refused: bool = False  # the item is larger than the cache
 
 
 HIT, REFUSED = Access(True), Access(False, refused=True)
@@ -46,13 +44,10 @@ class Policy(ABC):
     """A cache of `capacity` tokens."""
 
     capacity: PositiveInt
-    tokens: dict[str, int] = field(init=False, default_factory=OrderedDict)
-    """Items in the cache and their sizes."""
+    tokens: dict[str, int] = field(init=False, default_factory=OrderedDict)  # items in the cache and their sizes
     used: int = field(init=False, default=0)
-    now: float | None = field(init=False, default=None)
-    """Time of the last access."""
-    evicted: list[str] = field(init=False, default_factory=list, metadata=DERIVED)
-    """Victims of the current access."""
+    now: float | None = field(init=False, default=None)  # time of the last access
+    evicted: list[str] = field(init=False, default_factory=list, metadata=DERIVED)  # victims of the current access
 
     def __post_init__(self) -> None:
         check_bounds(self)
@@ -191,8 +186,7 @@ class Ranks:
 class Ghosts(msgspec.Struct):
     """Ghost queue: ids of items evicted recently, without their content."""
 
-    left: dict[str, int] = msgspec.field(default_factory=OrderedDict)
-    """Tokens by id, oldest first."""
+    left: dict[str, int] = msgspec.field(default_factory=OrderedDict)  # tokens by id, oldest first
     used: int = 0
 
     def __post_init__(self) -> None:
@@ -222,8 +216,7 @@ class Successors:
     tokens that it loads, which may not be used, and room in the cache.
     """
 
-    followed: dict[str, dict[str, int]] = field(default_factory=dict)
-    """For each item how often each other came next."""
+    followed: dict[str, dict[str, int]] = field(default_factory=dict)  # for each item how often each other came next
     last: str | None = None
 
     def learn(self, id: str) -> None:

@@ -25,8 +25,7 @@ class Segmented(Policy):
 
     shares: tuple[float, ...] = (0.25, 0.5, 0.25)
     queues: Queues = field(init=False, default_factory=list)
-    at: dict[str, int] = field(init=False, default_factory=dict)
-    """Segment of each item, by number."""
+    at: dict[str, int] = field(init=False, default_factory=dict)  # segment of each item, by number
 
     def __post_init__(self) -> None:
         super().__post_init__()

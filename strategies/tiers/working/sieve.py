@@ -22,8 +22,7 @@ class Sieve(Policy):
 
     marked: dict[str, bool] = field(init=False, default_factory=OrderedDict)
     """Whether each item is marked, the oldest (the tail) first."""
-    hand: str | None = field(init=False, default=None)
-    """Item at the hand; None = at the tail."""
+    hand: str | None = field(init=False, default=None)  # item at the hand; None = at the tail
     # The two links form a ring through None: `newer[None]` is the tail
     # and `older[None]` the head, so neither end is a special case.
     newer: Link = field(init=False, default_factory=lambda: {None: None}, metadata=DERIVED)

@@ -41,12 +41,9 @@ class Trace:
     """Accesses to items, which are numbered from 0."""
 
     name: str
-    ids: Ints
-    """Item of each access."""
-    sizes: Ints
-    """Tokens of each item."""
-    times: NDArray[np.float64]
-    """Clock of each access."""
+    ids: Ints  # item of each access
+    sizes: Ints  # tokens of each item
+    times: NDArray[np.float64]  # clock of each access
     counted: Flags
     """Whether each access is a look-up. Other accesses fill the cache or are messages that arrive."""
     likeness: Likeness | None = None
@@ -70,10 +67,8 @@ class TraceReplay:
 
     hits: Flags
     evictions: int
-    loaded: int
-    """Tokens loaded on counted misses, items that the cache refused included."""
-    preloaded: int = 0
-    """Tokens loaded because they were predicted."""
+    loaded: int  # tokens loaded on counted misses, items that the cache refused included
+    preloaded: int = 0  # tokens loaded because they were predicted
 
 
 def replay(trace: Trace, recipe: PolicyRecipe, capacity: int, preload: Successors | None = None) -> TraceReplay:
