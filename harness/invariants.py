@@ -34,8 +34,7 @@ from .replay import ConversationIndex, RecordedContext, Step, replay_view, start
 
 COUNTER = TokenCounter()
 
-QUESTIONS = ("What did row 42 say earlier?", "之前第42行说了什么？")
-"""Questions asked in between."""
+QUESTIONS = ("What did row 42 say earlier?", "之前第42行说了什么？")  # questions asked in between
 
 
 @dataclass(frozen=True)

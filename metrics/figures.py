@@ -25,8 +25,7 @@ NO_STEPS = "no steps"
 NOTHING_EVICTED = "nothing was evicted"
 LANGUAGE = "language: rules, names and units are read in English and Chinese alone"
 NO_EVIDENCE = "no probe rests on what was said"
-LRU_K = ("lru_k", "lru_k_document")
-"""Cache policies that are LRU-K: O'Neil's, and the one of the design documents."""
+LRU_K = ("lru_k", "lru_k_document")  # cache policies that are LRU-K: O'Neil's, and the one of the design documents
 
 # What may have become of evidence that is not sent word for word: its name, and the rest of "the share of evidence …".
 _STATES: Mapping[State, tuple[str, str]] = {

@@ -49,8 +49,7 @@ from .values import Value, values
 
 VERSION = 2  # version of the answers, raised whenever one can change
 UNKNOWN = "UNKNOWN"
-PAGES = 8
-"""Contexts kept as they were read: many questions are asked of one, and strategies that cut nothing share it."""
+PAGES = 8  # contexts kept as they were read: many questions are asked of one, and strategies that cut nothing share it
 KEPT = 1 << 20
 """Numbers kept with a context: how near its sentences are to the words of questions, which many questions share."""
 LEAST = 0.4  # support below which the reader abstains
@@ -58,8 +57,7 @@ BEST = 24  # sentences that are searched for spans
 OTHER = 0.5  # factor for a sentence by another speaker than the one in the question
 MISSING = 0.4  # factor for all sentences where a name or identifier of the question stands nowhere
 RIVAL = 0.8  # share of the best score from which a statement counts as another one about the same thing
-NEW, NEWER = 0.05, 0.12
-"""Bonus of the newest place over the oldest; and where the question asks for the present state."""
+NEW, NEWER = 0.05, 0.12  # bonus of the newest place over the oldest; and where the question asks for the present state
 ASKS = 0.7  # factor for an answer that is a question itself
 OLD, OTHERWISE = 0.75, 0.95
 """Factor for a span that was replaced; and for one that was not, where the question asks for the first state."""

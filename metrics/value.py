@@ -36,13 +36,10 @@ class Missing:
 
 Value = float | int | Missing
 
-Form = Literal["total", "ratio", "saving"]
-"""How a figure follows from its two sums."""
+Form = Literal["total", "ratio", "saving"]  # how a figure follows from its two sums
 
-Column = NDArray[Any]
-"""A number for each row, whole or not."""
-Of = Callable[["pd.DataFrame"], Any]
-"""A column of a frame, or a function of its columns."""
+Column = NDArray[Any]  # a number for each row, whole or not
+Of = Callable[["pd.DataFrame"], Any]  # a column of a frame, or a function of its columns
 
 
 def value(form: Form, top: float, bottom: float) -> float:

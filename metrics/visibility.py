@@ -21,8 +21,7 @@ from ctxbench.scenarios.model import Conversation, Message
 from .grounding import Demands, said
 from .measure import Ints, Runs
 
-RECENT = 6
-"""Messages after that of a value before which it does not count."""
+RECENT = 6  # messages after that of a value before which it does not count
 _LONG, _DIGITS = 6, 3
 
 _WORD = re.compile(r"[^\W_][\w./@:-]*+")

@@ -47,8 +47,7 @@ class Recipe(NamedTuple):
 RECIPES, PRESETS = ({name: Recipe(**row) for name, row in rows.items()} for rows in data("recipes").values())
 """Compositions that `run` compares by default, and the design's own variants, which run when they are named."""
 
-NAMED: dict[str, Recipe] = {**RECIPES, **PRESETS}
-"""All recipes: on the command line a name stands for its chain."""
+NAMED: dict[str, Recipe] = {**RECIPES, **PRESETS}  # all recipes: on the command line a name stands for its chain
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,8 +37,7 @@ from ctxbench.scenarios.view import Messages, joined, shared_prefix
 from .base import Context, StrategyContext, StrategyTypeError, View
 from .services import ChatServices
 
-ChatDict = dict[str, Any]
-"""A message in OpenAI's chat form, with its id in the recording."""
+ChatDict = dict[str, Any]  # a message in OpenAI's chat form, with its id in the recording
 
 Step = Callable[[list[ChatDict]], Any]
 """Takes the messages that are new since its last call, and returns those to send: a list of dicts, or an awaitable."""

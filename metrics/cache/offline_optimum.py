@@ -91,8 +91,7 @@ class _Steps(NamedTuple):
     started: Floats
     answered: Floats
     saved: Floats  # dollars saved by reading a token instead of paying the plain price
-    writes: Sequence[tuple[float, Floats]]
-    """For each lifetime, the extra cost of writing a token over the plain price."""
+    writes: Sequence[tuple[float, Floats]]  # for each lifetime, the extra cost of writing a token over the plain price
     longest: float  # the longest lifetime
 
 

@@ -40,8 +40,7 @@ GENERATED: dict[str, int] = {name: row["turns"] for name, row in _SETS.items() i
 """Generated scenarios, and the user turns of a conversation unless others are asked for."""
 KINDS = tuple(name for name in _SETS if name not in DIGESTS and name not in GENERATED)
 """Subjects of the conversations of `standard`, the first part of their ids."""
-ENORMOUS = "traps/enormous_result"
-"""The trap that `smoke` leaves out: 400 000 characters in one tool result."""
+ENORMOUS = "traps/enormous_result"  # the trap that `smoke` leaves out: 400 000 characters in one tool result
 
 
 @dataclass(frozen=True, slots=True)

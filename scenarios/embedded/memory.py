@@ -19,14 +19,10 @@ from ..model import Conversation
 from .language import LANGUAGES, fill, load, one
 from .script import Script
 
-HOT, HOT_SHARE = 0.2, 0.8
-"""Share of the records that are popular, and share of the questions that are about them."""
-EVERY = 10
-"""Records between two probes in mem_001."""
-SENTENCES = {"en": 7, "zh": 6}
-"""Sentences around a record's fields: some 200 tokens with them."""
-PREFIXES = ("INS", "DEL", "REP", "CAL", "AUD", "LOG")
-"""The starts of record numbers."""
+HOT, HOT_SHARE = 0.2, 0.8  # share of the records that are popular, and share of the questions that are about them
+EVERY = 10  # records between two probes in mem_001
+SENTENCES = {"en": 7, "zh": 6}  # sentences around a record's fields: some 200 tokens with them
+PREFIXES = ("INS", "DEL", "REP", "CAL", "AUD", "LOG")  # the starts of record numbers
 _SLOTS = dict.fromkeys(("thing", "other"), "things") | {"place": "places"}
 _SLOTS |= dict.fromkeys(("person", "colleague"), "people") | {"shift": "shifts", "state": "states"}
 """Slots of the sentences, in the order in which they are drawn, and where their words stand."""

@@ -25,8 +25,7 @@ from ..parts.units import NOTHING
 OUTPUT_RESERVE, MARGIN = 20_000, 13_000
 """Tokens of the window that Claude Code leaves free: at most so many for an answer, and a margin."""
 
-COLD = 300.0
-"""Seconds after which Anthropic's cache of five minutes has nothing."""
+COLD = 300.0  # seconds after which Anthropic's cache of five minutes has nothing
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,7 @@ from ctxbench.scenarios.model import Tool
 from ..base import texts
 from ..parts.language import moment
 
-NAMESPACE = UUID("6f1d3a52-5d0c-5b0e-9d55-2f4a7d1c0001")
-"""Namespace of the archive's uuids; any fixed one would do."""
+NAMESPACE = UUID("6f1d3a52-5d0c-5b0e-9d55-2f4a7d1c0001")  # namespace of the archive's uuids; any fixed one would do
 TOOL = "load_tool_history"
 
 
@@ -33,8 +32,7 @@ class Card:
     conversation: str
     thread: str  # empty = none
     tool: str
-    arguments: object
-    """The call's arguments as JSON values, as their text where that is not JSON, None without a call."""
+    arguments: object  # the call's arguments as JSON values, as their text where that is not JSON, None without a call
     query: str
     summary: str
     length: int  # characters of the result

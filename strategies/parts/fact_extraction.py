@@ -17,10 +17,8 @@ from .passages import passages
 
 CONFIDENCE = {"preference": 0.9, "self": 0.9, "decision": 0.85, "constraint": 0.8, "value": 0.75, "name": 0.65}
 """Confidence by what makes a sentence a fact; the first reason that holds counts."""
-BY_ASSISTANT, HEDGED = -0.15, -0.3
-"""Corrections: the user knows better; "maybe", "I think", 可能."""
-SENTENCES = 200
-"""Most sentences of a message that are read: a pasted file states few facts."""
+BY_ASSISTANT, HEDGED = -0.15, -0.3  # corrections: the user knows better; "maybe", "I think", 可能
+SENTENCES = 200  # most sentences of a message that are read: a pasted file states few facts
 
 # Ours: 002 says that a model gives facts and confidences, and has no prompt.
 PROMPTS = texts("facts_prompt")
@@ -50,8 +48,7 @@ _QUOTED_LINES = re.compile(r"^[ \t]*(?:```|~~~).*?(?:^[ \t]*(?:```|~~~)|\Z)|^[ \
 _QUOTATION = re.compile(
     r"“[^”]{0,9999}”|„[^“”]{0,9999}[“”]|«[^»]{0,9999}»|「[^」]{0,9999}」|『[^』]{0,9999}』|\"[^\"]{0,9999}\"|(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w)){1,9999}'(?!\w)"
 )
-_LONGEST_NAME = 2
-"""Words of a quotation that may be a name or a value, and not what somebody else said."""
+_LONGEST_NAME = 2  # words of a quotation that may be a name or a value, and not what somebody else said
 _CLAUSE_END = re.compile(r"(?:[;，；]|,(?!\d)|\s(?:and|but)\b|而且|并且)+\s*")
 _MASK = "\ufffc"
 _FEWEST_WORDS = 3

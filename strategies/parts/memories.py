@@ -313,8 +313,7 @@ class TextSearch:
         raise NotImplementedError
 
 
-SPARSE = 0.25
-"""Share of coordinates other than 0 below which vectors are kept by coordinate."""
+SPARSE = 0.25  # share of coordinates other than 0 below which vectors are kept by coordinate
 
 
 _ENTRY = np.dtype([("value", np.float32), ("row", np.int32)])

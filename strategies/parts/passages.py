@@ -20,8 +20,7 @@ _CUT_PLACES = (re.compile(r"[.!?](?=\s)|[。！？；\n]"), re.compile(rf"(?=\s)
 
 PASSAGE = 400
 """Most characters of a passage that is matched with a question. Shorter lines are joined, longer ones split."""
-GAP = "…\n"
-"""Stands where passages were left out."""
+GAP = "…\n"  # stands where passages were left out
 
 
 def passages(text: str, most_tokens: int, most: int, count: Callable[[str], int]) -> list[str]:

@@ -18,8 +18,7 @@ from ..events import CUT, USED, Failed, PromptKind
 from .language import ConversationLanguage
 from .passages import cut
 
-PROMPTS = texts("summary_prompt")
-"""The Chinese is that of 000 §3.2; 003 has no prompt."""
+PROMPTS = texts("summary_prompt")  # the Chinese is that of 000 §3.2; 003 has no prompt
 HEADINGS = texts("summary_heading")
 CALLS = texts("tool_call")
 KEPT = "what it would have replaced is kept, while it fits"

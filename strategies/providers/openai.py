@@ -13,8 +13,7 @@ from ..base import data
 from ..parts.compaction import ClientHistory, CompactingClient
 from ..parts.units import NOTHING
 
-EXAMPLE = 200_000
-"""Threshold of the guide's example, in tokens; no default is published."""
+EXAMPLE = 200_000  # threshold of the guide's example, in tokens; no default is published
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,10 +32,8 @@ from .quota import Quota, Quotas
 
 COOLDOWN = 30.0
 """Seconds in which an item does not move back where it came from. Assumed."""
-DELAY = 5.0
-"""Seconds between a move and the deletion of the copy left behind (004 §4.3)."""
-AGAIN = 5.0
-"""Seconds after which pressure that stays is relieved again."""
+DELAY = 5.0  # seconds between a move and the deletion of the copy left behind (004 §4.3)
+AGAIN = 5.0  # seconds after which pressure that stays is relieved again
 
 
 class TierError(UserError):

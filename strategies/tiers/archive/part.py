@@ -28,15 +28,12 @@ from ctxbench.scenarios.model import Message
 
 Kind = Literal["none", "trained", "raw"]
 
-FAST = 3
-"""Level of small parts, which are written again soon."""
-TRAINED_BYTES = 112_640
-"""Size of a trained dictionary: zstd's own default."""
+FAST = 3  # level of small parts, which are written again soon
+TRAINED_BYTES = 112_640  # size of a trained dictionary: zstd's own default
 # Bytes of a segment of a trained dictionary. By default zstd takes few segments, and stops at 900 bytes in all.
 _SEGMENT = 256
 _SAMPLE = 2048  # bytes of a training sample
-_WINDOW = 24
-"""Logarithm of the longest match distance: a block and the largest dictionary."""
+_WINDOW = 24  # logarithm of the longest match distance: a block and the largest dictionary
 
 
 @dataclass(frozen=True, slots=True)

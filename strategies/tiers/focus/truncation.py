@@ -128,8 +128,7 @@ class Importance(Truncation):
         return scores.round(6)
 
 
-BEST = 256
-"""Number of units that are sorted before the others are looked at."""
+BEST = 256  # number of units that are sorted before the others are looked at
 
 
 def important_units(
@@ -179,8 +178,7 @@ def important_units(
 
 FORM: dict[Language, str] = {"zh": "[合并的对话]\n{text}", "en": "[Merged conversation]\n{text}"}
 
-READ = 20_000
-"""Characters from the start of a message that sentences are extracted from."""
+READ = 20_000  # characters from the start of a message that sentences are extracted from
 
 
 class _Run(NamedTuple):

@@ -75,8 +75,7 @@ class RagRules:
 
 
 FUSING = Fusion()
-CANDIDATES = 100
-"""Passages that each retriever ranks, at least."""
+CANDIDATES = 100  # passages that each retriever ranks, at least
 
 
 Embed = Callable[[Sequence[str], bool], NDArray[np.float32]]
@@ -84,8 +83,7 @@ Embed = Callable[[Sequence[str], bool], NDArray[np.float32]]
 _BATCH = 2048  # passages embedded at once
 
 
-CONSTANT = 60
-"""k of the original paper."""
+CONSTANT = 60  # k of the original paper
 
 
 def reciprocal_rank(rankings: Sequence[Ranked], k: int) -> Ranked:

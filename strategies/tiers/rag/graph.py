@@ -23,10 +23,8 @@ from ctxbench.metrics.values import spellings, values
 
 from .postings import NOTHING, Ranked, TextIndex
 
-RESTART = 0.5
-"""Probability that a walk begins anew at a step."""
-ROUNDS = 50
-"""Most pushes from entities to documents and back: the mass left by then is below any precision."""
+RESTART = 0.5  # probability that a walk begins anew at a step
+ROUNDS = 50  # most pushes from entities to documents and back: the mass left by then is below any precision
 
 
 class EntityGraph(TextIndex):

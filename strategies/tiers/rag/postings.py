@@ -17,8 +17,7 @@ from ctxbench.metrics.language import terms
 from ctxbench.metrics.rows import Rows
 from ctxbench.metrics.tfidf import COUNT_SHIFT, DOCUMENT_MASK, Scores, TermIndex
 
-Numbers = NDArray[np.int64]
-"""Numbers of documents: in order of addition, from 0, never reused."""
+Numbers = NDArray[np.int64]  # numbers of documents: in order of addition, from 0, never reused
 
 
 class Ranked(NamedTuple):
@@ -43,8 +42,7 @@ def top_k(numbers: Numbers, scores: Scores, k: int) -> Ranked:
     return Ranked(numbers[order], scores[order])
 
 
-K1, B = 0.9, 0.4
-"""Parameters of BM25: Anserini's defaults for short passages."""
+K1, B = 0.9, 0.4  # parameters of BM25: Anserini's defaults for short passages
 
 
 class Postings(TermIndex):

@@ -29,8 +29,7 @@ from .postings import NOTHING, Numbers, Ranked, top_k
 Matrix = NDArray[np.float32]
 Index = Literal["exact", "hnsw"]
 
-DEAD = 0.25
-"""Share of vectors that may be deleted before the others are stored anew."""
+DEAD = 0.25  # share of vectors that may be deleted before the others are stored anew
 DECIMALS = 6
 """Decimals of a cosine. Further ones differ between machines, and must not change an order."""
 SEED = 100

@@ -28,17 +28,14 @@ from ..working.belady import Belady
 from ..working.policies import POLICIES, parse
 from .tiers import ARCHIVE, FOCUS, RAG, WORKING, TieredSettings, Tiers
 
-QUERY = 400
-"""Characters of a query, half from each end of the message."""
-SLACK = 32
-"""Recalled messages may leave 1 / SLACK of the limit unused; beyond that Focus fills the rest."""
+QUERY = 400  # characters of a query, half from each end of the message
+SLACK = 32  # recalled messages may leave 1 / SLACK of the limit unused; beyond that Focus fills the rest
 READ, VALUES = 4_000, 50
 """Characters of a message that are searched for values, half from each end, and the most values."""
 _TRIGGERS = {WORKING: Trigger.FOCUS_REFERENCE, ARCHIVE: Trigger.CACHE_MISS, RAG: Trigger.EXPLICIT_ACCESS}
 
 
-Units = dict[int, float | None]
-"""Search score by start of the unit; None = the unit was named."""
+Units = dict[int, float | None]  # search score by start of the unit; None = the unit was named
 
 
 class TieredSession:

@@ -21,12 +21,9 @@ from ctxbench.metrics.grounding import OFTEN, QUOTED
 
 GRAM = 5
 WINDOW = QUOTED - GRAM + 1
-MORE = WINDOW // 2
-"""Words that every quote has at least, before its run of GRAM words or after it."""
-MOST = 4
-"""Most texts that one text quotes: comparing a text costs its length."""
-SHORT = 4_000
-"""Characters of the longest text whose fingerprints are cached."""
+MORE = WINDOW // 2  # words that every quote has at least, before its run of GRAM words or after it
+MOST = 4  # most texts that one text quotes: comparing a text costs its length
+SHORT = 4_000  # characters of the longest text whose fingerprints are cached
 _WORD = re.compile(r"[\u2e80-\u9fff]|[^\W_]+")
 _FACTOR = 0x9E3779B97F4A7C15
 _POWERS = np.array([pow(_FACTOR, GRAM - 1 - at, 1 << 64) for at in range(GRAM)], np.uint64)

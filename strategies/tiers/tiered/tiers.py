@@ -47,20 +47,14 @@ from .quotes import Quotes
 
 FOCUS, WORKING, ARCHIVE, RAG = "focus", "working", "archive", "rag"
 UNBOUNDED = 1 << 62
-ENTRIES = 5_000
-"""Cost of a search: the most texts that the query's words occur in together, the rarest first."""
-FORM = 3
-"""A value in more messages than this is boilerplate, and refers to none of them."""
-JOBS = 64
-"""Most moves of one call: the rest wait for the next."""
+ENTRIES = 5_000  # cost of a search: the most texts that the query's words occur in together, the rarest first
+FORM = 3  # a value in more messages than this is boilerplate, and refers to none of them
+JOBS = 64  # most moves of one call: the rest wait for the next
 WORKING_TOKENS, ARCHIVE_TOKENS = 131_072, 1_048_576
 POLICY = "lru_k(correlated=100)"
-BLOCKS = 16
-"""Blocks of a full Archive tier: 64K tokens each at the document's size."""
-KEPT = 2 * BLOCKS
-"""Blocks that stay decompressed: up to half of each may be deleted messages."""
-DEAD = 0.5
-"""Share of a block's messages that may be deleted before it is rewritten."""
+BLOCKS = 16  # blocks of a full Archive tier: 64K tokens each at the document's size
+KEPT = 2 * BLOCKS  # blocks that stay decompressed: up to half of each may be deleted messages
+DEAD = 0.5  # share of a block's messages that may be deleted before it is rewritten
 LEVEL = 9
 """zstd level of the document. 19 saves two points more and takes ten times as long, while a model waits."""
 DICTIONARY_BYTES = 1 << 18

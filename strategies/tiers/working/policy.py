@@ -24,8 +24,7 @@ import msgspec
 
 from ctxbench.scenarios.spec import PositiveInt, check_bounds
 
-DERIVED = {"derived": True}
-"""Metadata of a field that `_rebuild` computes from the others."""
+DERIVED = {"derived": True}  # metadata of a field that `_rebuild` computes from the others
 
 
 class Access(NamedTuple):

@@ -105,8 +105,7 @@ ITEMS, LENGTH = 2_000, 20_000
 MEAN = 200
 Generator = np.random.Generator
 Floats = NDArray[np.float64]
-TRACES: dict[str, Callable[..., Trace]] = {}
-"""Generators by name: each makes the trace of a seed."""
+TRACES: dict[str, Callable[..., Trace]] = {}  # generators by name: each makes the trace of a seed
 
 
 def generator(stream: int) -> Callable[[Callable[..., Trace]], Callable[..., Trace]]:
