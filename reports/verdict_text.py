@@ -18,6 +18,7 @@ from typing import Any
 from ctxbench.harness.answers.figures import WHOLE, StrategyAnswers
 from ctxbench.harness.answers.store import grades_itself
 from ctxbench.harness.bill import OWN_MODELS
+from ctxbench.harness.engine.plan import family as family_of
 from ctxbench.harness.folder.schema import short_names
 from ctxbench.harness.graders.profiles import Profiles
 from ctxbench.harness.models.local import NAME
@@ -28,7 +29,6 @@ from ctxbench.metrics.statistics.intervals import FEWEST, FEWEST_OF_RATIOS, HEAV
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.spec import calls as stages_of
-from ctxbench.strategies.chain import family as family_of
 
 from .calibration import interval
 from .render import (

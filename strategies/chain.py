@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ctxbench.metrics.evidence import family_of
 from ctxbench.scenarios import spec as text_of
 from ctxbench.scenarios.errors import MissingExtra, SpecError, Stopped
 from ctxbench.scenarios.spec import suggestion
@@ -138,16 +137,6 @@ def packages(strategy: Strategy) -> dict[str, str]:
     registered = {name: package for name, package in _registered()[2].items() if strategies()[name] in kinds}
     adapters = {name: kind.library for name, kind in strategies().items() if kind in kinds and hasattr(kind, "library")}
     return registered | {name: f"{library} {process.version_of(library)}" for name, library in adapters.items()}
-
-
-def family(text: str) -> str:
-    """Return the family of a strategy by its text (`metrics.evidence`); empty where it has none, or is in a file."""
-    try:
-        chain = NAMED[text].chain if text in NAMED else text
-        kinds = [strategies()[call.name] for call in text_of.calls(chain, "strategy")]
-    except (SpecError, KeyError):
-        return ""
-    return family_of([getattr(kind, "family", "") for kind in kinds])
 
 
 def use_pythons(texts: Iterable[str]) -> None:

@@ -18,6 +18,7 @@ from uuid import uuid4
 
 from msgspec.structs import asdict, replace
 
+from ctxbench.metrics.evidence import family_of
 from ctxbench.metrics.models import prices_version, window_of
 from ctxbench.metrics.tokens import check_encoding
 from ctxbench.scenarios.embedded import SCENARIOS, messages_in, named_scenario
@@ -28,9 +29,9 @@ from ctxbench.scenarios.packed import is_address, is_packed, size_of
 from ctxbench.scenarios.read import Batch, find, growth_noted, is_remote, parse_format, read, remote
 from ctxbench.scenarios.secrets import has_secret, without_secrets
 from ctxbench.scenarios.source import Problems
-from ctxbench.scenarios.spec import nearest
+from ctxbench.scenarios.spec import calls, nearest
 from ctxbench.strategies.bounds import EvidenceOnly
-from ctxbench.strategies.chain import RECIPES, Chain, packages, parse, spec
+from ctxbench.strategies.chain import NAMED, RECIPES, Chain, packages, parse, spec, strategies
 
 from ..folder import store
 from ..folder.files import file_digests, joint_digest, placed
@@ -108,6 +109,16 @@ class Plan:
         texts = [spec(strategy) for strategy in parsed]
         object.__setattr__(self, "strategies", tuple(dict.fromkeys(texts)))
         object.__setattr__(self, "given_names", _given_names([name for name, _ in named_texts], texts))
+
+
+def family(text: str) -> str:
+    """Return the family of a strategy by its text (`metrics.evidence`); empty where it has none, or is in a file."""
+    try:
+        chain = NAMED[text].chain if text in NAMED else text
+        kinds = [strategies()[call.name] for call in calls(chain, "strategy")]
+    except (SpecError, KeyError):
+        return ""
+    return family_of([getattr(kind, "family", "") for kind in kinds])
 
 
 # The name that `mine=my.py:mine(turns=3)` gives to a strategy, empty where it gives none, and the strategy's text.

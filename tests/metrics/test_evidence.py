@@ -6,8 +6,9 @@ from math import isclose
 
 import pytest
 
+from ctxbench.harness.engine.plan import family
 from ctxbench.metrics.evidence import FAMILIES, family_of, published, studies
-from ctxbench.strategies.chain import NAMED, family, strategies
+from ctxbench.strategies.chain import NAMED, strategies
 
 
 def test_every_run_says_where_it_is_from() -> None:
