@@ -138,17 +138,19 @@ def test_bad_lines_among_good_ones(tmp_path: Path) -> None:
 def test_the_same_problem_many_times_in_a_file(tmp_path: Path) -> None:
     """Problems of a file that differ only in their place and in what they quote are one line with their number, so that
     they do not bury those of other files."""
-    good = {"role": "user", "content": "hi"}
-    lines = [{"messages": [good, {"role": f"boss{n}", "content": "x"}]} for n in range(14)]
-    (tmp_path / "many.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [{"messages": [good]}, *lines]))
-    (tmp_path / "other.json").write_text(json.dumps([{**good, "role": "wizard"}]))
+    good = {"id": "a", "role": "user", "text": "hi"}
+    roles = ["assistant", *(f"boss{n}" for n in range(14))]
+    lines = [{"ctxbench": "1", "id": role, "messages": [good, {"id": "b", "role": role}]} for role in roles]
+    (tmp_path / "many.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    wizard = {"ctxbench": "1", "id": "w", "messages": [{**good, "role": "wizard"}]}
+    (tmp_path / "other.jsonl").write_text(json.dumps(wizard))
     recording(tmp_path, conversations=1)
-    done = ctxbench("run", "many.jsonl", "other.json", "some.jsonl", "-s", "none", "-o", "r", cwd=tmp_path)
+    done = ctxbench("run", "many.jsonl", "other.jsonl", "some.jsonl", "-s", "none", "-o", "r", cwd=tmp_path)
     told = [line for line in done.stderr.splitlines() if line.startswith("left out:")]
     assert len(told) == 2
-    assert "unknown role 'boss0'" in told[0]
+    assert "invalid enum value 'boss0'" in told[0]
     assert told[0].endswith(", and 13 more like it in this file")
-    assert "unknown role 'wizard'" in told[1]
+    assert "invalid enum value 'wizard'" in told[1]
     report = ctxbench("report", "r", "--all", "--print-only", cwd=tmp_path).stdout
     assert "Left out: 15 records" in report
     assert "boss0" in report

@@ -38,7 +38,7 @@ def test_a_recording_that_agrees_but_once(tmp_path: Path) -> None:
     ):
         assert title in shown
     assert "claude-sonnet-4-5" in shown
-    assert "75.0 %" in shown
+    assert "66.7 %" in shown, "two of the three calls that can read"
     assert "gone before its lifetime, at a user's turn" in shown
     assert "Recorded costs" not in shown
     assert "Pauses longer than" not in shown

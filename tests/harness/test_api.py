@@ -89,7 +89,7 @@ def test_a_script_may_use_several_processes(tmp_path: Path) -> None:
 def test_what_is_left_out_is_said(tmp_path: Path) -> None:
     """A recording that cannot be read is a warning with its place, stays with the run, and is an error if strict."""
     path = recording(tmp_path, conversations=2, turns=3)
-    (tmp_path / "bad.jsonl").write_text('{"messages": [{"role": "nobody"}]}\n')
+    (tmp_path / "bad.jsonl").write_text('{"messages": [{"role": 5}]}\n')
     with pytest.warns(UserWarning, match=r"left out: .*bad\.jsonl"):
         run = ctxbench.run([path, tmp_path / "bad.jsonl"], strategies="none")
     assert len(run.problems) == 1

@@ -22,6 +22,9 @@ def steps(rows: list[list[int]]) -> pd.DataFrame:
     made = pd.DataFrame(rows, columns=[*NUMBERS, *REPLACED, *FAULTS, *MORE])
     made = made.assign(step=range(len(made)), newest=made.demands > 2, demands_kept=made.demands // 2)
     made = made.assign(constraints=made.demands, constraints_kept=made.demands // 3)
+    made = made.assign(
+        values_given=made.demands, values_kept=made.demands // 4, asks=made.demands > 1, reasks=made.demands > 4
+    )
     return made.assign(policy="lru_k", lookup_hits=made.lookups // 2)
 
 

@@ -79,7 +79,7 @@ def test_an_unfinished_run_is_not_read(tmp_path: Path) -> None:
         load(out)
     (out / "manifest.json").write_text(text)
     next((out / "steps").iterdir()).write_bytes(b"PAR1")
-    with pytest.raises(RunError, match=r"steps/00000-\d+.parquet is not as it was written: give the same"):
+    with pytest.raises(RunError, match=r"steps/00000-\d+.parquet is not as it was written: give the command"):
         load(out).table("steps")
 
 
