@@ -311,6 +311,7 @@ def reuse(rows: pd.DataFrame) -> Figure:
                 ages, 100 * (1 - np.arange(1, len(ages) + 1) / len(ages)), where="post", color=COLOURS[at], label=tool
             )
         axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:g}")
         axes.set_xlabel("newest tool results that a window keeps")
         axes.set_ylabel("calls that use an older one, %")
         axes.set_ylim(0, 100)
