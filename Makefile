@@ -16,7 +16,7 @@ REPLIES := harness/answers/data/standard.jsonl.zst
 WEIGHTS = $(BIN)/python -c 'import sys; from ctxbench.harness.models.local import main; sys.exit(main(sys.argv[1:]))'
 PARTS  := 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22
 UV     := $(shell command -v uv 2>/dev/null)
-SOURCES := $(shell find scenarios metrics strategies harness reports -type f -not -name '*.pyc') pyproject.toml README.md LICENSE
+SOURCES := $(shell find scenarios metrics strategies harness reports src -type f -not -name '*.pyc') pyproject.toml README.md LICENSE
 
 ifeq ($(UV),)
 MAKE_VENV = $(PYTHON) -m venv
