@@ -133,7 +133,7 @@ WITHOUT_TIME_OR_ID = {"anthropic_messages", "api_calls", "codex_exec", "langchai
 
 @pytest.mark.parametrize("name", sorted(SAMPLES))
 def test_a_copy_of_a_recording_is_billed_once(tmp_path: Path, name: str) -> None:
-    """Of every format that records ids or times: the same files once more change no sum."""
+    """Reading the same files once more changes no sum, for every format that records ids or times."""
     sample = SAMPLES[name]
     (tmp_path / "a").mkdir()
     sample.write(tmp_path / "a", sample.text(sample.records(1)))

@@ -84,7 +84,7 @@ def test_no_model_was_called(tmp_path: Path) -> None:
 
 
 def test_how_the_inspector_is_packed(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What does not fit is cut shorter, or left out."""
+    """Cutting makes what does not fit shorter, or leaves it out."""
     sizes = [len(each.data) for each in inspected(results(run)).conversations]
     monkeypatch.setattr("ctxbench.reports.html.inspector.ROOM", sizes[0] + sizes[1])
     few = inspected(results(run))

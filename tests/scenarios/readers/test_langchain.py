@@ -114,7 +114,7 @@ def test_a_database_that_is_cut_off_is_one_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("is_damaged", [False, True])
 def test_rows_that_are_in_the_log_alone(tmp_path: Path, is_damaged: bool) -> None:
-    """What the write-ahead log beside the database has committed is read; a log that is none is named."""
+    """Reading a database takes what its write-ahead log has committed; a log that is none is named."""
     path, copy = tmp_path / "live" / "state.db", tmp_path / "state.db"
     path.parent.mkdir()
     database(path, ("t", "1", None, MESSAGES))
