@@ -104,7 +104,7 @@ def test_a_damaged_line(tmp_path: Path, line: bytes, field: str, what: str, at: 
     ],
 )
 def test_an_odd_record_is_read(tmp_path: Path, line: bytes, text: str, note: str) -> None:
-    """Reading notes what Python's and JavaScript's own writers make, a tool for a role, and a result without its call."""
+    """Reading notes what Python's and JavaScript's own writers make, unknown roles, and results without their call."""
     problems = Problems()
     [chat] = read(find([written(tmp_path / "some.jsonl", line)], problems), problems)
     assert not problems.errors
