@@ -322,12 +322,10 @@ def search_accuracy(inputs: ClaimInputs) -> Figures:
     except SetupError as error:
         inputs.failures.append(str(error))
         raise
-    conversations = len({outcome.conversation for outcome in outcomes})
     for row in rag.rows(outcomes, RETRIEVERS):
-        of_way = [outcome for outcome in outcomes if outcome.way == row.name]
-        of = f"{len(of_way)} probes of {conversations} conversations"
-        has_any = [float(outcome.recalls[0] > 0) for outcome in of_way]
-        hit = share_interval(has_any, [outcome.unit for outcome in of_way])
+        of_way = outcomes[outcomes.way == row.name]
+        of = f"{len(of_way)} probes of {of_way.conversation.nunique()} conversations"
+        hit = share_interval((of_way.recall > 0).astype(float).tolist(), of_way.unit.tolist())
         yield Measured("recall", row.name, row.recall, of)
         yield Measured("hit", row.name, hit, of)
         if row.name == ALL:

@@ -217,11 +217,11 @@ def test_the_document_evicts_what_it_protects() -> None:
 def test_top_five_has_two_readings_and_an_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
     """Half of the evidence of every question is a recall of 50 % and a hit of 100 %; the remark names the embedder."""
     outcomes = [
-        SearchOutcome(way.name, f"c{at}", f"c{at}", "single", (0.5, 1.0), 0.001)
+        SearchOutcome(way, f"c{at}", f"c{at}", "single", 0.5, 1.0, 1.0)
         for at in range(MANY)
         for way in rag.ways(RETRIEVERS)
     ]
-    monkeypatch.setattr(rag, "searched", lambda *_: (outcomes, []))
+    monkeypatch.setattr(rag, "searched", lambda *_: (pd.DataFrame(outcomes), []))
     made = inputs(ClaimSettings("", models=Settings(embedder="text-embedding-3-small")))
     found = CLAIMS["C26"].finding(made)
     by = {row.figure: row for row in found.rows if row.setting == measures.ALL}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from ctxbench.harness.graders.calibration import Calibrated, Options, calibrated, sets_of
+from ctxbench.harness.graders.calibration import Calibrated, calibrated, sets_of
 from ctxbench.harness.graders.profiles import corrected_by
 from ctxbench.metrics.grading import Grade, GradedItem
 from tests.harness.graders.stub_graders import Paid, Stub, labelled, says_yes, unsure
@@ -13,7 +13,7 @@ from tests.harness.graders.stub_graders import Paid, Stub, labelled, says_yes, u
 
 def measured(*graders: Stub, **given: object) -> Calibrated:
     [labels] = sets_of(labelled(**given))  # type: ignore[arg-type]
-    return calibrated(labels, graders, Options(resamples=200), lambda _: None)
+    return calibrated(labels, graders, lambda _: None, resamples=200)
 
 
 def test_a_perfect_grader() -> None:
@@ -93,7 +93,7 @@ def test_corrected_by_a_profile() -> None:
 def test_raters() -> None:
     """Raters are compared among themselves where there are several."""
     answers = [msgspec.structs.replace(each, votes=(4, 4 if each.correct else 1), passing=3) for each in labelled()]
-    found = calibrated(sets_of(answers)[0], [], Options(200), lambda _: None)
+    found = calibrated(sets_of(answers)[0], [], lambda _: None, resamples=200)
     assert found.raters is not None
     assert found.raters.same == pytest.approx(found.right)
     assert measured().raters is None

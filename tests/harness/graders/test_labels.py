@@ -7,8 +7,9 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.harness.graders.calibration import LabelledSet, LabelSample, as_item, sample_of, sets_of
-from tests.harness.graders.stub_graders import labelled
+from ctxbench.harness.graders.calibration import LabelledSet, LabelSample, graded, sample_of, sets_of
+from ctxbench.metrics.grading import GradedItem
+from tests.harness.graders.stub_graders import Stub, labelled, says_yes
 
 
 def made(questions: int = 80) -> LabelledSet:
@@ -53,7 +54,8 @@ def test_what_a_sample_depends_on() -> None:
 
 def test_the_grader_is_not_told_the_label() -> None:
     """An item has the question, what is accepted and the answer: nothing else of the label."""
-    answer = labelled(1)[0]
-    item = as_item(answer)
+    answer, items = labelled(1)[0], list[GradedItem]()
+    graded(Stub(lambda item: items.append(item) or says_yes(item)), [answer], lambda _: None)  # type: ignore[func-returns-value]
+    [item] = items
     assert (item.id, item.question, item.accepted, item.candidate) == ("q0-a", "is 0?", ("yes",), answer.candidate)
     assert not hasattr(item, "correct")

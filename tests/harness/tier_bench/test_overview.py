@@ -12,7 +12,7 @@ from ctxbench.harness.tier_bench.archive import ArchiveBench
 from ctxbench.harness.tier_bench.bench import BenchSetup
 from ctxbench.harness.tier_bench.overview import ARCHIVED, TIERED, Overview, OverviewMeasurement
 from ctxbench.reports.render import markdown
-from ctxbench.reports.tiers import overview_table
+from ctxbench.reports.tiers import tables
 from ctxbench.strategies.tiers.working.policies import parse
 from ctxbench.strategies.tiers.working.traces import mem_002, replay
 from tests.harness.command import ctxbench
@@ -52,7 +52,7 @@ def test_the_archive_is_the_one_of_the_longer_measurement(measurement: OverviewM
 
 def test_it_is_short(measurement: OverviewMeasurement) -> None:
     """`make bench` has room for eight lines of a hundred characters."""
-    table = overview_table(measurement)
+    [table] = tables(measurement)
     assert [row[0] for row in table.rows] == ["Working: hits", "Archive: bytes", "RAG: recall@5", "tiered: hits"]
     assert all(len("  ".join((row[0], f"{row[1]:<15}", row[2]))) <= 100 for row in table.rows)
     assert len(markdown([table]).splitlines()) <= 16

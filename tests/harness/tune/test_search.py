@@ -6,9 +6,8 @@ import sys
 
 import pytest
 
-from ctxbench.harness.tune.space import SearchedStrategy, SearchSpace, space
+from ctxbench.harness.tune.space import BATCH, SearchedStrategy, SearchSpace, Trial, batch, check, space
 from ctxbench.harness.tune.space import searched as parse_search
-from ctxbench.harness.tune.tune import BATCH, Trial, batch, check
 from ctxbench.metrics.frontier import Point
 from ctxbench.scenarios.errors import MissingExtra
 

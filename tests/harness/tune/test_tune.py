@@ -10,8 +10,7 @@ import pytest
 
 from ctxbench.harness.engine.plan import RunInputs
 from ctxbench.harness.tune import tune as module
-from ctxbench.harness.tune.trial import TOKENS, Tried
-from ctxbench.harness.tune.tune import Search, Tuned
+from ctxbench.harness.tune.tune import TOKENS, Search, Tried, Tuned
 from ctxbench.reports.tune import as_json
 from ctxbench.scenarios.errors import RunError
 from ctxbench.strategies.window import Window
