@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -129,7 +130,7 @@ def _working(measured: WorkingMeasurement) -> list[Table]:
     rows = [(limit, percent(bounds.hit_rate), percent(bounds.token_hit_rate), *rest)]
     if not isinstance(expected, Missing):
         rows.append(("popularity known", percent(expected), "", *rest))
-    with_bounds = Table(table.title, table.heads, (*table.rows, *rows), table.notes, spare=table.spare)
+    with_bounds = replace(table, rows=(*table.rows, *rows))
     return [with_bounds, Table("How to read it", (), (), (about("tiers_hit_rates"), about("tiers_bounds")))]
 
 

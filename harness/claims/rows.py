@@ -85,17 +85,14 @@ def measure_row(row: Row, inputs: ClaimInputs) -> list[Measured]:
     setting = row.setting or (f"{row.strategy} − {row.against}" if row.against else row.strategy)
     if row.unless and not isinstance(_of_metric(row, row.strategy, inputs, row.unless).sums, Missing):
         return []
-    measure: Callable[[Row, str, ClaimInputs], Sample] = _of_metric
-    if row.model:
-        measure = _of_bill
-    elif row.turn:
-        measure = _at_turn
-    elif row.calls_with or row.turns_under:
-        measure = _of_calls
-    elif row.recalled:
-        measure = _of_recalled
-    elif row.loaded:
-        measure = _of_loads
+    ways: dict[Callable[[Row, str, ClaimInputs], Sample], object] = {
+        _of_bill: row.model,
+        _at_turn: row.turn,
+        _of_calls: row.calls_with or row.turns_under,
+        _of_recalled: row.recalled,
+        _of_loads: row.loaded,
+    }
+    measure = next((way for way, asked in ways.items() if asked), _of_metric)
     sums, form, of, names = measure(row, row.strategy, inputs)
     if isinstance(sums, Missing):
         return [] if row.optional else [Measured(row.figure, setting, sums, of)]

@@ -110,16 +110,12 @@ class RagasGrader:
         """Prepare the metric. Raises MissingExtra where ragas, or a library that it needs, cannot be imported."""
         self._metric, self._models, self._counter = METRICS[how.metric], models, TokenCounter()
         embedder = models.settings.embedder if "embeddings" in self._metric.needs else ""
-        self.how, self.used = replace(how, embedder=embedder, prompt=how.digest()), GraderUsage()
+        self.how = replace(how, embedder=embedder, prompt=how.digest())
+        self.name, self.used = spec("ragas", self.how), GraderUsage()
         try:
             self._of_ragas(self._calls())  # fails early where a library is missing
         except ImportError as error:
             raise MissingExtra(f"ragas ({error})", "ragas") from None
-
-    @property
-    def name(self) -> str:
-        """`ragas(metric='…', model='…', prompt='…')`."""
-        return spec("ragas", self.how)
 
     def grade(self, items: Sequence[GradedItem]) -> list[Grade | Missing]:
         """Return a grade for each item: several at once, each in a thread with an event loop of its own."""
