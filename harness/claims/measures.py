@@ -303,7 +303,7 @@ def _of_quantised(inputs: ClaimInputs, of: Callable[[archive.Coded], float]) -> 
 
     def make() -> list[archive.Coded | Missing]:
         try:
-            return [archive.coded(pair, inputs.counter) for pair in _pairs(inputs)]
+            return [archive.coded(pair) for pair in _pairs(inputs)]
         except MissingExtra as error:
             return [Missing("unsupported", f"needs the extra `{error.extra}`")]
 

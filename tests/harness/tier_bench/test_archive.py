@@ -45,15 +45,6 @@ def test_what_cannot_be_read_is_said_and_the_rest_is_measured(tmp_path: Path) ->
     assert "1 conversation," in done.stdout
 
 
-def test_two_runs_differ_in_their_speeds_only(tmp_path: Path) -> None:
-    """All else is the same."""
-    said = [
-        talk(*[("user", f"{name} {at} said so")] * 9, name=f"{name}{at}") for name in ("Anna", "Ben") for at in (1, 2)
-    ]
-    one, two = (measured(tmp_path, *said) for _ in range(2))
-    assert one._replace(speed=two.speed) == two
-
-
 def test_few_messages_and_none(tmp_path: Path) -> None:
     """A measurement of nothing gives reasons in place of figures, divides nothing by 0, and still makes its tables."""
     short = measured(tmp_path, talk(("user", "Hi"), ("assistant", "Hello")))

@@ -8,7 +8,6 @@ import pytest
 from msgspec.structs import replace
 
 from ctxbench.harness.tier_bench.archive import Coded, coded
-from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.scenarios.model import Probe
 from tests.builders import talk
@@ -20,7 +19,7 @@ SAID = replace(SAID, probes=tuple(Probe(f"p{at}", f"which row holds {at * 31}?",
 
 def test_16_to_1_and_what_it_loses() -> None:
     """A code is a sixteenth of its vector; it loses recall, and re-ranking gives it back."""
-    found = coded([SAID], TokenCounter())
+    found = coded([SAID])
     assert isinstance(found, Coded)
     assert found.bytes_each == found.width * 4 // 16
     assert found.recall[0] < min(found.recall[100], found.recall[200])
@@ -30,4 +29,4 @@ def test_without_faiss(monkeypatch: pytest.MonkeyPatch) -> None:
     """The extra is named."""
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(MissingExtra, match=r"pip install 'ctxbench\[tiers\]'"):
-        coded([SAID], TokenCounter())
+        coded([SAID])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -52,9 +50,3 @@ def test_bad_input(folder: Path) -> None:
     (folder / "single.jsonl").write_bytes((folder / "codes.jsonl").read_bytes().splitlines(keepends=True)[0])
     done = ctxbench("tune", "window(max_tokens=?)", "single.jsonl", "-o", "bad", cwd=folder, code=2)
     assert "one conversation: none can be held out" in done.stderr
-
-
-def test_optuna_is_imported_late() -> None:
-    """The command line starts without it."""
-    code = "import sys, ctxbench.cli; sys.exit('optuna' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)
