@@ -51,7 +51,7 @@ from ..tier_bench import archive, rag
 from ..tier_bench.bench import fastest
 from ..tier_bench.working import Load, bounds
 from .claim import Measured, exact, exactly, interval, shown
-from .inputs import MODELS, ClaimInputs, has_long_result, of_sums, units_among
+from .rows import MODELS, ClaimInputs, has_long_result, of_sums, units_among
 
 Figures = Iterator[Measured | dict[str, float | str]]
 

@@ -206,8 +206,8 @@ def claims(
         effort: quick: leave out what takes a minute (hybrid scores, large indexes). slow: also build an index of a
             million vectors (15 minutes, 3 GiB).
     """
-    from ctxbench.harness.claims.inputs import ClaimInputs, ClaimSettings
     from ctxbench.harness.claims.registry import chosen, measure, write
+    from ctxbench.harness.claims.rows import ClaimInputs, ClaimSettings
     from ctxbench.harness.folder.run import load
     from ctxbench.reports.claims import as_json as exact
     from ctxbench.reports.claims import brief, tables

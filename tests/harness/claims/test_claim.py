@@ -23,10 +23,9 @@ from ctxbench.harness.claims.claim import (
     shown,
     verdict_of,
 )
-from ctxbench.harness.claims.inputs import MODELS, SETS, ClaimInputs, ClaimSettings, of_sums
 from ctxbench.harness.claims.measures import Figures
 from ctxbench.harness.claims.registry import CLAIMS, Claim, Figure
-from ctxbench.harness.claims.rows import Row, measure_row
+from ctxbench.harness.claims.rows import MODELS, SETS, ClaimInputs, ClaimSettings, Row, measure_row, of_sums
 from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import RunError

@@ -12,10 +12,9 @@ import pytest
 
 from ctxbench.harness.claims import measures
 from ctxbench.harness.claims.claim import Finding, Measured
-from ctxbench.harness.claims.inputs import ClaimInputs, ClaimSettings, loads
 from ctxbench.harness.claims.measures import Figures
 from ctxbench.harness.claims.registry import CLAIMS
-from ctxbench.harness.claims.rows import Row, differences, measure_row
+from ctxbench.harness.claims.rows import ClaimInputs, ClaimSettings, Row, differences, loads, measure_row
 from ctxbench.harness.models import Settings
 from ctxbench.harness.tier_bench import archive, rag
 from ctxbench.harness.tier_bench.rag import SearchOutcome
