@@ -219,8 +219,9 @@ def _profile(
 
 def _verdicts(graded: Sequence[tuple[bool, Grade, str]]) -> Verdicts:
     """Return labels, the grades beside them and the names of the questions as arrays."""
-    right, grades, questions = ([row[at] for row in graded] for at in range(3))
-    return Verdicts.of(right, [grade.correct for grade in grades], [grade.score for grade in grades], questions)
+    right, questions = [label for label, _, _ in graded], [question for _, _, question in graded]
+    grades = [(grade.correct, grade.score) for _, grade, _ in graded]
+    return Verdicts.of(right, [correct for correct, _ in grades], [score for _, score in grades], questions)
 
 
 def _beside_people(pairs: Pairs, resamples: int, seed: int) -> BesidePeople | None:
