@@ -283,19 +283,17 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     metric: str = ""  # a key of METRICS
     against: str = ""  # a strategy, or cache policy, to take the difference to, in pairs of conversations or seeds
     on: str = "run"  # the run, or one of SETS
-    per: Literal["", "call", "conversation"] = ""
-    """Count the metric as a share of calls, or of the conversations that have any of it."""
+    per: Literal["", "call", "conversation", "turn"] = ""
+    """Count the metric as a share of calls, or of the conversations that have any of it; count turns, not calls."""
     setting: str = ""  # the setting in words, where they are not its strategies
     exactly: bool = False
     """Whether one exception refutes it, as in "never": then the figure is exact, if there are units enough."""
     by_kind: bool = False  # whether to show the figure of each kind of conversation beside it
     optional: bool = False  # whether to leave the row out where the run has no such figure
     unless: str = ""  # a metric in whose place this row stands: it is left out where the run has that one
-    turns_under: int = 0  # count the turns whose calls take fewer tokens than this
-    calls_with: Literal["", "tokens_under", "tokens_over", "event"] = ""
-    """Count the calls of fewer or more tokens than `tokens`, or at which `event` happened."""
-    tokens: int = 0
-    event: str = ""
+    under: int = 0  # count the calls, or the turns with all their calls, of fewer tokens than this
+    over: int = 0  # count those of more
+    event: str = ""  # count those at which this happened
     turn: int = 0  # compare the tokens of the calls of this turn with those of the whole history
     model: str = ""  # bill the strategy under this model, with its own model calls, or under `each` of MODELS
     uncached: bool = False  # whether the strategy is billed without a cache, too
@@ -335,7 +333,7 @@ def measure_row(row: Row, inputs: ClaimInputs) -> list[Measured]:
     ways: dict[Callable[[Row, str, ClaimInputs], Sample], object] = {
         _of_bill: row.model,
         _at_turn: row.turn,
-        _of_calls: row.calls_with or row.turns_under,
+        _of_calls: row.under or row.over or row.event,
         _of_recalled: row.recalled,
         _of_loads: row.loaded,
     }
@@ -393,19 +391,17 @@ def _of_calls(row: Row, strategy: str, inputs: ClaimInputs) -> Sample:
     steps = inputs.steps(strategy, row.on)
     if steps.empty:
         return Sample(Missing("failed", f"{strategy} finished no conversation"), "ratio", "")
-    by = ["conversation", "turn" if row.turns_under else "step"]
+    by = ["conversation", "turn" if row.per == "turn" else "step"]
     calls = steps.groupby(by, observed=True).tokens_sent.sum().reset_index()
     counts: Any
-    if row.calls_with == "event":
+    if row.event:
         events = inputs.run_of(strategy, row.on).table("events")
         events = events[(events.kind == row.event) & (events.strategy.astype(str) == strategy)]
         tables = (events, calls)
         happened, called = (pd.MultiIndex.from_frame(rows[by].astype({"conversation": str})) for rows in tables)
         counts = called.isin(happened)
-    elif row.calls_with == "tokens_over":
-        counts = calls.tokens_sent > row.tokens
     else:
-        counts = calls.tokens_sent < (row.turns_under or row.tokens)
+        counts = calls.tokens_sent > row.over if row.over else calls.tokens_sent < row.under
     sums = calls.assign(counts=counts).groupby("conversation", observed=True).counts.agg(["sum", "count"])
     of = f"{len(steps):,} calls of {len(sums)} conversations"
     return Sample(sums.to_numpy(float), "ratio", of, list(map(str, sums.index)))

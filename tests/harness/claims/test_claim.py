@@ -295,8 +295,8 @@ def test_growth_by_turn() -> None:
 def test_focus_is_never_over_its_limit() -> None:
     """One call over it is enough to fail; a call at which it refused is counted; what finished nothing is missing."""
     events = pd.DataFrame([("kind/0", "focus", 0, "over_budget")], columns=["conversation", "strategy", "step", "kind"])
-    over = Row("over", "focus", calls_with="tokens_over", tokens=8192, exactly=True)
-    refused = Row("refused", "focus", calls_with="event", event="over_budget")
+    over = Row("over", "focus", over=8192, exactly=True)
+    refused = Row("refused", "focus", event="over_budget")
     for size, share in ((8192, 0.0), (9000, 1 / MANY)):
         rows = [(f"kind/{at}", at, 8192 if at else size) for at in range(MANY)]
         steps = pd.DataFrame(rows, columns=["conversation", "step", "tokens_sent"]).assign(strategy="focus")
@@ -305,7 +305,7 @@ def test_focus_is_never_over_its_limit() -> None:
         assert row.found == (share, share, share)
         (row,) = measure_row(refused, made)
         assert row.found.mean == pytest.approx(1 / MANY)  # type: ignore[union-attr]
-    (row,) = measure_row(Row("over", "tiered", calls_with="tokens_over", tokens=8192), made)
+    (row,) = measure_row(Row("over", "tiered", over=8192), made)
     assert row.found == Missing("failed", "tiered finished no conversation")
 
 
