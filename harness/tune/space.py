@@ -19,7 +19,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, product, takewhile
+from itertools import chain, islice, product, takewhile
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
@@ -196,14 +196,11 @@ def searched(text: str) -> SearchedStrategy:
         takes = f" ({calls[0].name} takes {', '.join(names)})" if names else ""
         raise SpecError(f"nothing is to be found in {text!r}: write name=? for each parameter to search{takes}")
     # Each has a unique name: its own, with its stage's, or with its stage's number.
-    times = Counter(each.parameter for each in free)
-    stages = Counter((each.parameter, calls[each.stage].name) for each in free)
-    for at, each in enumerate(free):
-        stage = calls[each.stage].name
-        whose = stage if stages[each.parameter, stage] == 1 else f"{each.stage + 1}"
-        if times[each.parameter] > 1:
-            free[at] = replace(each, name=f"{whose}.{each.parameter}")
-    return SearchedStrategy(" ".join(text.split()), calls, tuple(free))
+    names = [(it.parameter, f"{calls[it.stage].name}.{it.parameter}", f"{it.stage + 1}.{it.parameter}") for it in free]
+    times = Counter(chain.from_iterable(names))
+    whole = [next(name for name in options if times[name] == 1) for options in names]
+    named = (replace(each, name=name) for each, name in zip(free, whole, strict=True))
+    return SearchedStrategy(" ".join(text.split()), calls, tuple(named))
 
 
 def _kind(call: text_of.SpecCall) -> type[Any]:
