@@ -17,9 +17,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from heapq import heapify, heappop, heappush
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple, Self, get_type_hints
 
 import msgspec
 
@@ -43,7 +43,7 @@ HIT, REFUSED = Access(True), Access(False, refused=True)
 class Policy(ABC):
     """A cache of `capacity` tokens."""
 
-    capacity: PositiveInt
+    capacity: PositiveInt = 1
     tokens: OrderedDict[str, int] = field(init=False, default_factory=OrderedDict)  # sizes of the items in the cache
     used: int = field(init=False, default=0)
     now: float | None = field(init=False, default=None)  # time of the last access
@@ -51,6 +51,10 @@ class Policy(ABC):
 
     def __post_init__(self) -> None:
         check_bounds(self)
+
+    def sized(self, capacity: int) -> Self:
+        """Return an empty cache of the same policy. Raises ValueError for a capacity below 1."""
+        return replace(self, capacity=capacity)
 
     def access(self, id: str, tokens: int, now: float, used: bool = True) -> Access:
         """Count a reference to an item, and admit it if it is not in the cache. A preload is not `used`: no reference.
