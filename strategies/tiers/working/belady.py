@@ -58,7 +58,7 @@ class Belady(Policy):
         self._leave(self.ranks.lowest())
 
     def _take(self, id: str) -> None:
-        self.ranks.pop(id, None)
+        self.ranks.of.pop(id, None)
         del self.came[id]
 
 
@@ -82,7 +82,7 @@ class BeladySize(Belady):
 
     def _evict(self) -> None:
         # An item that is never needed again is infinitely far away: it goes before every other, whatever their sizes.
-        if self.ranks:
+        if self.ranks.of:
             id = self.ranks.lowest()
         else:
             needed, tokens, clock = self.needed, self.tokens, self.clock

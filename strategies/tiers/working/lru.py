@@ -35,7 +35,7 @@ class Lfu(Policy):
     clock: int = field(init=False, default=0)
 
     def _hit(self, id: str) -> None:
-        self._count(id, self.ranks[id][0] + 1)
+        self._count(id, self.ranks.of[id][0] + 1)
 
     def _entered(self, id: str, used: bool) -> None:
         self._count(id, int(used))
@@ -48,4 +48,4 @@ class Lfu(Policy):
         self.ranks.put(id, (count, self.clock))
 
     def _take(self, id: str) -> None:
-        del self.ranks[id]
+        del self.ranks.of[id]

@@ -101,10 +101,10 @@ class LruK(Policy):
             del self.recent[id]
             times = self.history.get(id, ())
             full = len(times) == self.k
-            self.eligible.put(id, (1, times[-1], self.order[id]) if full else (0, self.order[id]))
+            self.eligible.put(id, (1, times[self.k - 1], self.order[id]) if full else (0, self.order[id]))
         # The paper has no victim where all items are correlated. Room is needed nevertheless; LRU is its subsidiary
         # policy.
-        self._leave(self.eligible.lowest() if self.eligible else next(iter(self.recent)))
+        self._leave(self.eligible.lowest() if self.eligible.of else next(iter(self.recent)))
 
     @property
     def _now(self) -> float:
@@ -118,12 +118,12 @@ class LruK(Policy):
         self.count += 1
         self.order[id] = self.count
         # A use begins a new correlated period, so the item leaves the heap and waits at the end of `recent` again.
-        self.eligible.pop(id, None)
+        self.eligible.of.pop(id, None)
         self.recent.pop(id, None)
         self.recent[id] = None
 
     def _take(self, id: str) -> None:
-        self.eligible.pop(id, None)
+        self.eligible.of.pop(id, None)
         self.recent.pop(id, None)
         self.preloaded.pop(id, None)
         # HIST and LAST outlive the eviction.

@@ -127,7 +127,8 @@ class Policy(ABC):
 
     def state(self) -> dict[str, Any]:
         """Return the whole state as plain data that JSON can hold."""
-        return {name: msgspec.to_builtins(getattr(self, name)) for name in self._state_fields()}
+        names = self._state_fields()
+        return {name: msgspec.to_builtins(getattr(self, name), enc_hook=lambda ranks: ranks.of) for name in names}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue, while still empty, from the state of another of its kind with the same parameters."""
@@ -144,26 +145,27 @@ class Policy(ABC):
 Rank = tuple[float, ...]
 
 
-class Ranks(dict[str, Rank]):
-    """Items with their ranks, as a priority queue: a heap in which outdated entries stay and are skipped.
+class Ranks:
+    """Priority queue of items: a heap in which outdated entries stay and are skipped.
 
-    The heap has at most twice as many entries as there are items, and a few.
+    It has at most twice as many entries as items, and a few.
     """
 
     def __init__(self, ranks: Mapping[str, Iterable[float]] | None = None) -> None:
-        super().__init__((id, tuple(rank)) for id, rank in (ranks or {}).items())
+        self.of: dict[str, Rank] = {id: tuple(rank) for id, rank in (ranks or {}).items()}
+        """Ranks of the items, which are removed here."""
         self._order_anew()
 
     def _order_anew(self) -> None:
-        self._heap = [(rank, id) for id, rank in self.items()]
+        self._heap = [(rank, id) for id, rank in self.of.items()]
         heapify(self._heap)
 
     def put(self, id: str, rank: Rank) -> None:
         """Set the rank of an item. No two items have the same rank."""
-        self[id] = rank
+        self.of[id] = rank
         # A hit leaves the item's old entry in the heap. Ordering all
         # anew once they outnumber the others costs O(1) a `put` on average.
-        if len(self._heap) > 2 * len(self) + 64:
+        if len(self._heap) > 2 * len(self.of) + 64:
             self._order_anew()
         else:
             heappush(self._heap, (rank, id))
@@ -171,7 +173,7 @@ class Ranks(dict[str, Rank]):
     def lowest(self) -> str:
         """Return the item with the lowest rank. There must be one."""
         # An item that was put again or removed has another rank by now, or none: its old entry is dropped.
-        while self.get(self._heap[0][1]) != self._heap[0][0]:
+        while self.of.get(self._heap[0][1]) != self._heap[0][0]:
             heappop(self._heap)
         return self._heap[0][1]
 
