@@ -28,7 +28,7 @@ from ctxbench.scenarios.errors import RunError, SetupError
 from ctxbench.scenarios.model import Conversation, independent_units
 from ctxbench.scenarios.spec import PositiveInt
 from ctxbench.strategies.base import ModelError
-from ctxbench.strategies.tiers.rag import RETRIEVERS, Fusion, Rag, RagRules, Retriever, passage
+from ctxbench.strategies.tiers.rag import RETRIEVERS, Rag, RagRules, Retriever, passage
 from ctxbench.strategies.tiers.rag.vectors import Index
 
 from ..models import Models
@@ -93,7 +93,7 @@ class RagMeasurement(NamedTuple):
 class RagBench:
     """Search the RAG tier for the evidence of every probe, and measure recall and latency.
 
-    Each retriever alone, every two and all three are tested: fused by ranks, by scores, and ranked again.
+    Each retriever alone, every two and all three are tested: fused by ranks, and ranked again.
     """
 
     recordings: str | tuple[str, ...] = "standard"
@@ -101,7 +101,6 @@ class RagBench:
     retrievers: tuple[Retriever, ...] = RETRIEVERS
     k: PositiveInt = 5  # hits that are looked at; a second figure is of twice as many
     index: Index = "exact"  # index of the vectors; hnsw needs the extra `hnswlib`
-    words: bool = True  # whether content words are in the graph as well, beside values, names and nouns
     embedder: str = "offline"
 
     def measure(self, bench: BenchSetup) -> RagMeasurement:
@@ -109,7 +108,7 @@ class RagBench:
         conversations = bench.read(self.recordings, self.format)
         models = Models(replace(bench.models, embedder=self.embedder).checked())
         retrievers = tuple(name for name in RETRIEVERS if name in self.retrievers)
-        rules = RagRules(retrievers=retrievers, words=self.words, index=self.index)
+        rules = RagRules(retrievers=retrievers, index=self.index)
         outcomes, built = searched(conversations, rules, models, self.k, bench.counting)
         if outcomes.empty:
             raise RunError("no conversation has a probe with evidence: there is nothing to look for")
@@ -117,14 +116,14 @@ class RagBench:
         return RagMeasurement(self.k, len(outcomes) // len(found), found, against(outcomes, found), built)
 
 
-FUSIONS = {"rrf": Fusion(), "weighted": Fusion(by="weighted"), "reranked": Fusion(rerank=RERANKED)}
-
-
-def ways(retrievers: Sequence[Retriever]) -> dict[str, tuple[tuple[Retriever, ...], Fusion]]:
-    """Map each way to search to its retrievers and their fusion: each alone, then every combination by each fusion."""
+def ways(retrievers: Sequence[Retriever]) -> dict[str, tuple[tuple[Retriever, ...], int]]:
+    """Map each way to search to its retrievers, whose rankings are fused by ranks, and to how many passages are ranked
+    again by the exact scores of all: each retriever alone, then every combination.
+    """
     several = [some for size in range(2, len(retrievers) + 1) for some in combinations(retrievers, size)]
-    fused = {f"{' + '.join(some)}, {how}": (some, fusing) for some in several for how, fusing in FUSIONS.items()}
-    return {**{name: ((name,), Fusion()) for name in retrievers}, **fused}
+    again = {"rrf": 0, "reranked": RERANKED}
+    fused = {f"{' + '.join(some)}, {how}": (some, rerank) for some in several for how, rerank in again.items()}
+    return {**{name: ((name,), 0) for name in retrievers}, **fused}
 
 
 def searched(
@@ -161,10 +160,10 @@ def searched(
                 rag.embed()
                 added, adding, embedding = stop, adding + between - began, embedding + perf_counter() - between
                 evidence = [name for name in probe.evidence if name in rag]
-                for way, (by, fusing) in ways(rules.retrievers).items() if evidence else ():
+                for way, (by, rerank) in ways(rules.retrievers).items() if evidence else ():
                     rag.forget()  # each search is timed as the first of its question
                     began = perf_counter()
-                    hits = rag.search(probe.question, 2 * k, by=by, fusing=fusing)
+                    hits = rag.search(probe.question, 2 * k, by=by, rerank=rerank)
                     took, ids = 1000 * (perf_counter() - began), [hit.passage.id for hit in hits]
                     recalls = [float(recall(ids, evidence, size)) for size in (k, 2 * k)]  # type: ignore[arg-type]
                     outcomes.append(SearchOutcome(way, conversation.id, unit, probe.category, *recalls, took))
