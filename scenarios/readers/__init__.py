@@ -73,7 +73,7 @@ class Reader:
 
 
 class Session(Protocol):
-    """What the records of one file make together."""
+    """Session that the records of one file make together."""
 
     def add(self, record: Fields) -> None:
         """Add the next record. Raises RecordingError if it cannot be read."""
