@@ -86,7 +86,7 @@ def build(call: SpecCall, kinds: Mapping[str, type[Any]], kind: str) -> Any:
     name, kind_of = call.name, f"{kind} {call.name!r}"
     if name not in kinds:
         raise SpecError(f"unknown {kind} {name!r}{suggestion(name, kinds, LISTS.get(kind, ''))}")
-    cls = kinds[name]
+    cls: Any = kinds[name]  # for mypy a type[Any] is not hashable
     known = {field.name: field for field in parameters(cls)}
     hints = get_type_hints(cls)
     values: dict[str, object] = {}
@@ -177,7 +177,7 @@ def check_bounds(value: Any) -> None:
 
     PositiveInt, and the value is -1  →  ValueError: limit must be at least 1, not -1
     """
-    for name, meta in bounds(type(value)).items():
+    for name, meta in bounds(value.__class__).items():
         _check(name, getattr(value, name), meta)
 
 
