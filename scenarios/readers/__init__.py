@@ -7,7 +7,7 @@ reader with options is a frozen dataclass: its options are written like a strate
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
