@@ -37,10 +37,13 @@ _AGES = {0: 0, 1: 0, 2: 1, 5: 3, 10: 4, 20: 2}
 _MOST_REASONS = 20
 
 
+def _is_positive(value: Value) -> bool:
+    return not isinstance(value, Missing) and value > 0
+
+
 def _lacks(values: Mapping[str, Any]) -> bool:
     """Return whether some calls lack the newest message: they would fail, so what they save is no saving."""
-    number = values["without_newest"]
-    return not isinstance(number, Missing) and number > 0
+    return _is_positive(values["without_newest"])
 
 
 _COLUMNS = (
@@ -263,10 +266,6 @@ def _survived(rows: list[Survival], age: int, kind: str = "") -> str:
     if not (wanted := sum(row.values for row in rows)):
         return ""
     return percent(sum(row.kept for row in rows) / wanted) + ("" if kind else f" ({tokens(wanted)})")
-
-
-def _is_positive(value: Value) -> bool:
-    return not isinstance(value, Missing) and value > 0
 
 
 def counter_table(summary: RunSummary) -> Table:

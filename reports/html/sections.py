@@ -67,7 +67,12 @@ def _overview(places: RunVerdict, by_model: Sequence[RunVerdict], number: int) -
         Column("bill", "bill", dollars),
         Column("points, 95 %", "gain", lambda gain: "–" if gain is None else gain_range(gain)),
     )
-    table = table_of("What is the verdict on each strategy?", columns, rows, _verdict_notes(places), names=4)
+    summary, notes = places.results.summary, [about("frontier_bill", model=places.model)]
+    if places.results.is_sampled:
+        covers = f"{places.quality.name.capitalize()} covers the same conversations."
+        notes += [*places.results.sampling_notes, covers]
+    notes += [about("verdict_compared", summary=summary)] * (summary.compared < summary.conversations)
+    table = table_of("What is the verdict on each strategy?", columns, rows, notes, names=4)
     parts: list[Table | Chart] = [answer(places), left_out("frontier"), table]
     if places.points:
         parts[1:2] = [*map(choices_table, [places] * places.is_comparable), _frontier_chart(places, rows, number)]
@@ -127,16 +132,6 @@ def _frontier_chart(places: RunVerdict, rows: Sequence[dict[str, Any]], number: 
     drawing = partial(frontier, up=up, along=along, bounds=bounds)
     chart = chart_of("frontier", pd.DataFrame(marks), drawing, about=quality.about)
     return chart if number == 1 else replace(chart, name=f"frontier-{number}")
-
-
-def _verdict_notes(places: RunVerdict) -> Iterator[str]:
-    summary = places.results.summary
-    yield about("frontier_bill", model=places.model)
-    if places.results.is_sampled:
-        yield from places.results.sampling_notes
-        yield f"{places.quality.name.capitalize()} covers the same conversations."
-    if summary.compared < summary.conversations:
-        yield about("verdict_compared", summary=summary)
 
 
 def _under_others(by_model: Sequence[RunVerdict], order: Sequence[str]) -> Table:
