@@ -58,8 +58,9 @@ class TermIndex:
                 if term is None:
                     term = known[word] = len(postings)
                     postings.append(array("q"))
-                if own is not None:
-                    self._unshare(term)
+                if own is not None and term not in own:
+                    postings[term] = postings[term][:]
+                    own.add(term)
                 postings[term].append(number if times == 1 else number | (times - 1) << COUNT_SHIFT)
                 which.append(term)
             self._documents.extend([number] * len(which))
@@ -67,18 +68,9 @@ class TermIndex:
             self._times.extend(counts.values())
             self._size += 1
 
-    def _unshare(self, term: int) -> None:
-        if self._own is not None and term not in self._own:
-            self._postings[term] = self._postings[term][:]
-            self._own.add(term)
-
 
 class TfIdf(TermIndex):
-    """Documents searched by TF-IDF.
-
-    Only the lengths of the vectors, which depend on the other documents, are computed anew (one vectorised pass) at the
-    first search after documents were added.
-    """
+    """Documents searched by TF-IDF. Lengths of vectors are computed at the first search after documents were added."""
 
     __slots__ = ("_lengths",)
 

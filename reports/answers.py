@@ -95,10 +95,7 @@ def _notes(graded: AnswerFigures) -> Iterator[str]:
 
 
 def uncalibrated(grader: str, profiles: Profiles) -> str:
-    """Return in which languages a grader is not known to agree with people; empty where it does in English and Chinese.
-
-    It takes a kappa of at least KAPPA.
-    """
+    """Return in which of English and Chinese a grader is not known to agree with people (KAPPA); else empty."""
     kappas = dict[str, Value]()
     for quote in profiles.of(grader):
         kappas.setdefault(quote.profile.language, quote.profile.quoted.kappa.value)

@@ -116,19 +116,16 @@ def _main_notes(summary: RunSummary) -> Iterator[str]:
         yield about("strategies_failed", compared=summary.compared, whole=whole, but=but, failed=failed)
     yield about("strategies_saved")
     yield about("strategies_compression")
-    yield f"Overflows: calls over {_window(summary)}. `ctxbench list metrics` explains every column."
+    named, window = summary.manifest.plan.window, f"{summary.manifest.window:,} tokens"
+    if not named and summary.recorded:
+        window = f"the window of the recorded model, {' or '.join(summary.recorded)} (--window), or else {window}"
+    else:
+        window += (f", the window of {named or USUAL_MODEL}" * (not named.isdecimal())) + " (--window)"
+    yield f"Overflows: calls over {window}. `ctxbench list metrics` explains every column."
     if lacking(summary):
         yield f"{LACKING}: see the next table."
     if summary.unanswered:
         yield about("strategies_unanswered", mark=_UNANSWERED)
-
-
-def _window(summary: RunSummary) -> str:
-    """Return in words which context window the calls are held against."""
-    named, usual = summary.manifest.plan.window, f"{summary.manifest.window:,} tokens"
-    if not named and summary.recorded:
-        return f"the window of the recorded model, {' or '.join(summary.recorded)} (--window), or else {usual}"
-    return usual + (f", the window of {named or USUAL_MODEL}" * (not named.isdecimal())) + " (--window)"
 
 
 def lacking(summary: RunSummary) -> frozenset[str]:

@@ -489,10 +489,7 @@ def gain_range(gain: Difference) -> str:
 
 
 def tags(verdict: RunVerdict) -> dict[str, str]:
-    """Return the verdict as the tags of a tracker: those of the run, and under `place/STRATEGY` each one's place.
-
-    There is none on a run of traps.
-    """
+    """Return the verdict as tags of a tracker, and the place of each strategy as `place/STRATEGY`; none of traps."""
     if is_traps(verdict.results):
         return {}
     chosen = {"choice": verdict.shipped} if verdict.shipped else {}

@@ -76,7 +76,13 @@ def _overview(places: RunVerdict, by_model: Sequence[RunVerdict], number: int) -
     parts: list[Table | Chart] = [answer(places), left_out("frontier"), table]
     if places.points:
         parts[1:2] = [*map(choices_table, [places] * places.is_comparable), _frontier_chart(places, rows, number)]
-        parts += [_under_others(by_model, order)] * (len(by_model) > 1)
+        if len(by_model) > 1:
+            of_models = [Column("strategy", str)]
+            for of in by_model:
+                of_models.append(Column(of.model, of.cost, dollars))
+                of_models.append(Column("verdict", of.places.__getitem__, lambda place: PLACES[place].words))
+            shown = [name for name in order if any(name in of.points for of in by_model)]
+            parts.append(table_of("Is it the same under other models?", of_models, shown))
     frame = pd.DataFrame(rows)[["strategy", "place", "on_frontier", "no_better_than", "quality"]]
     frame = frame.rename(columns={"quality": places.quality.metric})
     for model, costs in places.costs.items():
@@ -132,16 +138,6 @@ def _frontier_chart(places: RunVerdict, rows: Sequence[dict[str, Any]], number: 
     drawing = partial(frontier, up=up, along=along, bounds=bounds)
     chart = chart_of("frontier", pd.DataFrame(marks), drawing, about=quality.about)
     return chart if number == 1 else replace(chart, name=f"frontier-{number}")
-
-
-def _under_others(by_model: Sequence[RunVerdict], order: Sequence[str]) -> Table:
-    """Return the bills under all models, and whether the strategy is on the frontier there."""
-    columns = [Column("strategy", str)]
-    for places in by_model:
-        columns.append(Column(places.model, places.cost, dollars))
-        columns.append(Column("verdict", places.places.__getitem__, lambda place: PLACES[place].words))
-    shown = [name for name in order if any(name in places.points for places in by_model)]
-    return table_of("Is it the same under other models?", columns, shown)
 
 
 def answers_section(results: Results) -> ReportSection | None:

@@ -20,10 +20,7 @@ def find_conversation(run: Run, text: str) -> str:
 
 
 def find_probe(run: Run, conversation: str, text: str) -> int:
-    """Return the number of a probe, from 0, from its id or its number in the list, from 1. An id wins.
-
-    Raises RunError with the ids that there are.
-    """
+    """Return the number of a probe, from 0, by its id or its number in the list, from 1. Raises RunError."""
     names = [probe.id for probe in run.conversation(conversation).probes]
     if not names:
         raise RunError(f"{conversation!r} has no probes")
@@ -43,10 +40,7 @@ def _at(names: Sequence[str], text: str) -> int | None:
 
 
 def find_strategy(run: Run, text: str | None) -> str:
-    """Return the strategy of the run from its text or an unambiguous part of it; without a text the first but none.
-
-    Raises RunError with the strategies of the run.
-    """
+    """Return the strategy of a text, or of a part of one; by default the first but none. Raises RunError."""
     names = run.manifest.plan.strategies
     if text is None:
         return next((name for name in names if name != "none"), names[0])

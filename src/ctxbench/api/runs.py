@@ -206,10 +206,7 @@ _DISPLAY = {
 
 
 def described(frame: pd.DataFrame, names: Names) -> pd.DataFrame:
-    """Return the frame with `attrs["names"]` and `attrs["units"]`, its columns renamed if `names` says so.
-
-    Raises SpecError for other `names`.
-    """
+    """Return the frame with `attrs["names"]` and `attrs["units"]`, its columns renamed if `names` is "display"."""
     if names not in ("keys", "display"):
         raise SpecError(f'names={names!r}: give "keys" or "display"')
     metrics = {str(column): metric_of(str(column)) for column in frame.columns}
@@ -287,10 +284,7 @@ class BenchmarkRun:
 
     @cached_property
     def models(self) -> tuple[str, ...]:
-        """Models that the run is billed under, the most important first.
-
-        They are those that were given, or else those of `ctxbench report`.
-        """
+        """Models that the run is billed under, the most important first: those given, or those of `ctxbench report`."""
         return billed_models(self.reader, self._models)
 
     @cached_property
