@@ -58,15 +58,19 @@ class TermIndex:
                 if term is None:
                     term = known[word] = len(postings)
                     postings.append(array("q"))
-                if own is not None and term not in own:
-                    postings[term] = postings[term][:]
-                    own.add(term)
+                if own is not None:
+                    self._unshare(term)
                 postings[term].append(number if times == 1 else number | (times - 1) << COUNT_SHIFT)
                 which.append(term)
             self._documents.extend([number] * len(which))
             self._tally.extend(which)
             self._times.extend(counts.values())
             self._size += 1
+
+    def _unshare(self, term: int) -> None:
+        if self._own is not None and term not in self._own:
+            self._postings[term] = self._postings[term][:]
+            self._own.add(term)
 
 
 class TfIdf(TermIndex):

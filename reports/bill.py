@@ -38,8 +38,7 @@ def totals(bills: pd.DataFrame) -> pd.DataFrame:
     having = bills.groupby("conversation", observed=True).strategy.nunique()
     rows = bills[bills.conversation.isin(having.index[having == strategies])]
     groups = rows.groupby(_KEYS, observed=True, sort=False)
-    # Sums of fractions must not depend on the order of the conversations.
-    sums = groups[["calls", *SUMS, "base"]].agg(lambda of: math.fsum(of) if of.dtype == float else int(of.sum()))
+    sums = groups[["calls", *SUMS, "base"]].agg(_sum)
     sums["hit_rate"] = sums.found / sums.tokens
     sums["hit_share"] = sums.hits / sums.calls
     whole = sums.cost + sums.cost_own
@@ -181,6 +180,11 @@ def broken(breaks: pd.DataFrame, strategies: Sequence[str], calls: int) -> Table
         Column("action at the break", "action", spare=1),
     )
     return table_of("What broke the prefix?", columns, map(row, strategies), [about("bill_breaks")])
+
+
+def _sum(column: pd.Series) -> float:
+    """Return a sum that does not depend on the order of the conversations, also of fractions."""
+    return math.fsum(column) if column.dtype == float else int(column.sum())
 
 
 def how() -> Iterator[str]:

@@ -112,8 +112,8 @@ def summarise(run: Run) -> RunSummary:
     if uneven and not compared:
         none = Missing("undefined", "no conversation that every strategy finished")
         by_strategy = {name: dict.fromkeys(OF_STEPS, none) for name in names}
-    failed_figures = dict.fromkeys(OF_STEPS, Missing("failed", "in every conversation"))
-    by_strategy = {name: by_strategy[name] if name in taking_part else failed_figures for name in names}
+    nowhere: dict[str, Value] = dict.fromkeys(OF_STEPS, Missing("failed", "in every conversation"))
+    by_strategy = {name: by_strategy[name] if name in taking_part else nowhere for name in names}
 
     def compared_rows(table: str, part: Run = run) -> pd.DataFrame:
         rows = part.table(table)

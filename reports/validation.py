@@ -105,9 +105,9 @@ def tables(validation: Validation) -> list[Table]:
     shown = [table_of(title, columns, rows, [note], names=2) for title, columns, rows, note in by_model if rows]
     if validation.costs:
         free = [(row["model"], count(row["free"], "call")) for row in validation.costs if row["free"]]
-        notes = [about("validation_costs", source=validation.prices.source)]
-        notes += [f"{model}: {calls} with a recorded cost of 0 are not compared." for model, calls in free]
-        shown.append(table_of("Recorded costs", _COSTS, validation.costs, notes))
+        of_costs = [about("validation_costs", source=validation.prices.source)]
+        of_costs += [f"{model}: {calls} with a recorded cost of 0 are not compared." for model, calls in free]
+        shown.append(table_of("Recorded costs", _COSTS, validation.costs, of_costs))
     reasons = [
         (row["model"], reason, calls)
         for row in agreements
