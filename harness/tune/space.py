@@ -64,10 +64,7 @@ class Numbers:
 
     def rounded(self, value: float) -> float:
         """Return a number with few digits, within the range."""
-        if value and math.isfinite(value):
-            # log10 of 8123 is 3.9, so it is rounded to -1 decimals: 8120. 0.01234 has -1.9: 4 decimals, 0.0123.
-            value = round(value, DIGITS - 1 - math.floor(math.log10(abs(value))))
-        value = min(max(value, self.low), self.high)
+        value = min(max(float(f"{value:.{DIGITS}g}"), self.low), self.high)
         return round(value) if self.whole else float(value)
 
     def holds(self, value: object) -> bool:
