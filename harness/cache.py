@@ -1,4 +1,4 @@
-"""What was computed before, found again by content in the user's cache, by any run, command or worker.
+"""Find what was computed before again by content, in the user's cache, for any run, command or worker.
 
 A key is a digest over all that a value depends on: the recording, the strategy with its code, the encoding, the
 versions of libraries, and the code of ctxbench itself. So nothing has to be renewed; what was not asked for longest
@@ -42,7 +42,7 @@ def path() -> Path | None:
     return None if text == "off" else (Path(text) if text else cache_folder()) / "results.sqlite"
 
 
-class Cache:
+class ResultCache:
     """An open cache. One per process: it does not survive a fork."""
 
     def __init__(self, file: Path | None) -> None:
@@ -102,14 +102,14 @@ class Cache:
                 file.unlink()
 
 
-def results() -> Cache:
+def results() -> ResultCache:
     """Return the cache, opened once in a process."""
     return _opened(path(), os.getpid())
 
 
 @cache
-def _opened(file: Path | None, _: int) -> Cache:
-    return Cache(file)
+def _opened(file: Path | None, _: int) -> ResultCache:
+    return ResultCache(file)
 
 
 def key(*parts: str | bytes) -> bytes:

@@ -362,7 +362,7 @@ _counter, _models = functools.cache(TokenCounter), functools.cache(Models)
 
 
 Outcome = tuple[ContextLog, list[ProbeRow]] | str
-"""What a strategy sent in a conversation, or why it failed there."""
+"""The log and the probes of a strategy in one conversation, or why it failed there."""
 
 
 def _replayed(index: ConversationIndex, strategy: Strategy, models: Models, probes: bool) -> Outcome:

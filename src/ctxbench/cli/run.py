@@ -197,7 +197,7 @@ def cache(*, clear: bool = False, as_json: bool = False) -> None:
     Args:
         clear: Remove all of it.
     """
-    from ctxbench.harness.cache import LARGEST, Cache, path
+    from ctxbench.harness.cache import LARGEST, ResultCache, path
 
     from .output import print_json
 
@@ -205,7 +205,7 @@ def cache(*, clear: bool = False, as_json: bool = False) -> None:
     if clear and file is not None:
         for each in file.parent.glob(f"{file.name}*"):
             each.unlink()
-    size = Cache(file).size() if file is not None and file.exists() else 0
+    size = ResultCache(file).size() if file is not None and file.exists() else 0
     found = {"file": None if file is None else str(file), "bytes": size, "largest": LARGEST}
     line = "off (CTXBENCH_CACHE)" if file is None else f"{file}: {size / 1e6:,.1f} MB, at most {LARGEST / 1e6:,.0f}"
     print_json(found) if as_json else typer.echo(line)

@@ -158,7 +158,7 @@ def test_a_damaged_cache_is_no_loss(folder: Path, replays: list[str]) -> None:
 
 def test_the_cache_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Past its size what was not asked for longest goes, and what is new stays."""
-    store = cache.Cache(folder / "cache" / "some.sqlite")
+    store = cache.ResultCache(folder / "cache" / "some.sqlite")
     monkeypatch.setattr(cache, "LARGEST", 1 << 20)
     for number in range(40):
         monkeypatch.setattr(cache, "time", lambda number=number: number * 24 * 3600.0)
