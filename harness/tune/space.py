@@ -193,10 +193,12 @@ def searched(text: str) -> SearchedStrategy:
         takes = f" ({calls[0].name} takes {', '.join(names)})" if names else ""
         raise SpecError(f"nothing is to be found in {text!r}: write name=? for each parameter to search{takes}")
     # Each has a unique name: its own, with its stage's, or with its stage's number.
-    names = [(it.parameter, f"{calls[it.stage].name}.{it.parameter}", f"{it.stage + 1}.{it.parameter}") for it in free]
-    times = Counter(chain.from_iterable(names))
-    whole = [next(name for name in options if times[name] == 1) for options in names]
-    named = (replace(each, name=name) for each, name in zip(free, whole, strict=True))
+    options = [
+        (it.parameter, f"{calls[it.stage].name}.{it.parameter}", f"{it.stage + 1}.{it.parameter}") for it in free
+    ]
+    times = Counter(chain.from_iterable(options))
+    unique = [next(name for name in names if times[name] == 1) for names in options]
+    named = (replace(each, name=name) for each, name in zip(free, unique, strict=True))
     return SearchedStrategy(" ".join(text.split()), calls, tuple(named))
 
 
