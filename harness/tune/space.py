@@ -193,9 +193,8 @@ def searched(text: str) -> SearchedStrategy:
         takes = f" ({calls[0].name} takes {', '.join(names)})" if names else ""
         raise SpecError(f"nothing is to be found in {text!r}: write name=? for each parameter to search{takes}")
     # Each has a unique name: its own, with its stage's, or with its stage's number.
-    options = [
-        (it.parameter, f"{calls[it.stage].name}.{it.parameter}", f"{it.stage + 1}.{it.parameter}") for it in free
-    ]
+    stages = ((each, ("", f"{calls[each.stage].name}.", f"{each.stage + 1}.")) for each in free)
+    options = [[stage + each.parameter for stage in prefixes] for each, prefixes in stages]
     times = Counter(chain.from_iterable(options))
     unique = [next(name for name in names if times[name] == 1) for names in options]
     named = (replace(each, name=name) for each, name in zip(free, unique, strict=True))
