@@ -1,6 +1,6 @@
 """OpenHands SDK: `LLMSummarizingCondenser`; events of its conversations, with recorded tools as those of MCP servers.
 
-The SDK needs Python 3.12. Tokens are counted by the run's encoding, and the run's summariser writes the summaries.
+The SDK needs Python 3.12.
 """
 
 from __future__ import annotations
