@@ -168,7 +168,7 @@ class RememberedModels:
         return reply
 
 
-def checkpoint(view: View, services: RecordedContext) -> Callable[[], None]:
+def checkpoint(view: Callable[..., object], services: RecordedContext | None) -> Callable[[], None]:
     """Return a function that puts a view back into the state that it is in now, however often it is called.
 
     What the view holds is looked into: closures, objects, lists, dictionaries, sets and arrays. What cannot change is

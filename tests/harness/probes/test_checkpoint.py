@@ -15,14 +15,11 @@ import numpy as np
 import pytest
 
 from ctxbench.harness.probes import checkpoint
-from ctxbench.harness.replay import ConversationIndex, RecordedContext
-from ctxbench.scenarios.model import Conversation, Message
+from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context, StrategyTypeError, View
-from tests.harness.probes.probe_strategies import COUNTER
 
 CONTEXT = Context(Messages.of((Message("m", "user", "hi"),)))
-SERVICES = RecordedContext(ConversationIndex(Conversation("c", ()), COUNTER))
 
 
 def counting(
@@ -76,7 +73,7 @@ HELD = {
 def test_a_view_is_as_it_was(name: str) -> None:
     """Whatever a view holds: it is put back, however often it was called in between, and goes on from there."""
     view, look = counting(*HELD[name])
-    before, restore = repr(look()), checkpoint(view, SERVICES)
+    before, restore = repr(look()), checkpoint(view, None)
     first, second = view(CONTEXT), view(CONTEXT)
     assert first != second
     for _ in range(2):
@@ -100,7 +97,7 @@ def test_names_are_put_back() -> None:
         unset = node.values = [*node.values, calls]
         return context.sending([Message("m", "system", repr(unset))])
 
-    restore = checkpoint(view, SERVICES)
+    restore = checkpoint(view, None)
     assert [view(CONTEXT).messages[0].text for _ in range(2)] == ["[1, 1]", "[1, 1, 2]"]
     restore()
     assert (calls, node.values) == (0, [1])
@@ -114,7 +111,7 @@ def test_names_are_put_back() -> None:
 def test_what_cannot_be_seen_into_is_refused(held: Any) -> None:
     """A lock, an iterator, a generator: a view with one of them cannot be put back. A builtin function is no state."""
     if held is open:
-        checkpoint(lambda context: held and context, SERVICES)
+        checkpoint(lambda context: held and context, None)
         return
     with pytest.raises(StrategyTypeError, match="is not `copyable`"):
-        checkpoint(lambda context: held and context, SERVICES)
+        checkpoint(lambda context: held and context, None)
