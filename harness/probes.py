@@ -211,7 +211,7 @@ def checkpoint(view: Callable[..., object], services: RecordedContext | None) ->
             waiting += _changeable(value)
             waiting += _changeable(value.values()) if isinstance(value, dict) else ()
         else:
-            for member in _slots(kind):
+            for member in _slots(kind):  # type: ignore[arg-type]
                 try:
                     waiting.append(attribute := member.__get__(value))
                     undo.append(partial(member.__set__, value, attribute))

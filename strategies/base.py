@@ -37,7 +37,8 @@ if TYPE_CHECKING:  # an adapter in another Python has no NumPy
     from numpy.typing import NDArray
 
 
-Key, Known = TypeVar("Key"), TypeVar("Known")
+Key = TypeVar("Key")
+Known = TypeVar("Known")
 
 
 class Context(msgspec.Struct, frozen=True):
