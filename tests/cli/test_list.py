@@ -13,7 +13,7 @@ import pytest
 
 import ctxbench as api
 from ctxbench import cli
-from ctxbench.cli.list_ import list_
+from ctxbench.cli.list_ import _strategies, _told, list_
 from ctxbench.scenarios.errors import MissingExtra, SpecError
 from ctxbench.strategies.chain import NAMED, listed, lists, parse, strategies
 from tests.harness.command import ctxbench
@@ -52,6 +52,16 @@ def test_a_strategy_is_explained(name: str, printed: Printed) -> None:
     for parameter in takes:
         assert f"\n      {parameter}: {entry['types'][parameter]} = " in shown
     assert entry["fails"][:40] in shown
+
+
+def test_the_list_says_what_the_strategies_say() -> None:
+    """The lines of the list, for which no strategy is imported, are the first sentences of the docstrings."""
+    told, whole = _told(), _strategies()
+    ours = {name: row for name, row in whole.items() if "chain" not in row}
+    assert list(told) == list(ours)
+    for name, row in ours.items():
+        assert row["about"].split(". ")[0].rstrip(".") == told[name]["about"]
+        assert [told[name].get(key) for key in ("extra", "installed")] == [row.get("extra"), row.get("installed", True)]
 
 
 @pytest.mark.parametrize("name", sorted(NAMED))
