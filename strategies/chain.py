@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
+from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
@@ -133,8 +134,10 @@ class Strategies(UserDict[str, Any]):
         return (name for name in list(self.data) if name in self)
 
     def name_of(self, kind: type[Any]) -> str | None:
-        """Return the name of a class, or None. Only a class that was not had from here makes all others imported."""
-        return next((name for names in (self.data, self) for name in names if self.data[name] is kind), None)
+        """Return the name of a class, or None. As few others are imported as can be."""
+        near = (name for name, point in self.points.items() if point.module == kind.__module__ and name in self)
+        names = chain(list(self.data), near, () if plugins.name_of(kind) else self)
+        return next((name for name in names if self.data[name] is kind), None)
 
 
 @cache
@@ -150,7 +153,7 @@ def packages(strategy: Strategy) -> dict[str, str]:
     """
     found = dict[str, str]()
     for kind in map(type, strategy.stages if isinstance(strategy, Chain) else (strategy,)):
-        if plugins.name_of(kind) is not None or (name := strategies().name_of(kind)) is None:
+        if (name := strategies().name_of(kind)) is None:
             continue
         point = strategies().points.get(name)
         if hasattr(kind, "library"):
@@ -212,7 +215,7 @@ def spec(strategy: Strategy) -> str:
     if isinstance(strategy, Chain):
         return " | ".join(spec(stage) for stage in strategy.stages)
     kind = type(strategy)
-    name = plugins.name_of(kind) or strategies().name_of(kind)
+    name = strategies().name_of(kind) or plugins.name_of(kind)
     if name is None:
         raise SpecError(f"{kind.__name__} has no name: parse it from its file, or give it an entry point")
     return text_of.spec(name, strategy)
@@ -245,14 +248,14 @@ def _stages(call: text_of.SpecCall) -> list[Strategy]:
     if plugins.is_file(call.name):
         kind = plugins.load(call.name)
         return [text_of.build(call, {call.name: kind}, "strategy")]
-    if (kind := kinds.get(call.name)) is not None:
-        return [text_of.build(call, {call.name: kind}, "strategy")]
+    if call.name in kinds:
+        return [text_of.build(call, {call.name: kinds[call.name]}, "strategy")]
     if call.name in kinds.errors:
         raise SpecError(f"strategy {call.name!r}: {kinds.errors[call.name]}")
     if call.name not in NAMED:
         # Recipes are among the candidates, so that a misspelt recipe is told its nearest name.
         return [text_of.build(call, {**kinds, **dict.fromkeys(NAMED, Chain)}, "strategy")]
-    chain = NAMED[call.name].chain
+    stages = NAMED[call.name].chain
     if call.parameters:
-        raise SpecError(f"recipe {call.name!r} takes no parameters: it is `{chain}`; write that, and change it")
-    return [stage for stage_call in text_of.calls(chain, "strategy") for stage in _stages(stage_call)]
+        raise SpecError(f"recipe {call.name!r} takes no parameters: it is `{stages}`; write that, and change it")
+    return [stage for stage_call in text_of.calls(stages, "strategy") for stage in _stages(stage_call)]

@@ -38,7 +38,7 @@ def list_(what: str = "strategies", name: str | None = None, *, as_json: bool = 
     if what not in KINDS:
         raise SpecError(f"{what!r} cannot be listed{suggestion(what, dict.fromkeys(KINDS))}")
     if what == "strategies" and name is None and not as_json:
-        _print_strategies(_strategies(_told()))
+        _print_strategies(_strategies(in_brief=True))
         return
     if what in ("prices", "caches", "evidence"):
         from . import price_list  # numpy and pandas, which --help must not import
@@ -83,24 +83,18 @@ def _rows(what: str) -> Mapping[str, Any]:
     return rows
 
 
-def _told() -> dict[str, Entry]:
-    """Return the line of the list that each of our strategies has, by name, without importing any."""
-    rows: dict[str, Entry] = tomllib.loads(files(__package__).joinpath("data/strategies.toml").read_text("utf-8"))
-    return {
-        name: row | {"installed": "library" not in row or any(distributions(name=row["library"]))}
-        for name, row in rows.items()
-    }
-
-
-def _strategies(told: Mapping[str, Entry] = {}) -> dict[str, Entry]:  # noqa: B006
-    """Return strategies, recipes, and plug-ins that cannot be loaded, by name; what is told of ours is not imported."""
+def _strategies(in_brief: bool = False) -> dict[str, Entry]:
+    """Return strategies, recipes, and plug-ins that cannot be loaded, by name; in brief, as a table has ours: none is
+    imported."""
     from ctxbench.strategies.chain import NAMED, RECIPES, strategies
 
-    kinds, rows = strategies(), dict[str, Entry]()
+    text, kinds, rows = files(__package__).joinpath("data/strategies.toml"), strategies(), dict[str, Entry]()
+    told = tomllib.loads(text.read_text("utf-8")) if in_brief else {}
     for name in list(kinds.data):
-        module = kinds.points[name].module if name in kinds.points else ""
-        if name in told and module.startswith("ctxbench."):
-            rows[name] = told[name] | {"group": _group(module)}
+        if name in told and (point := kinds.points[name]).module.startswith("ctxbench."):
+            needed = told[name].get("library")
+            rows[name] = told[name] | {"group": _group(point.module)}
+            rows[name]["installed"] = needed is None or any(distributions(name=needed))
         elif name in kinds:
             rows[name] = _entry(name, kinds[name])
     for name, recipe in NAMED.items():
