@@ -169,8 +169,15 @@ def is_file(path: Path) -> bool:
 
 def opened(path: Path) -> BinaryIO:
     """Open a file for its bytes, unpacked. Raises OSError if it is not there, RecordingError if it is damaged."""
-    if is_address(str(path)):
-        return _remote(str(path))
+    if is_address(str(path)):  # it is copied into the cache first
+        url, suffix = url_of(str(path)), path.suffix
+        chained = f"filecache::{_DATA_SET.sub(_DATA_SETS, url)}"
+        opening = file_systems(url).open(chained, "rb", filecache={"cache_storage": _cache_folder()})
+        copy: BinaryIO = reached(url, opening.open)
+        if suffix not in _UNPACKERS:
+            return copy
+        # `seek` returns the new place: the size of the file, and 0 for its start, where it is read from.
+        return _unpacked(copy, suffix, copy.seek(0, io.SEEK_END) + copy.seek(0), path)
     holder = _holder(path)
     if holder == path:
         return open_file(path)
@@ -386,19 +393,6 @@ def _tar_archive(path: Path, packing: str) -> _Archive:
 def url_of(name: str) -> str:
     """Return an address with both slashes: a path has lost one of them."""
     return _ADDRESS.sub(r"\1://", name, count=1)
-
-
-def _remote(name: str) -> BinaryIO:
-    """Open a remote file, which is copied into the cache first."""
-    url = url_of(name)
-    chained = f"filecache::{_DATA_SET.sub(_DATA_SETS, url)}"
-    opening = file_systems(url).open(chained, "rb", filecache={"cache_storage": _cache_folder()})
-    file: BinaryIO = reached(url, opening.open)
-    suffix = PurePosixPath(url).suffix
-    if suffix not in _UNPACKERS:
-        return file
-    # `seek` returns the new place: the size of the file, and 0 for its start, where it is read from.
-    return _unpacked(file, suffix, file.seek(0, io.SEEK_END) + file.seek(0), Path(name))
 
 
 def file_systems(url: str) -> Any:
