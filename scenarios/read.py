@@ -298,7 +298,7 @@ def detect(path: Path) -> Reader | None:
     if is_table(path.suffix, head):
         head = record_head(path)
     keys = key_paths(head)
-    fits = [(len(shape), name, shape) for name, shape, plain in _shapes() if plain <= keys and _fit(shape, keys)]
+    fits = [(len(shape), name, shape) for name, shape in _shapes() if _fit(shape, keys)]
     # Of shapes that fit equally well the name decides, not the order in which plug-ins were found.
     size, name, shape = max(fits, key=lambda fit: fit[:2], default=(0, "", frozenset()))
     # A column of messages alone makes a data set, but not beside the other columns of a log.
@@ -319,9 +319,9 @@ def _fit(shape: frozenset[str], keys: frozenset[str]) -> int:
 
 
 @cache
-def _shapes() -> list[tuple[str, frozenset[str], frozenset[str]]]:
-    """Return the shapes of all formats, each behind the name of its format and before its key paths without a `*`."""
-    return [(name, shape, _parts(shape)[0]) for name, kind in readers().items() for shape in kind.shapes]
+def _shapes() -> list[tuple[str, frozenset[str]]]:
+    """Return the shapes of all formats, each behind the name of its format."""
+    return [(name, shape) for name, kind in readers().items() for shape in kind.shapes]
 
 
 @cache

@@ -253,43 +253,36 @@ class LangGraph(Reader):
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
-            is_database = self.recognises(path, record_head(path))
             threads: dict[tuple[str, str], list[_State]] = {}
-            for thread, state in (_checkpoints if is_database else _states)(path, problems):
-                threads.setdefault(thread, []).append(state)
-            for thread, states in threads.items():
-                yield from _branches(thread, states)
+            for held in (_checkpoints if self.recognises(path, record_head(path)) else _states)(path, problems):
+                with problems.collect():
+                    thread = held.text("thread_id|checkpoint.thread_id|config.configurable.thread_id") or path.stem
+                    namespace = held.text("checkpoint_ns|checkpoint.checkpoint_ns|config.configurable.checkpoint_ns")
+                    names = ("values", "channel_values", "checkpoint.channel_values")
+                    name = next((name for name in names if as_object(held.at(name))), names[0]) + ".messages"
+                    if isinstance(messages := held.at(name), list) and messages:
+                        said = history(messages, name, held.place, problems, "langgraph")
+                        threads.setdefault((thread, namespace), []).append((held.place, said))
+                    else:
+                        problems.unknown("langgraph: state without messages", held.place)
+            for thread_name, states in threads.items():
+                yield from _branches(thread_name, states)
 
 
 _State = tuple[Place, tuple[Message, ...]]  # state of a thread, which is named by its id and its namespace
 
 
-def _checkpoints(path: Path, problems: Problems) -> Iterator[tuple[tuple[str, str], _State]]:
-    for place, (thread, namespace, kind, checkpoint) in rows(path, _LEAVES, problems):
+def _checkpoints(path: Path, problems: Problems) -> Iterator[Fields]:
+    for place, (thread, namespace, kind, stored) in rows(path, _LEAVES, problems):
         with problems.collect():
-            held = Fields({"checkpoint": _loaded(kind, checkpoint, place.at("checkpoint"))}, place)
-            for state in _state(held, "checkpoint.channel_values", problems):
-                yield (str(thread), str(namespace or "")), state
+            names = {"thread_id": str(thread), "checkpoint_ns": str(namespace or "")}
+            yield Fields({**names, "checkpoint": _loaded(kind, stored, place.at("checkpoint"))}, place)
 
 
-def _states(path: Path, problems: Problems) -> Iterator[tuple[tuple[str, str], _State]]:
+def _states(path: Path, problems: Problems) -> Iterator[Fields]:
     for place, raw in records(path, problems):
         with problems.collect():
-            held = Fields(decode(raw, OBJECT, place), place)
-            thread = held.text("thread_id|checkpoint.thread_id|config.configurable.thread_id") or path.stem
-            namespace = held.text("checkpoint_ns|checkpoint.checkpoint_ns|config.configurable.checkpoint_ns")
-            names = ("values", "channel_values", "checkpoint.channel_values")
-            name = next((name for name in names if as_object(held.at(name))), names[0])
-            for state in _state(held, name, problems):
-                yield (thread, namespace), state
-
-
-def _state(held: Fields, name: str, problems: Problems) -> Iterator[_State]:
-    messages = held.at(f"{name}.messages")
-    if isinstance(messages, list) and messages:
-        yield held.place, history(messages, f"{name}.messages", held.place, problems, "langgraph")
-    else:
-        problems.unknown("langgraph: state without messages", held.place)
+            yield Fields(decode(raw, OBJECT, place), place)
 
 
 def _branches(thread: tuple[str, str], states: list[_State]) -> Recordings:
