@@ -25,6 +25,7 @@ import math
 import os
 import re
 import shutil
+import struct
 import tarfile
 import tempfile
 import weakref
@@ -65,12 +66,12 @@ _MAGIC = {
     _ZIP: (b"PK", 0),
     "": (b"ustar", 257),
 }
-# What the libraries raise for damage: gzip OSError and EOFError, zipfile RuntimeError for an encrypted member and
-# NotImplementedError for a method that it does not know.
-_DAMAGED = (
-    *(EOFError, OSError, RuntimeError, NotImplementedError, ValueError),
+DAMAGED = (
+    *(EOFError, OSError, RuntimeError, ValueError, struct.error),
     *(lzma.LZMAError, zlib.error, zipfile.BadZipFile, tarfile.TarError, zstandard.ZstdError),
 )
+"""Errors that the libraries raise for damage: gzip OSError and EOFError, zipfile a RuntimeError for an encrypted member
+and for a method that it does not know."""
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+)://?(?=[^/])")
 # fsspec takes an address of the hub without its kind for a model.
 _DATA_SET, _DATA_SETS = re.compile(r"^hf://(?!(?:datasets|spaces|buckets)/)"), "hf://datasets/"
@@ -188,7 +189,7 @@ def opened(path: Path) -> BinaryIO:
         return open_file(path)  # the error for no member is that of a file that is not there
     try:
         file = member.open()
-    except _DAMAGED as error:
+    except DAMAGED as error:
         raise _damaged(place, error) from None
     # Asked for a.jsonl, the member is a.jsonl.gz: unpack it. Asked for a.jsonl.gz itself, it is given as it is.
     return _unpacked(file, place.suffix if place.name != path.name else "", member.packed, place)
@@ -219,7 +220,7 @@ class _Unpacked(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         try:
             data = self._inner.read(len(buffer))
-        except _DAMAGED as error:
+        except DAMAGED as error:
             raise _damaged(self._place, error) from None
         self._count += len(data)
         if self._count > self._most:
@@ -347,7 +348,7 @@ def _opened_archive(path: Path, _changed: int) -> _Archive:
     suffix = _suffix(path.name)
     try:
         return _zip_archive(path) if suffix == _ZIP else _tar_archive(path, _TARS[suffix])
-    except _DAMAGED as error:
+    except DAMAGED as error:
         raise _damaged(path, error) from None
 
 

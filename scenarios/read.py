@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -108,7 +108,11 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
             problems.add(_explained(error, batch) if empty and problems.strict else error)
         except OSError as error:
             problems.add(unreadable(Path(where.file), error))
-        if not sound and _is_no_recording(problems.errors[errors:], batch):
+        # Most records of a file may be of another form than the one that its keys hint at.
+        of_batch = problems.errors[errors:]
+        misfits = 0 if sound or len(batch.files) != 1 else sum(error.remedy.endswith(MISFIT) for error in of_batch)
+        keys = key_paths(record_head(batch.files[0])) if misfits >= 2 and 2 * misfits > len(of_batch) else frozenset()
+        if any(_fit(shape, keys) for shape in batch.reader.shapes):
             problems.errors[errors:] = [RecordingError(Place(where.file), _misfit(batch.files[0]), _FORMATS)]
         elif empty and len(problems.errors) > errors:
             problems.errors[errors] = _explained(problems.errors[errors], batch)
@@ -337,15 +341,6 @@ def _in_one_record(shape: frozenset[str], head: bytes) -> bool:
     if not rest or rest.isspace() or not is_value(first):
         return True
     return any(_fit(shape, key_paths(line)) for line in io.BytesIO(head) if line.strip())
-
-
-def _is_no_recording(errors: Sequence[RecordingError], batch: Batch) -> bool:
-    """Return whether most records of a file are of another form than the one that its keys hint at."""
-    misfits = sum(error.remedy.endswith(MISFIT) for error in errors)
-    if len(batch.files) != 1 or misfits < 2 or 2 * misfits <= len(errors):
-        return False
-    keys = key_paths(record_head(batch.files[0]))
-    return any(_fit(shape, keys) for shape in batch.reader.shapes)
 
 
 def _misfit(path: Path) -> str:

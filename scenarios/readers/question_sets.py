@@ -349,27 +349,19 @@ def _daily_conversation(trajectory: Fields, name: str, kind: str) -> Conversatio
         messages.append(Message(f"m{at}", "user", text, time=_seconds(when, said.below("time")) if when else None))
     alone = [Fields(trajectory.at("QA"), trajectory.below("QA"))] if trajectory.at("QA") is not None else []
     questions = list(trajectory.each("question_list")) or alone
-    probes = (_daily_probe(question, at, kind) for at, question in enumerate(questions))
-    tid, told_probes = trajectory.needed("tid", int), tuple(filter(None, probes))
-    return Conversation(f"{name}/{tid}", in_order(messages), probes=told_probes, language="zh")
-
-
-def _daily_probe(question: Fields, at: int, kind: str) -> Probe | None:
-    """Return a question as a probe; None if the generator could not make it."""
-    text = question.needed("question", str, blank=True)
-    answer = question.needed("answer", str | list[str], blank=True)  # type: ignore[arg-type]
-    if text in _FAILED or answer in _FAILED:
-        return None
-    chosen, when = question.text(f"choices.{question.text('ground_truth')}"), question.text("time")
-    steps = question.typed("target_step_id", list[int]) or ()
-    return Probe(
-        f"q{at}",
-        text,
-        tuple(dict.fromkeys([*([answer] if isinstance(answer, str) else answer), *([chosen] if chosen else [])])),
-        tuple(f"m{step}" for step in steps),
-        kind,
-        time=_seconds(when, question.below("time")) if when else None,
-    )
+    probes = []
+    for at, question in enumerate(questions):
+        text = question.needed("question", str, blank=True)
+        answer = question.needed("answer", str | list[str], blank=True)  # type: ignore[arg-type]
+        if text in _FAILED or answer in _FAILED:
+            continue
+        chosen, when = question.text(f"choices.{question.text('ground_truth')}"), question.text("time")
+        answers = dict.fromkeys([*([answer] if isinstance(answer, str) else answer), *filter(None, [chosen])])
+        steps = tuple(f"m{step}" for step in question.typed("target_step_id", list[int]) or ())
+        time = _seconds(when, question.below("time")) if when else None
+        probes.append(Probe(f"q{at}", text, tuple(answers), steps, kind, time=time))
+    tid = trajectory.needed("tid", int)
+    return Conversation(f"{name}/{tid}", in_order(messages), probes=tuple(probes), language="zh")
 
 
 def _seconds(text: str, place: Place) -> float:

@@ -81,6 +81,7 @@ class StoredChats(Reader):
 
 _HEADER = b"SQLite format 3\0"
 _MOST_STEPS, _STEPS = 600_000_000, 1_000_000  # of SQLite's machine in one query, and between two looks at their number
+_READING = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ)
 _WHY = {
     "interrupted": "to read it takes far longer than its size explains",
     "not authorized": "a view stands in the place of a table",
@@ -115,7 +116,9 @@ def rows(path: Path, query: str, problems: Problems) -> Iterator[tuple[Place, tu
                 most = sum(map(len, data.values()))  # a row takes more than a byte; pages may lead back to each other
                 data.clear()
                 database.executescript("PRAGMA trusted_schema=off; PRAGMA cell_size_check=on; PRAGMA query_only=on")
-                database.set_authorizer(_only_tables)
+                # Tables may be read, and nothing within a view or a trigger, which the last argument names.
+                allow, deny = sqlite3.SQLITE_OK, sqlite3.SQLITE_DENY
+                database.set_authorizer(lambda action, *of: deny if of[-1] or action not in _READING else allow)
                 database.set_progress_handler(lambda: next(steps, None) is None, _STEPS)
                 for number, row in enumerate(database.execute(query), 1):
                     if number > most:
@@ -124,12 +127,6 @@ def rows(path: Path, query: str, problems: Problems) -> Iterator[tuple[Place, tu
     except (sqlite3.Error, OverflowError, UnicodeError) as error:  # its messages may hold bytes of the file
         why = _WHY.get(str(error), str(error))
         raise RecordingError(Place(str(path), number), f"cannot be read as SQLite: {why}", "copy it again") from None
-
-
-def _only_tables(action: int, _what: str | None, _column: str | None, _name: str | None, within: str | None) -> int:
-    """Allow a statement to read tables, and nothing that a view or a trigger would."""
-    allowed = within is None and action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ)
-    return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 
 
 class LangChain(StoredChats):
