@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from ctxbench.metrics.language import Language
 from ctxbench.scenarios.errors import UserError
 from ctxbench.scenarios.model import Compaction, ContextEdit, Fact, Message, Tool
 from ctxbench.scenarios.view import Messages
@@ -35,6 +34,8 @@ from .events import Event, PromptKind
 if TYPE_CHECKING:  # an adapter in another Python has no NumPy
     import numpy as np
     from numpy.typing import NDArray
+
+    from ctxbench.metrics.language import Language
 
 
 Key = TypeVar("Key")

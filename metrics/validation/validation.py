@@ -189,10 +189,7 @@ def _name(prices: Prices, recorded: RecordedRequest, model: str) -> str:
 
 
 def _price(prices: Prices, recorded: RecordedRequest, model: str, usage: Usage, is_usual: bool = False) -> Price | None:
-    """Return the price of a recorded call on its day, or of a part of it; None if it is not known.
-
-    It is that of the call's tier, or the usual one where that is not listed, or asked for.
-    """
+    """Return the price of a call or a part of it on its day, at its tier if that is listed; None if it is not known."""
     name = _name(prices, recorded, model)
     tariff = (None if is_usual else prices.tariff(name, recorded.call.tier)) or prices.tariff(name)
     return tariff and tariff.then(usage.input or 0, recorded.started if recorded.dated else None)
