@@ -200,7 +200,7 @@ class StoredSummary(NamedTuple):
 
 
 class Memo(dict[Key, Known]):
-    """What was worked out from texts or messages that cannot change: a question may leave more in it."""
+    """Map texts or messages, which cannot change, to what was worked out from them: a question may leave more in it."""
 
 
 LongTermMemory = list[StoredSummary]
