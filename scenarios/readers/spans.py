@@ -40,8 +40,8 @@ import msgspec
 
 from ..errors import Place, RecordingError
 from ..model import STOPPED, Call, Conversation, Mark, Message, Scalar, Tool
-from ..source import Problems, convert, decode, records
-from . import OBJECT, Recordings
+from ..source import Problems, records
+from . import Recordings
 from .messages import in_order
 from .prompts import LoggedCall
 from .requests import LoggedRequest, Responses, numbered, series
@@ -180,20 +180,6 @@ def span_records(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]
     for number, (place, raw) in enumerate(records(path, problems)):
         yield (place.at(f"[{number}]") if place == latest else place), raw
         latest = place
-
-
-def paged_records(path: Path, problems: Problems, *lists: str) -> Iterator[tuple[Place, dict[str, Any]]]:
-    """Yield the objects of a file, those in lists of these names one by one: an answer of an API is a page of them."""
-    for place, raw in span_records(path, problems):
-        with problems.collect():
-            record = decode(raw, OBJECT, place)
-            pages = [name for name in lists if isinstance(record.get(name), list)]
-            if not pages:
-                yield place, record
-            for page, number, one in ((name, *numbered) for name in pages for numbered in enumerate(record[name])):
-                where = place.below(f"{page}[{number}]")
-                with problems.collect():
-                    yield where, convert(one, OBJECT, where)
 
 
 def sound(make: Callable[[], TraceSpan], place: Place, problems: Problems) -> Iterator[TraceSpan]:
