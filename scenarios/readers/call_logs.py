@@ -18,7 +18,7 @@ from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere, as_object
 from .exchanges import Exchange, endpoint_of, streamed_response
 from .http import HttpExchanges, logged_request
 from .messages import decoded_body, iso_seconds, iso_time
-from .requests import LoggedRequest, Responses, conversations, dollars, series
+from .requests import LoggedCall, Responses, conversations, dollars, series
 
 
 class _CallLog(Reader):
@@ -30,7 +30,7 @@ class _CallLog(Reader):
         """Return the request of a record, its response, and what else `logged_request` is to know of the call."""
         raise NotImplementedError
 
-    def requests(self, files: Sequence[Path], problems: Problems) -> Iterator[LoggedRequest]:
+    def requests(self, files: Sequence[Path], problems: Problems) -> Iterator[LoggedCall]:
         """Yield the calls of some files, each response once."""
         responses = Responses(problems)
         for path in files:
@@ -210,7 +210,7 @@ class ApiCalls(Reader):
             yield from conversations(_api_requests(path, problems), path.stem)
 
 
-def _api_requests(path: Path, problems: Problems) -> Iterator[LoggedRequest]:
+def _api_requests(path: Path, problems: Problems) -> Iterator[LoggedCall]:
     recording = HttpExchanges(problems)
     for place, raw in records(path, problems):
         with problems.collect():

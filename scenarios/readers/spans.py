@@ -43,8 +43,7 @@ from ..model import STOPPED, Call, Conversation, Mark, Message, Scalar, Tool
 from ..source import Problems, records
 from . import Recordings
 from .messages import in_order
-from .prompts import LoggedCall
-from .requests import LoggedRequest, Responses, numbered, series
+from .requests import LoggedCall, Responses, numbered, series
 
 T = TypeVar("T")
 Kind = Literal["llm", "agent", "tool", "other"]
@@ -274,7 +273,7 @@ class _Values:
         return numbers[::-1]
 
 
-def _request(call: _ModelCall, values: _Values, read: dict[int, Message]) -> LoggedRequest:
+def _request(call: _ModelCall, values: _Values, read: dict[int, Message]) -> LoggedCall:
     """Return a model call as a logged request. An answer that was not recorded is an empty message.
 
     `read` holds the messages that were read for earlier calls: series compare them, fastest if they are the same.
@@ -288,7 +287,7 @@ def _request(call: _ModelCall, values: _Values, read: dict[int, Message]) -> Log
     answer = msgspec.structs.replace(answer, call=recorded, time=span.end)
     tools = values.get(call.tools, tuple[Tool, ...]) if call.tools else ()
     results = values.get(call.results, tuple[Message, ...]) if call.results else ()
-    return LoggedRequest(span.place, tuple(read[number] for number in numbers), answer, tools, results=results)
+    return LoggedCall(span.place, tuple(read[number] for number in numbers), answer, tools, results=results)
 
 
 class _Tree:
