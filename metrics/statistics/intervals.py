@@ -6,17 +6,15 @@ that are one independent unit (twins of one generator) are drawn together: their
 
 The interval of a figure is the wider one, at either end, of two, cut to what a resample can reach:
 
-- BCa (Efron, "Better Bootstrap Confidence Intervals", JASA 1987), cut at the levels of Student's t with a spread that
-  is larger by √(n/(n−1)) (Hesterberg, "What Teachers Should Know About the Bootstrap", 2015), without which it is too
-  short under some 50 conversations;
+- BCa (Efron, JASA 1987), cut at the levels of Student's t with a spread that is larger by √(n/(n−1)) (Hesterberg, "What
+  Teachers Should Know About the Bootstrap", 2015);
 - Student's, with the jackknife's error. Of a figure that has a least value and no greatest one (a cost, a ratio), its
   upper end is at least that of log-normal amounts.
 
-Each alone is too short on some data: the first on sums that a few conversations dominate, the second on skewed ones.
-Both are cut at Student's t with fewer degrees of freedom where few conversations decide the figure, and with it the
-error itself (`_freedom`). Shares and counts also have bounds that hold where nothing spreads (`of_share`, `of_events`,
-`of_change`). None is shown where too few units carry the figure (`enough`).
-docs/decisions/0027-statistics-and-gate.md has the coverage of all.
+Both are cut at fewer degrees of freedom where few conversations decide the figure, or with it the error itself
+(`_freedom`). Shares and counts also have bounds that hold where nothing spreads (`of_share`, `of_events`, `of_change`).
+None is shown where too few units carry the figure (`enough`). Why, and the coverage of all, is in
+docs/decisions/0027-statistics-and-gate.md.
 """
 
 from __future__ import annotations
@@ -248,10 +246,7 @@ class Resampled(NamedTuple):
         return Ends(max(ends.low, float(reached.min())), min(ends.high, float(reached.max())))
 
     def _log_normal(self, level: float, least: float, weights: Floats) -> float:
-        """Return the upper end of the mean if the amounts of units were log-normal above their median.
-
-        By Cox's method (Land, 1972) of that half alone: small amounts, which decide nothing, would make it too wide.
-        """
+        """Return the mean's upper end if amounts above the median are log-normal, by Cox's method (Land, 1972)."""
         amounts, part = self.alone - least, weights / weights.sum()
         amounts, part = amounts[part > 0], part[part > 0]
         order = np.argsort(amounts)
