@@ -171,9 +171,8 @@ def p_value(value: float, error: float, freedom: float) -> float:
 def of_seeds(values: Iterable[Value], fewest: int = 2) -> Interval | Missing:
     """Return mean and Student's 95 % interval of one figure over several seeds; Missing if one of them has none.
 
-    Seeds are alike, and each figure is one over thousands of draws: Student's holds from two on, where the least and
-    the greatest of three hold the mean in 75 %. Conversations are not alike: with `fewest` of them the interval is cut
-    to what a resample can reach. Of fewer the range stands in its place.
+    Seeds are alike, each a figure over thousands of draws: Student's holds from two on. Conversations are not: with
+    `fewest` of them the interval is cut to what a resample can reach; of fewer the range stands in its place.
     """
     numbers: list[float] = []
     for value in values:
@@ -303,8 +302,7 @@ def _freedom(off: Floats) -> float:
     """Return the degrees of freedom of the jackknife's error, by Satterthwaite (1946): at most n − 1.
 
     They are 2 / (2 / (n − 1) + κ / n) for an excess kurtosis κ of what the conversations add, estimated by Fisher's G2
-    (O'Neill, "Some Useful Moment Results in Sampling Problems", 2014). Of ten conversations of which one adds ten times
-    as much as any other it is 1.6.
+    (O'Neill, "Some Useful Moment Results in Sampling Problems", 2014).
     """
     size, spread = len(off), float((off**2).sum())
     # G2 divides by n - 3.
