@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 
 from ctxbench.metrics.probes import PlacedProbe, SentText, State, placed
 from ctxbench.metrics.tokens import PRIMING, TokenCounter
@@ -43,7 +44,7 @@ from ctxbench.strategies.events import Archived, Deleted, Event, Moved, Recalled
 
 from .folder.run import QUESTION, NumberedMessages, Run
 from .folder.schema import SCHEMAS
-from .folder.store import ResultPart
+from .folder.store import table_of
 from .models import Embedded, Reply
 from .replay import (
     ContextLog,
@@ -486,15 +487,15 @@ def _json(values: Iterable[Any]) -> list[str]:
     return [msgspec.json.encode(value).decode() for value in values]
 
 
-def write_probes(part: ResultPart, strategies: Mapping[str, Sequence[tuple[str, Sequence[ProbeRow]]]]) -> None:
-    """Write the probes of one part. `strategies` maps each strategy to its conversations with their probes."""
+def table_of_probes(strategies: Mapping[str, Sequence[tuple[str, Sequence[ProbeRow]]]]) -> pa.Table:
+    """Return the table of probes. `strategies` maps each strategy to its conversations with their probes."""
     rows = [
         row | {"conversation": name, "strategy": spec}
         for spec, conversations in strategies.items()
         for name, probes in conversations
         for row in probes
     ]
-    part.write("probes", {name: [row.get(name) for row in rows] for name in SCHEMAS["probes"].names})
+    return table_of("probes", {name: [row.get(name) for row in rows] for name in SCHEMAS["probes"].names})
 
 
 class StoredProbe(NamedTuple):

@@ -206,7 +206,13 @@ class HttpExchanges:
             tools = [{"name": kind.get("type"), **kind} for kind in asked.typed("tools", list[dict[str, Any]]) or ()]
             asked.record |= {"input": items, "tools": None}
         elif form == "generate":
-            self._add_stored(asked)
+            if (name := asked.text("cachedContent")) and name not in self._stored:
+                self.problems.unknown("http: cachedContent that is not in the file", asked.below("cachedContent"))
+            elif name:  # what it stands for comes before the contents of the request
+                stored = self._stored[name]
+                both = (stored.get("contents"), asked.at("contents"))
+                asked.record["contents"] = [one for several in both if isinstance(several, list) for one in several]
+                asked.record |= {key: stored.get(key) for key in ("systemInstruction", "tools")}
             answered.record.setdefault("candidates", [])
         else:
             asked.needed("messages", LIST)
@@ -266,13 +272,3 @@ class HttpExchanges:
             time, tokens = answered.typed("completed_at|created_at", float), None if used is None else used.input
             items.append({"type": COMPACTIONS[0], "time": time, "tokens_before": tokens})
         self._threads |= dict.fromkeys(filter(None, (*compacted, answered.text("id"))), items)
-
-    def _add_stored(self, asked: Fields) -> None:
-        """Put the contents that a request of Gemini's refers to in front of its own."""
-        if (name := asked.text("cachedContent")) and name not in self._stored:
-            self.problems.unknown("http: cachedContent that is not in the file", asked.below("cachedContent"))
-        elif name:
-            stored = self._stored[name]
-            both = (stored.get("contents"), asked.at("contents"))
-            contents = [one for several in both if isinstance(several, list) for one in several]
-            asked.record |= {key: stored.get(key) for key in ("systemInstruction", "tools")} | {"contents": contents}

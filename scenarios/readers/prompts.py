@@ -452,13 +452,17 @@ class _Messages:
         elif kind in _CALLS:
             turn.calls.append(self._call(part, at, len(turn.calls)))
         elif kind in _THINKING:
-            thoughts = _thoughts(part)
+            # A text, or lists of summaries and texts.
+            lists, said = (part.get("summary"), part.get("content")), as_object(part.get("reasoningText")) or part
+            shown = [said.get(key) for key in ("thinking", "reasoning", "text", "content")]
+            shown += [as_object(line).get("text") for lines in lists if isinstance(lines, list) for line in lines]
+            thoughts = [thought for thought in shown if isinstance(thought, str)]
             turn.thinking += thoughts
             turn.hides = turn.hides or not (any(thoughts) or part.keys() == {"type"})
         elif (medium := media_of(part)) is not None:
             turn.media.append(medium)
-        elif (shown := document_text(part)) is not None or (shown := text) is not None:
-            turn.texts.append(shown)
+        elif (plain := document_text(part)) is not None or (plain := text) is not None:
+            turn.texts.append(plain)
         elif kind not in _EMPTY:
             self._unknown(f"part of type {kind!r}" if kind else "part without a type or a text", at)
 
@@ -601,11 +605,3 @@ def _named(logged: dict[str, Any], keys: Iterable[str] = _IDS) -> str:
         if isinstance(name := logged.get(key), str) and name:
             return name
     return ""
-
-
-def _thoughts(part: dict[str, Any]) -> list[str]:
-    """Return the reasoning that a part shows: a text, or lists of summaries and texts."""
-    lists, part = (part.get("summary"), part.get("content")), as_object(part.get("reasoningText")) or part
-    shown = [part.get(key) for key in ("thinking", "reasoning", "text", "content")]
-    shown += [as_object(line).get("text") for lines in lists if isinstance(lines, list) for line in lines]
-    return [text for text in shown if isinstance(text, str)]

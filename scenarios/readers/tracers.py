@@ -36,41 +36,27 @@ class Tracer(Reader):
     name: ClassVar[str]
     pages: ClassVar[tuple[str, ...]] = ()  # names of the lists in a page of spans
 
-    id: ClassVar[str] = "id"
-    trace: ClassVar[str] = "trace_id"
-    parent: ClassVar[str] = "parent_id"
+    id, trace, parent = "id", "trace_id", "parent_id"
     ids: ClassVar[Any] = str  # type of these three
-    kind: ClassVar[str] = ""
+    kind = ""
     kinds: ClassVar[Mapping[str, Kind]] = {"": "llm"}
     """Kinds of spans by what stands at `kind`; all others are of kind `other`."""
-    agent: ClassVar[str] = ""
-    agents_name: ClassVar[str] = ""  # name of a span of kind `agent`
-    thread: ClassVar[str] = ""
-    start: ClassVar[str] = ""
-    end: ClassVar[str] = ""
-    first_token: ClassVar[str] = ""
-    prompt: ClassVar[str] = ""
-    answer: ClassVar[str] = ""
-    tools: ClassVar[str] = ""
+    agent = agents_name = thread = ""  # a span of kind `agent` has its name at `agents_name`
+    start = end = first_token = ""
+    prompt = answer = tools = ""
     names: ClassVar[tuple[str, str] | None] = None  # names of prompt and answer in errors; None = their paths
-    model: ClassVar[str] = ""
-    requested: ClassVar[str] = ""
-    provider: ClassVar[str] = ""
-    usage: ClassVar[str] = ""  # usage as a provider reports it
-    counts: ClassVar[str] = ""
-    """Else: prompt, answer, read, written, total and reasoning tokens (`spans.counted`), with blanks between them."""
-    cached: ClassVar[str] = "unknown"  # where these have the cached tokens, as `spans.counted` says
-    counted_at: ClassVar[str] = ""  # field that errors name for bad counts; empty = that which holds the first of them
-    cost: ClassVar[str] = ""
-    effort: ClassVar[str] = ""
-    tier: ClassVar[str] = ""
-    request_id: ClassVar[str] = ""
-    response: ClassVar[str] = ""
-    error: ClassVar[str] = ""  # text of an error; a call that has one and no answer failed
+    model = requested = provider = effort = tier = request_id = response = ""
+    usage = counts = cost = ""
+    """Usage as a provider reports it, or else prompt, answer, read, written, total and reasoning tokens
+    (`spans.counted`), with blanks between them."""
+    cached = "unknown"  # where these have the cached tokens, as `spans.counted` says
+    counted_at = ""  # field that errors name for bad counts; empty = that which holds the first of them
+    error = ""  # text of an error; a call that has one and no answer failed
     failures: ClassVar[tuple[str, ...]] = ()
     """Paths of the status, and the values that mean failure; empty = an error does."""
-    stopped: ClassVar[str] = ""  # stop reason where it does not stand in the answer
-    from_cache: ClassVar[str] = ""  # mark of an answer from a cache of answers: no model was asked, nobody was billed
+    stopped = ""  # stop reason where it does not stand in the answer
+    from_cache = ""  # mark of an answer from a cache of answers: no model was asked, nobody was billed
+    wait, unit = "", 1.0  # else than `first_token`: the time from the start to it, in parts of a second
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         yield from conversations(spans_of(files, self.spans, problems), problems, self.name)
@@ -96,7 +82,7 @@ class Tracer(Reader):
         first = self.prompt.partition("|")[0], self.answer.partition("|")[0]
         prompt, answer, tools = (fields.get(paths) for paths in (self.prompt, self.answer, self.tools))
         said = exchange(prompt, answer, place, problems, self.name, tools=tools, names=self.names or first)
-        model, failed = fields.text(self.model), self.failed(fields)
+        model, failed, wait = fields.text(self.model), self.failed(fields), number(fields.at(self.wait))
         cost = dollars(number(fields.get(self.cost)), place.below(self.cost.partition("|")[0]), problems)
         reported, where = self.reported(fields)
         if self.had_answer(fields):
@@ -112,7 +98,7 @@ class Tracer(Reader):
             request_id=fields.text(self.request_id),
             tier=tier(*map(as_object, map(fields.at, self.tier.split("|")))),
             requested=other_than(model, fields.text(self.requested) or model),
-            first_token=self.first(fields, started),
+            first_token=_after(started, wait, self.unit) or self.moment(self.first_token, fields),
             error=as_text(fields.get(self.error) or ""),
         )
         response, cached = fields.text(self.response), reported.get(CACHED, "") if isinstance(reported, dict) else ""
@@ -137,10 +123,6 @@ class Tracer(Reader):
     def ended(self, fields: Fields) -> float | None:
         """Return when the span ended."""
         return self.moment(self.end, fields)
-
-    def first(self, fields: Fields, started: float | None) -> float | None:  # noqa: ARG002
-        """Return when the first token came."""
-        return self.moment(self.first_token, fields)
 
     def thread_of(self, fields: Fields) -> str:
         """Return the session of a span; empty if it has none of its own."""
@@ -196,10 +178,7 @@ class Braintrust(Tracer):
         "metrics.prompt_tokens metrics.completion_tokens metrics.prompt_cached_tokens "
         "metrics.prompt_cache_creation_tokens metrics.tokens metrics.completion_reasoning_tokens"
     )
-    cost, from_cache = "metrics.estimated_cost", "metrics.cached"
-
-    def first(self, fields: Fields, started: float | None) -> float | None:
-        return _after(started, fields.at("metrics.time_to_first_token"))
+    cost, from_cache, wait = "metrics.estimated_cost", "metrics.cached", "metrics.time_to_first_token"
 
 
 class Weave(Tracer):
@@ -252,7 +231,7 @@ class Helicone(Tracer):
     usage = "response_body.usage|response_body.usageMetadata"
     counts = "prompt_tokens completion_tokens prompt_cache_read_tokens prompt_cache_write_tokens total_tokens"
     cost, request_id, tier = "costUSD", "response_body.id", "response_body|response_body.usage"
-    from_cache = "cache_reference_id"
+    from_cache, wait, unit = "cache_reference_id", "time_to_first_token", 1000.0
 
     def thread_of(self, fields: Fields) -> str:
         named = {**as_object(fields.at("properties")), **as_object(fields.at("request_properties"))}
@@ -261,9 +240,6 @@ class Helicone(Tracer):
     def failed(self, fields: Fields) -> bool:
         status = number(fields.at("response_status"))
         return isinstance(status, int) and not 0 <= status < 400
-
-    def first(self, fields: Fields, started: float | None) -> float | None:
-        return _after(started, number(fields.at("time_to_first_token")), unit=1000)
 
     def span(self, fields: Fields, problems: Problems) -> TraceSpan:
         return _with(super().span(fields, problems), provider=fields.text("provider").lower())
@@ -550,16 +526,19 @@ class Langfuse(Tracer):
         if not isinstance(details, dict):
             return details, where
         numbers = {name: count for name, count in details.items() if isinstance(count, int) and name != "total"}
-        cached = [next((numbers[key] for key in keys if key in numbers), None) for keys in (_READ, _WRITTEN)]
-        thought, total = next((numbers[key] for key in _REASONING if key in numbers), None), details.get("total")
+        read, written, thought = (
+            next((numbers[key] for key in keys if key in numbers), None) for keys in (_READ, _WRITTEN, _REASONING)
+        )
+        total = details.get("total")
         # input 20, input_cache_read 80, output 10 and total 110 are kinds that add up: a prompt of 100. With input 100
         # they do not, so the 80 are a part of it.
         if total != sum(numbers.values()):
-            return counted(details.get("input"), details.get("output"), *cached, total, thought), where
+            counts = counted(details.get("input"), details.get("output"), read, written, total, thought)
+            return counts, where
         kinds = ("output", "completion")
         output = sum(count for name, count in numbers.items() if name.startswith(kinds) or name in _REASONING)
-        told = output if "output" in details else None
-        return counted(total - output, told, *cached, total, thought, cached_at="added"), where
+        shown = output if "output" in details else None
+        return counted(total - output, shown, read, written, total, thought, cached_at="added"), where
 
     def _attributes(self, fields: Fields) -> Fields:
         return Fields(fields.at("attributes"), fields.place)
