@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache, wraps
 from importlib.resources import files
 from itertools import islice
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 Language = Literal["zh", "en"]
 LANGUAGES: tuple[Language, ...] = ("zh", "en")
@@ -24,6 +24,23 @@ LANGUAGES: tuple[Language, ...] = ("zh", "en")
 def word_lists(package: str, name: str) -> dict[str, Any]:
     """Return the word lists in `data/<name>.toml` of a package, by their keys."""
     return tomllib.loads((files(package) / f"data/{name}.toml").read_text("utf-8"))
+
+
+class _Regex:
+    """A regular expression that is compiled when it is first used: all together take a quarter of a second."""
+
+    def __init__(self, text: str, flags: int) -> None:
+        self._written = text, flags
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(re.compile(*self._written), name)
+        setattr(self, name, method)
+        return method
+
+
+def regex(text: str, flags: int = 0) -> re.Pattern[str]:
+    """Return a regular expression that is compiled when it is first used."""
+    return cast(re.Pattern[str], _Regex(text, flags))
 
 
 def either(alternatives: list[str]) -> str:
@@ -45,7 +62,7 @@ _RUNS = f"{HAN}{_UNSPACED}"
 _SPACED = rf"\d++(?>(?:[.,:]\d++){{0,8}})(?![^\W{_RUNS}])|[^\W{_RUNS}]+(?>(?:['’][^\W\d{_RUNS}]+)?)"
 _PLAIN_WORD = re.compile(_SPACED)  # for text without such runs: it takes half of the time
 _WORD = re.compile(rf"(?P<han>[{HAN}]+)|(?P<pairs>[{_UNSPACED}]+)|{_SPACED}")
-_JAPANESE_WORD = re.compile(rf"(?P<pairs>[{_RUNS}]+)|{_SPACED}")
+_JAPANESE_WORD = regex(rf"(?P<pairs>[{_RUNS}]+)|{_SPACED}")
 _CLAUSE = re.compile(r"[^，。！？；!?\n]+")
 _ANY_RUN = re.compile(f"[{_RUNS}]")
 # A set of characters first: the next place of one is found at once.
@@ -78,7 +95,7 @@ def language_of(text: str) -> Language:
     return "zh" if han and next(islice(_LATIN.finditer(text), han, None), None) is None else "en"
 
 
-_SCRIPTS = {name: re.compile(f"[{script}]") for name, script in _LISTS["scripts"].items()}
+_SCRIPTS = {name: regex(f"[{script}]") for name, script in _LISTS["scripts"].items()}
 _GRAMMAR = {name: frozenset(words.split()) for name, words in _LISTS["grammar"].items()}
 _LATIN_WORD = re.compile(r"[^\W\d_]+")
 
