@@ -83,7 +83,7 @@ test-adapters: $(VENV)/.test  ## each adapter with its library's newest version,
 attacks: $(VENV)/.test  ## attack what docs/promises.md promises: flipped bits, signals, texts for patterns (ten minutes; PAGE=… gets the table)
 	@$(MEMORY) $(BIN)/python -m tests.attacks $(if $(PAGE),--write $(PAGE))
 
-house: $(VENV)/.run  ## print how the code is laid out, beside its budget
+house: $(VENV)/.test  ## print how the code is laid out, beside its budget
 	@$(BIN)/python scripts/house.py
 
 lint: $(VENV)/.test  ## ruff, mypy --strict, the order of the rooms

@@ -1,19 +1,10 @@
 """Cost of a call: its tokens times the prices for the size of its prompt.
 
 Prices come from genai-prices with our own figures over it (`models.py`), overridden by the user's file. Where no source
-gives a price, these rules do, and nothing else:
-
-    read, write         where no price is listed, the plain price of input: nothing says that the cache is cheaper
-    write for an hour   Claude: twice the plain price; others do not sell it: as any write
-    batch               a model whose batch prices of input and output are not listed has none. What else is not listed
-                        costs as ever (reading, as a rule); above a tier, batches are cheaper by the share below it
-    off-peak            counts for calls whose time is known; else the price of peak hours
-    tier, speed, region as shares of the usual prices, those of the past too (`Prices.tariff`)
-    audio, image        as text, where no price of their own is listed
-
-A bill charges today's prices, whenever a conversation was recorded: what would it cost now? `Tariff.then` has those of
-the time, for what a recording says that it cost. A model whose price is not known is missing, never free. The user's
-own machine is free.
+gives a price, the rules of docs/prices.md do, and nothing else; a tier, a speed or a region is a share of the usual
+price (`Prices.tariff`). A bill charges today's prices, whenever a conversation was recorded: what would it cost now?
+`Tariff.then` has those of the time, for what a recording says that it cost. A model whose price is not known is
+missing, never free. The user's own machine is free.
 """
 
 from __future__ import annotations
@@ -34,16 +25,6 @@ from .models import MILLION, PARTS, Listing, Peak, PriceTier, listed, model_name
 
 LEAST = 1e-4  # least price for a million tokens: a smaller number is a price for one token, by mistake
 SHORTEST = 1000  # least size at which a tier begins: a smaller number counts thousands, by mistake
-
-
-class Overrides(NamedTuple):
-    """The user's prices, by the model's name, and the name of their file."""
-
-    listings: Mapping[str, Listing]
-    file: str
-
-
-NOTHING = Overrides({}, "")
 
 
 class _Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -68,8 +49,8 @@ class _Model(_Prices, frozen=True, kw_only=True, forbid_unknown_fields=True):
     batch: _Prices = _Prices()
 
 
-def read_prices(path: Path) -> Overrides:
-    """Read the prices in a file. Raises SetupError with file, line, field and remedy."""
+def read_prices(path: Path) -> dict[str, Listing]:
+    """Read the prices in a file, by the model's name. Raises SetupError with file, line, field and remedy."""
     file = Toml.read(path)
     if other := file.tables.keys() - {"models"}:
         key = min(other)
@@ -82,7 +63,7 @@ def read_prices(path: Path) -> Overrides:
     listings: dict[str, Listing] = {}
     for name in models:
         listings[name] = _listing(file, name, listings)
-    return Overrides(listings, path.name)
+    return listings
 
 
 def _listing(file: Toml, name: str, before: Mapping[str, Listing]) -> Listing:
@@ -235,10 +216,10 @@ class Tariff(NamedTuple):
 
 
 class Prices:
-    """Tariffs by a model's name. The list is read at the first look-up, so an object costs nothing."""
+    """Tariffs by a model's name: those of the user's `file`, else those listed, which are read at the first look-up."""
 
-    def __init__(self, overrides: Overrides = NOTHING, batch: bool = False) -> None:
-        self._overrides, self._batch = overrides, batch
+    def __init__(self, file: Path | None = None, batch: bool = False) -> None:
+        self._own, self._file, self._batch = {} if file is None else read_prices(file), file, batch
         self._tariffs: dict[tuple[str, str], Tariff | None] = {}
 
     def tariff(self, model: str, tier: str = "") -> Tariff | None:
@@ -268,20 +249,19 @@ class Prices:
         table = f'in a file of prices (CTXBENCH_PRICES), [models."{model}"]'
         if self._batch and self._listing(model) is not None:
             return f"the batch price of {model} is not known: give it {table} batch = {{input = …, output = …}}"
-        close = nearest(model, {**self._overrides.listings, **model_names()})
+        close = nearest(model, {**self._own, **model_names()})
         why = f"{close} Or give it" if close else ": give it"
         return f"the price of {model} is not known{why} {table} input = … and output = …, or like = 'another model'"
 
     @property
     def source(self) -> str:
         """Source of the prices: `genai-prices 0.2.3, 2 overrides from my.toml`."""
-        count = len(self._overrides.listings)
-        ours = f", {count} override{'s' * (count != 1)} from {self._overrides.file}" if count else ""
+        count = len(self._own)
+        ours = f", {count} override{'s' * (count != 1)} from {self._file.name}" if self._file else ""
         return f"{prices_version()}{', batch prices' * self._batch}{ours}"
 
     def _listing(self, model: str) -> Listing | None:
-        given = self._overrides.listings
-        return next((given[name] for name in names(model) if name in given), None) or listed(model)
+        return next((self._own[name] for name in names(model) if name in self._own), None) or listed(model)
 
 
 _USUAL_TIERS = {"standard", "default", "auto", "on_demand"}

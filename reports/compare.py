@@ -105,11 +105,7 @@ def _is_beyond(row: Comparison) -> bool:
 
 
 def _most(rows: Sequence[Comparison], most: int = _MOST_LINES) -> list[Comparison]:
-    """Return the largest change of each metric, then the second largest of each, and so on, up to so many lines.
-
-    Bounds come last, and what got worse in some conversations but better in all together; of several bills the first,
-    unless there is room for all.
-    """
+    """Return the largest change of each metric, then the second largest of each, up to so many lines; bounds last."""
     first, by_metric = _first_model(rows), dict[str, list[Comparison]]()
     for row in sorted(rows, key=lambda row: (row.strategy in BOUNDS, _is_mixed(row), -abs(_change(row)))):
         by_metric.setdefault(row.metric, []).append(row)
@@ -219,10 +215,7 @@ def _short(value: float) -> str:
 
 
 def between(ends: Ends | Missing, unit: str, relative: bool) -> str:
-    """Return an interval: +0.9 to +3.1 %. Where there is none, the range over conversations: [+0.9 to +3.1 %].
-
-    Ends that print alike are printed once.
-    """
+    """Return an interval, +0.9 to +3.1 %, or in brackets the range; ends that print alike are printed once."""
     if isinstance(ends, Missing):
         return no_interval(ends, lambda low, high: between(Ends(low, high), unit, relative))
     low, high = (moved(end, unit, relative) for end in ends)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,10 +21,10 @@ from msgspec.structs import replace
 from . import packed, spec
 from .errors import Place, RecordingError
 from .files import shipped
-from .model import Call, Conversation, Message, check, usage_faults
-from .readers import Reader, readers
+from .model import Call, Conversation, Message, Probe, check, usage_faults
+from .readers import UNNAMED, Reader, readers
 from .readers.huggingface import HUB, HuggingFace, from_address, names_files
-from .readers.requests import UNIQUE
+from .readers.requests import UNIQUE, numbered
 from .source import (
     COMPRESSED,
     CUT_OFF,
@@ -67,7 +68,7 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
     Ids are made unique by a suffix `~2`, `~3` …; a note says so once all are read. A call counts once in all batches:
     another note says how many stand there again.
     """
-    seen, renamed, calls = dict[str, int](), list[str](), _Calls(problems)
+    seen, renamed, calls, unnamed = dict[str, int](), list[str](), _Calls(problems), Counter[str]()
 
     def named(conversation: Conversation) -> Conversation:
         if (name := unique_name(conversation.id, seen)) != conversation.id:
@@ -81,6 +82,10 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
         try:
             for place, conversation in batch.reader.read(batch.files, problems):
                 empty = False
+                if conversation.id == UNNAMED:
+                    unnamed[place.file] += 1
+                    name = numbered(Path(place.file).stem, unnamed[place.file])
+                    conversation = replace(conversation, id=name)
                 # bad usage or evidence must not cost the conversation; any other fault does
                 conversation = without_bad_usage(conversation, place, problems)
                 conversation = without_bad_probes(conversation, place, problems)
@@ -103,7 +108,11 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
             problems.add(_explained(error, batch) if empty and problems.strict else error)
         except OSError as error:
             problems.add(unreadable(Path(where.file), error))
-        if not sound and _is_no_recording(problems.errors[errors:], batch):
+        # Most records of a file may be of another form than the one that its keys hint at.
+        of_batch = problems.errors[errors:]
+        misfits = 0 if sound or len(batch.files) != 1 else sum(error.remedy.endswith(MISFIT) for error in of_batch)
+        keys = key_paths(record_head(batch.files[0])) if misfits >= 2 and 2 * misfits > len(of_batch) else frozenset()
+        if any(_fit(shape, keys) for shape in batch.reader.shapes):
             problems.errors[errors:] = [RecordingError(Place(where.file), _misfit(batch.files[0]), _FORMATS)]
         elif empty and len(problems.errors) > errors:
             problems.errors[errors] = _explained(problems.errors[errors], batch)
@@ -293,7 +302,7 @@ def detect(path: Path) -> Reader | None:
     if is_table(path.suffix, head):
         head = record_head(path)
     keys = key_paths(head)
-    fits = [(len(shape), name, shape) for name, shape, plain in _shapes() if plain <= keys and _fit(shape, keys)]
+    fits = [(len(shape), name, shape) for name, shape in _shapes() if _fit(shape, keys)]
     # Of shapes that fit equally well the name decides, not the order in which plug-ins were found.
     size, name, shape = max(fits, key=lambda fit: fit[:2], default=(0, "", frozenset()))
     # A column of messages alone makes a data set, but not beside the other columns of a log.
@@ -314,9 +323,9 @@ def _fit(shape: frozenset[str], keys: frozenset[str]) -> int:
 
 
 @cache
-def _shapes() -> list[tuple[str, frozenset[str], frozenset[str]]]:
-    """Return the shapes of all formats, each behind the name of its format and before its key paths without a `*`."""
-    return [(name, shape, _parts(shape)[0]) for name, kind in readers().items() for shape in kind.shapes]
+def _shapes() -> list[tuple[str, frozenset[str]]]:
+    """Return the shapes of all formats, each behind the name of its format."""
+    return [(name, shape) for name, kind in readers().items() for shape in kind.shapes]
 
 
 @cache
@@ -332,15 +341,6 @@ def _in_one_record(shape: frozenset[str], head: bytes) -> bool:
     if not rest or rest.isspace() or not is_value(first):
         return True
     return any(_fit(shape, key_paths(line)) for line in io.BytesIO(head) if line.strip())
-
-
-def _is_no_recording(errors: Sequence[RecordingError], batch: Batch) -> bool:
-    """Return whether most records of a file are of another form than the one that its keys hint at."""
-    misfits = sum(error.remedy.endswith(MISFIT) for error in errors)
-    if len(batch.files) != 1 or misfits < 2 or 2 * misfits <= len(errors):
-        return False
-    keys = key_paths(record_head(batch.files[0]))
-    return any(_fit(shape, keys) for shape in batch.reader.shapes)
 
 
 def _misfit(path: Path) -> str:
@@ -432,32 +432,31 @@ def without_bad_probes(conversation: Conversation, place: Place, problems: Probl
 
     Each kind of fault is one problem, which names the first case and counts the others.
     """
-    places = {message.id: at for at, message in enumerate(conversation.messages)}
-    lost = [(at, name) for at, probe in enumerate(conversation.probes) for name in probe.evidence if name not in places]
-    nowhere = [
-        (at, after) for at, probe in enumerate(conversation.probes) if (after := probe.after) and after not in places
-    ]
-    late = [
-        (at, name)
-        for at, probe in enumerate(conversation.probes)
-        for name in probe.evidence
-        if places.get(name, -1) > places.get(probe.after, len(places))
-    ]
-    if not lost and not nowhere and not late:
+    if not conversation.probes:
         return conversation
-    for field, named, fault, faults, remedy in (
-        ("evidence", "evidence ", "names no message", lost, "correct it; the probes keep the evidence that is there"),
-        ("after", "", "names no message", nowhere, "correct it; probes with no place are left out"),
-        ("evidence", "evidence ", "comes after the question", late, "correct it, or `after`; it is asked without it"),
-    ):
-        if faults:
-            (at, name), more = faults[0], len(faults) - 1
-            what = f"{named}{name!r} {fault}" + f", and {more} more" * bool(more)
-            problems.add(RecordingError(place.at(f"probes[{at}].{field}"), what, remedy))
-    gone = {at for at, _ in nowhere}
-    probes = (
-        replace(probe, evidence=tuple(name for name in probe.evidence if name in places))
-        for at, probe in enumerate(conversation.probes)
-        if at not in gone
+    places = {message.id: at for at, message in enumerate(conversation.messages)}
+    lost, nowhere, late, probes = (
+        list[tuple[int, str]](),
+        list[tuple[int, str]](),
+        list[tuple[int, str]](),
+        list[Probe](),
     )
-    return replace(conversation, probes=tuple(probes))
+    for at, probe in enumerate(conversation.probes):
+        evidence = tuple(name for name in probe.evidence if name in places)
+        lost += [(at, name) for name in probe.evidence if name not in places]
+        asked_at = places.get(probe.after, -1) if probe.after else len(places)
+        if asked_at < 0:
+            nowhere.append((at, probe.after))
+        else:
+            late += [(at, name) for name in evidence if places[name] > asked_at]
+            probes.append(replace(probe, evidence=evidence))
+    for field, fault, cases, remedy in (
+        ("evidence", "evidence {} names no message", lost, "correct it; the probes keep the evidence that is there"),
+        ("after", "{} names no message", nowhere, "correct it; probes with no place are left out"),
+        ("evidence", "evidence {} comes after the question", late, "correct it, or `after`; it is asked without it"),
+    ):
+        if cases:
+            (at, name), *more = cases
+            what = fault.format(repr(name)) + f", and {len(more)} more" * bool(more)
+            problems.add(RecordingError(place.at(f"probes[{at}].{field}"), what, remedy))
+    return replace(conversation, probes=tuple(probes)) if lost or nowhere else conversation

@@ -97,8 +97,11 @@ def build(call: SpecCall, kinds: Mapping[str, type[Any]], kind: str) -> Any:
         try:
             values[key] = msgspec.convert(value, hints[key], strict=True)
         except msgspec.ValidationError:
-            wanted = f"{key} must be {in_words(hints[key])}, not {value!r}{_allowed(value, hints[key])}"
-            raise SpecError(f"{kind_of}: {wanted}") from None
+            allowed = {literal: None for literal in literals(hints[key]) if isinstance(literal, str)}
+            several = value if isinstance(value, (list, tuple)) else (value,)
+            texts = (text for text in several if isinstance(text, str) and text not in allowed)
+            meant = next((nearest(text, allowed) for text in texts), "")
+            raise SpecError(f"{kind_of}: {key} must be {in_words(hints[key])}, not {value!r}{meant}") from None
     missing = [key for key, field in known.items() if key not in values and _default(field) is MISSING]
     if missing:
         raise SpecError(f"{kind_of} needs {', '.join(missing)}: {name}({missing[0]}=…)")
@@ -205,13 +208,6 @@ def suggestion(name: str, known: Mapping[str, object], more: str = "") -> str:
     if len(names) > MOST_NAMES and more:
         names = [*names[:MOST_NAMES], f"… ({len(names)} in all: {more})"]
     return nearest(name, known) or f"; there {'is' if len(known) == 1 else 'are'} {', '.join(names)}"
-
-
-def _allowed(value: object, hint: object) -> str:
-    """Return `; did you mean …?` for the first text of a value that is none of a type's literals."""
-    allowed = {literal: None for literal in literals(hint) if isinstance(literal, str)}
-    texts = [text for text in (value if isinstance(value, (list, tuple)) else (value,)) if isinstance(text, str)]
-    return next((nearest(text, allowed) for text in texts if text not in allowed), "")
 
 
 def _call(node: ast.expr, kind: str, hint: str) -> SpecCall:

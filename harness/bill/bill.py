@@ -108,15 +108,15 @@ class Billed:
         here = [models == one.model for one in schemes]
         return {name: np.select(here, [of[name] for of in columns]) for name in columns[0]}
 
-    def against_recorded(self, scheme: Scheme) -> CostComparison | None:
-        """Return the bill of the whole history beside the recorded cost of the same calls; None where there is none."""
+    def against_recorded(self, scheme: Scheme) -> tuple[int, float, float] | None:
+        """Return how many calls have a recorded cost, that, and the bill of the same calls of the whole history."""
         # After a compaction the recorded agent did not send the history.
         messages = self.requests.run.table("messages").astype({"conversation": str, "model": str})
         calls = messages[(messages.model == scheme.model) & (messages.usage_cost > 0) & ~messages.compacted]
         if scheme not in self.usages or not len(calls):
             return None
         both = self._of_none(scheme).merge(calls[["conversation", "at", "usage_cost"]], on=["conversation", "at"])
-        return CostComparison(len(both), float(both.usage_cost.sum()), float(both.cost.sum())) if len(both) else None
+        return (len(both), float(both.usage_cost.sum()), float(both.cost.sum())) if len(both) else None
 
     def _as_recorded(self, scheme: Scheme, usage: Usages) -> tuple[Usages, float]:
         """Return usage with what earlier sessions left, and the share of the cached tokens that calls find."""
@@ -467,14 +467,6 @@ def _in_provider_tokens(usage: Usages, factor: float) -> Usages:
     return Usages(read, written, written_1h, fresh, _scaled(usage.created, factor), usage.token_seconds * factor)
 
 
-class CostComparison(NamedTuple):
-    """Recorded cost of some calls beside their bill, in US dollars."""
-
-    calls: int
-    recorded: float
-    billed: float
-
-
 FREE = "offline"
 """The extractive summariser: it is no model and costs nothing in the run, but is billed as if it were one."""
 
@@ -509,17 +501,13 @@ def still_cached(scheme: Scheme, started: float, tokens: int, marked: int, pause
 
 def _prices(scheme: Scheme, tariff: Tariff, tokens: Ints, started: Floats) -> Any:
     """Return a `Price` of columns: by the size of each prompt, and by its hour where prices differ by the hour."""
-    rates: list[Price] = []
-    which = np.zeros(len(tokens), np.int64)
-    # A price is looked up once for each hour of the recordings and each size, not once for each call.
-    by_hour = tariff.off_peak or tariff.storage
-    hours = np.where(np.isnan(started), -1, started // 3600) if by_hour else np.zeros(len(tokens))
-    above = [size for size, _ in tariff.tiers]
-    for hour in np.unique(hours):
-        in_hour = hours == hour
-        when = hour * 3600.0 if by_hour and hour >= 0 else None
-        which[in_hour] = len(rates) + np.maximum(np.searchsorted(above, tokens[in_hour]) - 1, 0)
-        rates += [tariff.at(size + 1, when) for size in above]  # a tier is for prompts of more than its size
+    by_hour, above = tariff.off_peak or tariff.storage, [size for size, _ in tariff.tiers]
+    hours = np.where(np.isnan(started) | (not by_hour), -1, started // 3600)
+    # A price is looked up once for each hour of the recordings and each tier, not once for each call.
+    places, which = np.unique(hours * len(above) + np.searchsorted(above[1:], tokens), return_inverse=True)
+    found = ((int(place % len(above)), float(place // len(above))) for place in places)
+    # A tier is for prompts of more than its size.
+    rates = [tariff.at(above[tier] + 1, None if hour < 0 else 3600 * hour) for tier, hour in found]
     # The last of the six is None where stored content is not sold.
     priced = _priced_as(scheme)
     rows = np.array([[rate or 0.0 for rate in priced(price)[:6]] for price in rates]).reshape(-1, 6)[which]

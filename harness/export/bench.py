@@ -168,10 +168,7 @@ _QUALITIES = ("answer_quality", "context_recall", "grounding")
 
 
 def measures(metrics: Iterable[str], quality: str = "") -> list[str]:
-    """Return the figures that a run is judged by, in order: what is saved, how, and the verdict's measure of quality.
-
-    Those of the bill are of the first model, as it is the one that counts. Without a verdict the best measure counts.
-    """
+    """Return the figures that a run is judged by, in order; of the bill those under the first model, which counts."""
     names: dict[str, str] = {}
     for name in metrics:
         names.setdefault(name.partition("(")[0], name)
@@ -190,21 +187,14 @@ def name_of(metric: str) -> str:
 
 
 def metric_keys(metrics: Iterable[str]) -> dict[str, str]:
-    """Return the name of each figure in a tracker.
-
-    It is without the digest of a prompt, so that a chart goes on when that changes; figures that differ in the prompt
-    alone keep it.
-    """
+    """Return the name of each figure in a tracker, without a prompt's digest unless figures differ in that alone."""
     short = {metric: name_of(_PROMPT.sub("", metric)) for metric in metrics}
     times = Counter(short.values())
     return {metric: key if times[key] == 1 else name_of(metric) for metric, key in short.items()}
 
 
 def parameters(strategy: str) -> dict[str, str]:
-    """Return a strategy's text, and each parameter that it names as STAGE.PARAMETER; a second `window` is `window.2`.
-
-    Parameters at their defaults are not in the text, so they are not here either: another version may have others.
-    """
+    """Return a strategy's text, and each parameter in it as STAGE.PARAMETER; a second `window` is `window.2`."""
     logged, times = {"strategy": without_secrets(strategy)}, Counter[str]()
     with suppress(SpecError):  # a text that this version does not read has no parameters
         for stage in calls(quote_files(strategy), "strategy"):
@@ -217,9 +207,8 @@ def parameters(strategy: str) -> dict[str, str]:
 def write_wandb(bench: Bench, folder: Path, address: str = "", project: str = "") -> Path:
     """Log every strategy in Weights & Biases, in files below a folder and to the server at `address`, if one is named.
 
-    Without an address everything stays in files, which `wandb sync` sends later; only an address opens a connection.
-
-    Returns the folder of the files. Raises MissingExtra without wandb, NotLogged if it cannot log.
+    Without an address everything stays in files, which `wandb sync` sends later. Returns the folder of the files.
+    Raises MissingExtra without wandb, NotLogged if it cannot log.
     """
     # It may name a proxy, which would be sent the key, and wandb takes no other place for it.
     if own := next((file for file in map(Path, ("wandb/settings", ".wandb/settings")) if os.path.lexists(file)), None):
@@ -273,10 +262,9 @@ BY = ["strategy", "scenario"]
 def prometheus(run: Run, models: Sequence[str]) -> str:
     """Return a run as Prometheus' text format, under the names that design document 000, section 7, has for monitoring.
 
-    So the dashboards of the running agent show beside it what each strategy would have sent. The document counts input,
-    output and cached tokens: `input` is here what a prompt cache did not have, so that input and cached are the prompt.
-    Its counter of tokens saved is a gauge here: a strategy may send more than the whole history, and counters never
-    fall. A figure that cannot be measured is left out: it is no 0.
+    So the dashboards of the running agent show beside it what each strategy would have sent. `input` is here what a
+    prompt cache did not have, so that input and cached are the prompt. Tokens saved are a gauge: counters never fall,
+    and a strategy may send more than the whole history. A figure that cannot be measured is left out: it is no 0.
 
     Raises MissingExtra without prometheus_client, RunError for a model without a price.
     """
@@ -318,10 +306,7 @@ def prometheus(run: Run, models: Sequence[str]) -> str:
 
 
 def _summed(run: Run, rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Return sums over conversations, in the order of the run, by strategy and scenario.
-
-    A scenario is the kind of an embedded one, or the name of the file that the conversation was read from.
-    """
+    """Return sums in the run's order by strategy and scenario: the kind of an embedded one, or the name of a file."""
     conversations, scenarios = run.table("conversations"), {}
     for name, source in zip(conversations.conversation, map(str, conversations.source), strict=True):
         path, colon, line = source.rpartition(":")

@@ -165,9 +165,8 @@ def _has_conversations(path: Path) -> bool:
 def names_files(address: str) -> bool:
     """Return whether an address names files or folders of a data set's repository, or all of them by a last slash."""
     match = _ADDRESS.fullmatch(address)
-    if match is None or match["file"] is None or match["options"] is not None:
-        return False
-    return ".." not in match["file"].split("/")
+    names_one = match is not None and match["file"] is not None and match["options"] is None
+    return names_one and ".." not in match["file"].split("/")
 
 
 def from_address(address: str, reader: HuggingFace | None = None) -> HuggingFace:
@@ -190,27 +189,23 @@ def from_address(address: str, reader: HuggingFace | None = None) -> HuggingFace
 
 def _messages(value: Any, column: str, place: Place, problems: Problems) -> tuple[Message, ...]:
     """Return a row's conversation in either form. A list of records may come as a record of lists, or as text."""
+    where = place.at(column)
     if isinstance(value, str):
-        value = _from_text(value, place.at(column))
+        try:
+            value = msgspec.json.decode(value)
+        except msgspec.DecodeError as error:
+            why = str(error).removeprefix("JSON is malformed: ")
+            try:  # Python's, as which pandas writes a list into CSV: literals alone, so that nothing is run
+                value = ast.literal_eval(mended(value.encode())[0].decode())
+            except (ValueError, SyntaxError, MemoryError, RecursionError):
+                what = f"neither a list nor JSON: {why}"
+                raise RecordingError(where, what, "write the column as JSON text") from None
     if isinstance(value, dict):
         try:
             value = [dict(zip(value, record, strict=True)) for record in zip(*value.values(), strict=True)]
         except (TypeError, ValueError):
             what = "a record of lists whose lists have not one length"
-            raise RecordingError(place.at(column), what, "give a list of messages") from None
+            raise RecordingError(where, what, "give a list of messages") from None
     if isinstance(value, list) and value and isinstance(value[0], dict) and "from" in value[0]:
         return share_messages(convert({"conversations": value}, Share, place), place)
-    where = place.at(column)
     return chat_messages(convert(without_nulls(value), list[ChatMessage], where), where, problems)
-
-
-def _from_text(text: str, place: Place) -> Any:
-    """Return the value of JSON text, or of Python's, as which pandas writes a list into CSV."""
-    try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
-        why = str(error).removeprefix("JSON is malformed: ")
-    try:
-        return ast.literal_eval(mended(text.encode())[0].decode())  # literals alone: it runs nothing
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        raise RecordingError(place, f"neither a list nor JSON: {why}", "write the column as JSON text") from None

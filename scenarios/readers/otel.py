@@ -31,9 +31,9 @@ from ..model import Call
 from ..source import Problems, as_text, convert, decode, whole_file
 from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere, as_object, decoded
 from .messages import iso_seconds
-from .prompts import LoggedCall, exchange
-from .requests import dollars, other_than, tier, usage
-from .spans import CACHED, Kind, TraceSpan, counted, number, sound, span_records, traces
+from .prompts import exchange
+from .requests import LoggedCall, dollars, other_than, tier, usage
+from .spans import CACHED, Kind, TraceSpan, conversations, counted, number, sound, span_records, spans_of
 
 _PROTOBUF = (".pb", ".binpb", ".otlp")
 _LENGTH = 4  # bytes of the length before each message in the collector's protobuf files
@@ -104,7 +104,7 @@ class Otel(Reader):
         return path.suffix.lower() in _PROTOBUF and (first[:1] == b"\n" or first[_LENGTH:] == b"\n")
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        yield from traces(files, _spans, problems, "otel")
+        yield from conversations(spans_of(files, _spans, problems), problems, "otel")
 
 
 _Reading = tuple[Callable[[Fields], _Recorded], Fields]  # a function that reads a span, and the span
@@ -251,7 +251,11 @@ def _protobuf(path: Path, problems: Problems) -> Iterator[_Reading]:
         what, _, remedy = str(MissingExtra("opentelemetry-proto", "otlp")).partition(": ")
         raise RecordingError(Place(str(path)), what, remedy) from None
     data = whole_file(path, problems)
-    messages = [data] if data[:1] == b"\n" else list(_framed(data))
+    messages, start = [data] if data[:1] == b"\n" else [], len(data) if data[:1] == b"\n" else 0
+    while start < len(data):
+        size = int.from_bytes(data[start : start + _LENGTH], "big")
+        messages.append(data[start + _LENGTH : start + _LENGTH + size])
+        start += _LENGTH + size
     for at, message in enumerate(messages):
         place = Place(str(path), 0, f"message[{at}]" if len(messages) > 1 else "")
         try:
@@ -266,17 +270,11 @@ def _protobuf(path: Path, problems: Problems) -> Iterator[_Reading]:
             yield read, span
 
 
-def _framed(data: bytes) -> Iterator[bytes]:
-    start = 0
-    while start < len(data):
-        size = int.from_bytes(data[start : start + _LENGTH], "big")
-        yield data[start + _LENGTH : start + _LENGTH + size]
-        start += _LENGTH + size
-
-
 _CONVENTIONS = shipped("otel")
 _PATHS: dict[str, str] = {part: "|".join(names) for part, names in _CONVENTIONS["attributes"].items()}
 """Paths of the attributes that hold each part of a model call."""
+AGENT = _PATHS["agent"]
+"""Paths of the name of the agent that a span is or belongs to."""
 _KINDS: dict[str, Kind] = {"llm": "llm", "agent": "agent", "tool": "tool"}
 _OPERATIONS: dict[str, Kind] = _CONVENTIONS["operations"]
 _VERCEL: dict[str, Kind] = _CONVENTIONS["vercel"]
@@ -338,7 +336,7 @@ def _model_call(read: Callable[[Fields], _Recorded], fields: Fields, problems: P
     Raises RecordingError for a prompt or answer that cannot be read.
     """
     span, name, attributes, events, failed = read(fields)
-    kind, agent = span_kind(attributes), agent_name(attributes)
+    kind, agent = span_kind(attributes), attributes.text(AGENT)
     if kind == "agent":
         agent = agent or attributes.text("traceloop.entity.name") or name
     span = replace(span, kind=kind, agent=agent, thread=attributes.text(_PATHS["thread"]))
@@ -457,11 +455,6 @@ def offered_tools(attributes: Fields) -> Any:
     lists = (attributes.at(f"model_request_parameters.{name}") for name in ("function_tools", "output_tools"))
     of_pydantic_ai = [tool for tools in lists if isinstance(tools, list) for tool in tools]
     return attributes.get(_PATHS["tools"]) or _nested(attributes.at("llm.tools")) or of_pydantic_ai
-
-
-def agent_name(attributes: Fields) -> str:
-    """Return the name of the agent that a span is or belongs to; empty if none is recorded."""
-    return attributes.text(_PATHS["agent"])
 
 
 def _with_blocks(messages: Any) -> Any:

@@ -14,7 +14,6 @@ the name of a tool. Tools that the provider ran stand within an answer, which st
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
 import msgspec
@@ -26,7 +25,7 @@ from ..model import Call, Compaction, Mark, Media, Message, Role, Tool, ToolCall
 from ..source import Problems, as_text
 from . import as_object, decoded
 from .messages import COMPACTIONS, ENCRYPTED, IS_ENCRYPTED, OUTPUTS, TOOL_CALLS, joined, reasoning, tool, transcript
-from .requests import mark
+from .requests import LoggedCall, mark
 
 _ROLES = {
     **ROLES,
@@ -65,19 +64,6 @@ _OUTPUTS = ("response", "result", "output", "content")
 _ABOUT = ("type", "isError", "is_error", "success", "status", "providerMetadata", "providerOptions")
 _SHOWN, _ENCRYPTED = ("web_search_result", "tool_reference"), ("encrypted_content", "encrypted_index")
 _BREAKPOINT_TTL = "30m"  # lifetime of OpenAI's breakpoints unless a request says another
-
-
-@dataclass(frozen=True, slots=True)
-class LoggedCall:
-    """Prompt and answer of one model call. The messages have the ids `m0`, `m1` …, the answer has the next."""
-
-    messages: tuple[Message, ...] = ()
-    answer: Message | None = None
-    tools: tuple[Tool, ...] = ()
-    stop: str = ""  # stop reason that stands in the answer
-    marks: tuple[Mark, ...] = ()  # cache breakpoints of the prompt, at most one after each message
-    compactions: tuple[Compaction, ...] = ()  # compactions that the prompt names, by the API itself
-    results: tuple[Message, ...] = ()  # results of tools that the provider ran within the answer
 
 
 def exchange(
@@ -120,12 +106,12 @@ def exchange(
     marks = [*logged.tool_mark, *logged.marks]
     if messages and all(mark.after != messages[-1].id for mark in marks):
         marks += mark(messages[-1].id, as_object(prompt).get("cache_control"))
-    compactions = tuple(logged.compactions)
-    return LoggedCall(tuple(messages), said, tuple(logged.tools), _stop(answer), tuple(marks), compactions, results)
+    compactions, stop = tuple(logged.compactions), _stop(answer)
+    return LoggedCall(place, tuple(messages), said, tuple(logged.tools), compactions, results, stop, tuple(marks))
 
 
 class Stored(NamedTuple):
-    """A stored message: its field, itself, the model call that only answers get, and when it was complete."""
+    """A stored message: its field, itself, the model call that its answers get, and when the last was complete."""
 
     at: str
     logged: Any
@@ -138,19 +124,36 @@ def stored_messages(
 ) -> tuple[Message, ...]:
     """Return the messages of a conversation that was stored at `place`."""
     history = _Messages(place, problems, format_name)
-    for each in stored:
-        history.read_stored(each)
+    messages = history.take()
+    for at, logged, call, time in stored:
+        before = len(messages)
+        history.read(logged, at, "user")
+        if call is not None or time is not None:
+            history.take()
+            for number, message in enumerate(messages[before:], before):
+                own = time if number == len(messages) - 1 and message.role != "tool" else None
+                called = call if message.role == "assistant" else None
+                messages[number] = msgspec.structs.replace(message, call=called, time=own)
     return tuple(history.take())
 
 
 def recorded_messages(
-    logged: dict[str, Any], place: Place, problems: Problems, format_name: str, time: float | None = None
+    logged: dict[str, Any],
+    place: Place,
+    problems: Problems,
+    format_name: str,
+    time: float | None = None,
+    call: Call | None = None,
 ) -> list[Message]:
-    """Return the messages that one at `place` is: each result of a tool in it is a message of its own."""
+    """Return the messages that one at `place` is, without ids: each result of a tool in it is a message of its own.
+
+    They have the time, and answers the call.
+    """
     above, _, name = place.field.rpartition(".")
-    messages = _Messages(place.at(above), problems, format_name)
-    messages.read(logged, name, "user")
-    return [msgspec.structs.replace(message, time=time) for message in messages.take()]
+    read = _Messages(place.at(above), problems, format_name)
+    read.read(logged, name, "user")
+    calls = {"assistant": call}
+    return [msgspec.structs.replace(each, id="", time=time, call=calls.get(each.role)) for each in read.take()]
 
 
 def _begins_with_system(prompt: Any) -> bool:
@@ -235,19 +238,6 @@ class _Messages:
         """Return all messages that were read."""
         self._close()
         return self._messages
-
-    def read_stored(self, stored: Stored) -> None:
-        """Read a stored message; its answers get the call, and the last message its time."""
-        before = len(self._messages)
-        self.read(stored.logged, stored.at, "user")
-        if stored.call is None and stored.time is None:
-            return
-        self._close()
-        for at in range(before, len(self._messages)):
-            message, is_last = self._messages[at], at == len(self._messages) - 1
-            call = stored.call if message.role == "assistant" else None
-            time = stored.time if is_last and message.role != "tool" else None
-            self._messages[at] = msgspec.structs.replace(message, call=call, time=time)
 
     def read(self, logged: Any, at: str, role: Role) -> None:
         """Read a text, a message, a list of messages or a request. `role` is that of what has none."""
@@ -396,7 +386,13 @@ class _Messages:
             self.read_tools(content)  # Langfuse logs LangChain's tools as messages
             self._turn = None
             return
-        if role == "tool" and not (isinstance(content, list) and any(map(_holds_result, content))):
+        parts = content if role == "tool" and isinstance(content, list) else ()
+        holds_result = any(
+            _kind(part) in _RESULTS or any(_AROUND.get(key) == "tool_result" for key in part)
+            for part in parts
+            if isinstance(part, dict)
+        )
+        if role == "tool" and not holds_result:
             assert self._turn is not None
             for part in map(as_object, content if isinstance(content, list) else ()):
                 self._turn.control = self._control(part, self._turn.control)
@@ -443,13 +439,17 @@ class _Messages:
         elif kind in _CALLS:
             turn.calls.append(self._call(part, at, len(turn.calls)))
         elif kind in _THINKING:
-            thoughts = _thoughts(part)
+            # A text, or lists of summaries and texts.
+            lists, said = (part.get("summary"), part.get("content")), as_object(part.get("reasoningText")) or part
+            shown = [said.get(key) for key in ("thinking", "reasoning", "text", "content")]
+            shown += [as_object(line).get("text") for lines in lists if isinstance(lines, list) for line in lines]
+            thoughts = [thought for thought in shown if isinstance(thought, str)]
             turn.thinking += thoughts
             turn.hides = turn.hides or not (any(thoughts) or part.keys() == {"type"})
         elif (medium := media_of(part)) is not None:
             turn.media.append(medium)
-        elif (shown := document_text(part)) is not None or (shown := text) is not None:
-            turn.texts.append(shown)
+        elif (plain := document_text(part)) is not None or (plain := text) is not None:
+            turn.texts.append(plain)
         elif kind not in _EMPTY:
             self._unknown(f"part of type {kind!r}" if kind else "part without a type or a text", at)
 
@@ -580,11 +580,6 @@ def _is_message(logged: Any) -> bool:
     )
 
 
-def _holds_result(part: Any) -> bool:
-    held = part if isinstance(part, dict) else {}
-    return _kind(held) in _RESULTS or any(_AROUND.get(key) == "tool_result" for key in held)
-
-
 def _kind(logged: dict[str, Any]) -> str:
     """Return the type that an object names; empty if it names none."""
     kind = logged.get("type")
@@ -597,11 +592,3 @@ def _named(logged: dict[str, Any], keys: Iterable[str] = _IDS) -> str:
         if isinstance(name := logged.get(key), str) and name:
             return name
     return ""
-
-
-def _thoughts(part: dict[str, Any]) -> list[str]:
-    """Return the reasoning that a part shows: a text, or lists of summaries and texts."""
-    lists, part = (part.get("summary"), part.get("content")), as_object(part.get("reasoningText")) or part
-    shown = [part.get(key) for key in ("thinking", "reasoning", "text", "content")]
-    shown += [as_object(line).get("text") for lines in lists if isinstance(lines, list) for line in lines]
-    return [text for text in shown if isinstance(text, str)]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import lzma
-import struct
 import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +13,7 @@ from msgspec.structs import replace
 
 from .. import packed
 from ..errors import Place, RecordingError
-from ..model import Call, Compaction, Conversation, Media, Message, Role, Scalar, ToolCall
+from ..model import Call, Conversation, Media, Message, Role, Scalar, ToolCall
 from ..source import LONGEST, Problems, as_text, convert, decode, file_head, whole_file
 from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere
 from .messages import (
@@ -33,7 +30,7 @@ from .messages import (
     tool_call,
 )
 from .prompts import exchange
-from .requests import LoggedRequest, Responses, dollars, effort, numbered, other_than, series, usage
+from .requests import LoggedCall, Responses, dollars, effort, numbered, other_than, series, usage
 
 
 class _Trial(msgspec.Struct):
@@ -53,8 +50,10 @@ class TauBench(Reader):
     about = "τ-bench trajectories (a JSON array of trials)"
     shapes = (frozenset({"[].traj", "[].traj[].role", "[].reward"}),)
 
-    def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
-        trial = decode(raw, _Trial, place)
+    record_type = _Trial
+
+    def conversations(self, record: Fields, problems: Problems) -> Recordings:
+        trial, place = record.record, record.place
         name = f"{Path(place.file).stem}/{trial.task_id}.{trial.trial}"
         meta: dict[str, Scalar] = {"reward": trial.reward, "task": str(trial.task_id), "trial": str(trial.trial)}
         yield place, Conversation(name, chat_messages(trial.traj, place.at("traj"), problems), meta=meta)
@@ -85,13 +84,12 @@ class Tau2(Reader):
         frozenset({".info.environment_info", ".info.agent_info", ".info.user_info"}),  # tasks alone can fill the head
     )
 
-    def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
-        results = Fields(decode(raw, OBJECT, place), place)
-        results.needed("simulations", LIST)
-        for run in results.each("simulations"):
+    def conversations(self, record: Fields, problems: Problems) -> Recordings:
+        record.needed("simulations", LIST)
+        for run in record.each("simulations"):
             with problems.collect():
                 convert(run.record, OBJECT, run.place)
-                for conversation in _simulation(run, results, Path(place.file).stem, problems):
+                for conversation in _simulation(run, record, Path(run.place.file).stem, problems):
                     yield run.place, conversation
 
 
@@ -195,15 +193,14 @@ class MiniSwe(Reader):
         frozenset({".info", ".info.mini_version", ".messages", ".messages[].role"}),
     )
 
-    def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
-        run = Fields(decode(raw, OBJECT, place), place)
-        run.needed("info", OBJECT)
-        run.needed("messages", LIST)
-        status = run.typed("info.exit_status", str)
-        name = run.typed("instance_id", str) or Path(place.file).name.partition(".")[0]
-        provider, slash, _ = run.text("info.config.model.model_name").partition("/")
+    def conversations(self, record: Fields, problems: Problems) -> Recordings:
+        record.needed("info", OBJECT)
+        record.needed("messages", LIST)
+        status = record.typed("info.exit_status", str)
+        name = record.typed("instance_id", str) or Path(record.place.file).name.partition(".")[0]
+        provider, slash, _ = record.text("info.config.model.model_name").partition("/")
         history, responses = History(problems), Responses(problems)
-        for at, recorded in enumerate(run.each("messages")):
+        for at, recorded in enumerate(record.each("messages")):
             message, where, call = convert(recorded.record, ChatMessage, recorded.place), recorded.place, None
             recorded.typed("extra", OBJECT)
             if message.role == "exit":
@@ -226,10 +223,11 @@ class MiniSwe(Reader):
                 )
             time = recorded.typed("extra.timestamp", float)
             history.add(chat_message(message, f"m{at}", where, problems, time=time, call=call), where)
-        meta = {"task": name, "exit_status": status, "agent_version": run.typed("info.mini_version", str)}
-        named: dict[str, Scalar] = {key: value for key, value in meta.items() if value is not None}
-        problems.written_by(run.text("info.mini_version"), self.checked)
-        yield place, Conversation(name, history.in_order(), meta=named)
+        version = record.typed("info.mini_version", str)
+        problems.written_by(version or "", self.checked)
+        meta = {"task": name, "exit_status": status, "agent_version": version}
+        named = {key: value for key, value in meta.items() if value is not None}
+        yield record.place, history.conversation(name, meta=named)
 
 
 class SweAgent(Reader):
@@ -250,15 +248,14 @@ class SweAgent(Reader):
     about = "SWE-agent trajectories (.traj)"
     shapes = (frozenset({".trajectory", ".history", ".history[].role", ".history[].content", ".info"}),)
 
-    def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
-        trajectory = Fields(decode(raw, OBJECT, place), place)
-        name, model, histories = Path(place.file).stem, "", dict[str, History]()
+    def conversations(self, record: Fields, problems: Problems) -> Recordings:
+        name, model, histories = Path(record.place.file).stem, "", dict[str, History]()
         with problems.collect():
-            if isinstance(config := trajectory.at("replay_config"), str):
-                decode(config.encode(), OBJECT, place.at("replay_config"))
-            model = trajectory.typed("replay_config.agent.model.name", str) or ""
-        trajectory.needed("history", LIST)
-        for at, recorded in enumerate(trajectory.each("history")):
+            if isinstance(config := record.at("replay_config"), str):
+                decode(config.encode(), OBJECT, record.below("replay_config"))
+            model = record.typed("replay_config.agent.model.name", str) or ""
+        record.needed("history", LIST)
+        for at, recorded in enumerate(record.each("history")):
             where = recorded.place
             with problems.collect():
                 turn, named = convert(recorded.record, ChatMessage, where), recorded.typed("tool_call_ids", list[str])
@@ -270,17 +267,16 @@ class SweAgent(Reader):
                 for number, answers in enumerate(answered):
                     whole = f"m{at}.{number}" if number else f"m{at}"
                     history.add(replace(message, id=whole, answers=answers), where)
-        meta: dict[str, Scalar] = {"exit_status": status} if (status := trajectory.text("info.exit_status")) else {}
+        meta: dict[str, Scalar] = {"exit_status": status} if (status := record.text("info.exit_status")) else {}
         for total in ("tokens_sent", "tokens_received", "api_calls", "instance_cost"):
-            counted = trajectory.at(f"info.model_stats.{total}")
+            counted = record.at(f"info.model_stats.{total}")
             if isinstance(counted, (int, float)) and counted:
                 meta[total] = counted
         main = next(iter(histories), "")
         for agent, history in histories.items():
-            if history.messages and agent == main:
-                yield place, Conversation(name, history.in_order(), meta=meta)
-            elif history.messages:
-                yield place, Conversation(f"{name}/{agent or 'main'}", history.in_order(), meta={"parent": name})
+            full, about = (name, meta) if agent == main else (f"{name}/{agent or 'main'}", {"parent": name})
+            if history.messages:
+                yield record.place, history.conversation(full, meta=about)
 
 
 class Atif(Reader):
@@ -307,23 +303,22 @@ class Atif(Reader):
     checked = "ATIF-v1.6"
     shapes = anywhere((".schema_version", ".agent", ".steps", ".steps[].step_id", ".steps[].source"))
 
-    def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
-        trajectory = Fields(decode(raw, OBJECT, place), place)
-        yield from _trajectory(trajectory, trajectory.text("session_id") or Path(place.file).stem, {}, problems)
+    def conversations(self, record: Fields, problems: Problems) -> Recordings:
+        yield from _trajectory(record, record.text("session_id") or Path(record.place.file).stem, {}, problems)
 
 
 def _trajectory(trajectory: Fields, name: str, meta: dict[str, Scalar], problems: Problems) -> Recordings:
     """Yield a trajectory's conversation, then those of the agents that it started."""
     problems.written_by(trajectory.needed("schema_version", str), Atif.checked)
     trajectory.needed("steps", LIST)
-    history, compactions = History(problems), list[Compaction]()
+    history = History(problems)
     for step in trajectory.each("steps"):
         with problems.collect():
             is_system = step.needed("source", str) == "system"
             if is_system and any(message.role == "assistant" for message in history.messages):
                 if any(result.at("subagent_trajectory_ref") for result in step.each("observation.results")):
                     text, time = _atif_text(step, "message", problems)[0], iso_time(step, "timestamp")
-                    compactions.append(Compaction(history.last, text, time=time, hidden="another trajectory has it"))
+                    history.compact(text, time=time, hidden="another trajectory has it")
                 else:
                     problems.unknown("atif: step of the system behind the first answer", step.place)
             else:
@@ -340,8 +335,7 @@ def _trajectory(trajectory: Fields, name: str, meta: dict[str, Scalar], problems
         about |= {"continued_in": after} if (after := trajectory.text("continued_trajectory_ref")) else {}
         offered = trajectory.at("agent.tool_definitions")
         tools = exchange(None, None, trajectory.place, problems, "atif", tools=offered).tools
-        whole = Conversation(name, history.in_order(), tools=tools, compactions=tuple(compactions), meta=about)
-        yield trajectory.place, whole
+        yield trajectory.place, history.conversation(name, tools=tools, meta=about)
     for at, started in enumerate(trajectory.each("subagent_trajectories")):
         with problems.collect():
             helper = f"{name}/{started.text('agent.name') or at}"
@@ -396,11 +390,6 @@ def _atif_call(step: Fields, trajectory: Fields, problems: Problems) -> Call:
 _LARGEST = 16 * LONGEST
 _ZSTANDARD = 93  # the number of the method in zip archives, which Python 3.14 knows first
 _REFERENCE = "attachment://"
-# Raised for damaged archives, by where the damage is.
-_DAMAGED = (
-    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, zstandard.ZstdError, struct.error),
-    *(EOFError, OSError, RuntimeError, ValueError),
-)
 # Kinds of spans whose calls are conversations of their own.
 _OWN = ("agent", "scorer", "scorers")
 
@@ -469,9 +458,9 @@ def _archived(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
                 if info.filename == "header.json" or info.filename.startswith("samples/"):
                     try:
                         yield place.at(info.filename), _member(archive, info)
-                    except _DAMAGED as error:
+                    except packed.DAMAGED as error:
                         problems.add(RecordingError(place.at(info.filename), f"cannot be unpacked: {error}", remedy))
-    except _DAMAGED as error:
+    except packed.DAMAGED as error:
         raise RecordingError(place, f"no zip archive: {error}", remedy) from None
 
 
@@ -515,12 +504,18 @@ class _Sample(Fields):
         for score, given in (self.typed("scores", dict[str, dict[str, Any]]) or {}).items():
             if isinstance(value := given.get("value"), (str, int, float)):
                 meta[f"score {score}"] = value
-        requests: dict[str, list[LoggedRequest]] = {}
+        requests: dict[str, list[LoggedCall]] = {}
         for event in self.each("events"):
             with problems.collect():
                 kind = event.needed("event", str)
-                self._follow(kind, event)
-                if kind == "model" and (request := self._request(self._resolved(event))) is not None:
+                step_name, is_step = event.typed("name", str) or "", kind == "step"
+                if kind == "span_begin" and event.text("id"):
+                    self._spans[event.text("id")] = event
+                elif is_step and event.at("action") == "begin":
+                    self._steps.append(step_name if event.at("type") in _OWN else "")
+                elif is_step and self._steps:
+                    self._steps.pop()
+                elif kind == "model" and (request := self._request(self._resolved(event))) is not None:
                     requests.setdefault(self._owner(event.text("span_id")), []).append(request)
         main = next(iter(requests), "")
         for owner, calls in requests.items():
@@ -535,17 +530,7 @@ class _Sample(Fields):
                 with problems.collect():
                     history.add(self._message(self._resolved(message), f"m{at}"), message.place)
             if history.messages:
-                yield self.place, Conversation(name, history.in_order(), meta=meta)
-
-    def _follow(self, kind: str, event: Fields) -> None:
-        """Enter or leave the span or step that an event begins or ends."""
-        name = event.typed("name", str) or ""
-        if kind == "span_begin" and event.text("id"):
-            self._spans[event.text("id")] = event
-        elif kind == "step" and event.at("action") == "begin":
-            self._steps.append(name if event.at("type") in _OWN else "")
-        elif kind == "step" and self._steps:
-            self._steps.pop()
+                yield self.place, history.conversation(name, meta=meta)
 
     def _owner(self, span: str) -> str:
         """Return the name of the innermost agent or scorer around an event; empty if there is none."""
@@ -576,7 +561,7 @@ class _Sample(Fields):
         except RecursionError:
             raise RecordingError(fields.place, "nested too deep", "flatten it") from None
 
-    def _request(self, event: Fields) -> LoggedRequest | None:
+    def _request(self, event: Fields) -> LoggedCall | None:
         """Return a call; None if it was not answered."""
         if not event.typed("output.choices", LIST):
             return None
@@ -612,7 +597,7 @@ class _Sample(Fields):
             self._problems.repeated[place.file] += 1
         answer = replace(answer, time=finished, call=call)
         tools = event.typed("tools", list[dict[str, Any]]) or ()
-        return LoggedRequest(place, messages, answer, tuple(map(tool, tools)))
+        return LoggedCall(place, messages, answer, tuple(map(tool, tools)))
 
     def _pooled(self, event: Fields) -> Iterator[Any]:
         """Yield the messages of a request that stand in the sample's pool."""

@@ -1,7 +1,4 @@
-"""Deep Agents: its `SummarizationMiddleware`; its messages are LangChain's.
-
-Tokens are counted by the run's encoding, and the run's summariser writes the summaries.
-"""
+"""Deep Agents: its `SummarizationMiddleware`; its messages are LangChain's."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from .langchain import chat_model, from_langchain, to_langchain, token_counter
 _LIBRARY, _EXTRA = "deepagents", "adapter-deepagents"
 
 
-@adapter(_LIBRARY, _EXTRA, "summary", "the summary leaves out what is asked for later")
+@adapter(_LIBRARY, _EXTRA)
 def summarization(services: ChatServices, window: int | None = None) -> Step:
     """Summarise all but the newest messages at a limit (`SummarizationMiddleware`).
 

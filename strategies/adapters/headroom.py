@@ -1,7 +1,4 @@
-"""headroom: `compress` on OpenAI's message dicts, which need no conversion.
-
-Tokens are counted by the run's encoding.
-"""
+"""headroom: `compress` on OpenAI's message dicts, which need no conversion."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from . import adapter, imported, of_all
 _LIBRARY, _EXTRA = "headroom-ai", "adapter-headroom"
 
 
-@adapter(_LIBRARY, _EXTRA, "compression", "what was left out of a compressed tool result is needed")
+@adapter(_LIBRARY, _EXTRA)
 def compress(
     services: ChatServices,
     protect_recent: int = 4,

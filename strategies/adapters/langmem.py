@@ -1,7 +1,4 @@
-"""LangMem: `summarize_messages`; its messages are LangChain's.
-
-Tokens are counted by the run's encoding, and the run's summariser writes the summaries.
-"""
+"""LangMem: `summarize_messages`; its messages are LangChain's."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from .langchain import chat_model, from_langchain, to_langchain, token_counter
 _LIBRARY, _EXTRA = "langmem", "adapter-langmem"
 
 
-@adapter(_LIBRARY, _EXTRA, "summary", "the summary leaves out what is asked for later")
+@adapter(_LIBRARY, _EXTRA)
 def summarization(
     services: ChatServices,
     max_tokens: int = 8000,

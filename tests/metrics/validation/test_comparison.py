@@ -151,13 +151,6 @@ def test_other_tools_break_everything() -> None:
     assert reads(rows) == [0, 0]
 
 
-def test_requests_side_by_side() -> None:
-    """What is not answered yet cannot be read."""
-    one = said("one", call(0, 5000, 0, 5000, "u0"), asks="x")
-    two = said("two", call(1, 5000, 0, 5000, "u0"), asks="x")
-    assert reads(compared(one, two)) == [0, 0]
-
-
 def test_a_call_that_reports_nothing() -> None:
     """Stopped, perhaps before it got to the cache, it writes nothing; else its prompt, as long as we count it."""
     for stop, at_least in (("aborted", 5000), ("stop", 5001)):
@@ -226,12 +219,6 @@ def test_a_compaction() -> None:
     )
     assert reads(rows)[:2] == [0, 9000]
     assert rows[2].predicted.hit == 1
-
-
-def test_a_provider_that_places_breakpoints_itself() -> None:
-    """GPT-5.6: the end of each user's message is a boundary, so the next call reads the prompt before it."""
-    rows = compared(said("talk", call(0, 3000, 0, None, model="gpt-5.6"), call(1, 4000, 3000, None, model="gpt-5.6")))
-    assert reads(rows) == [0, 3000]
 
 
 def test_models_without_a_rule_are_counted() -> None:
