@@ -31,8 +31,8 @@ from ..model import Call
 from ..source import Problems, as_text, convert, decode, whole_file
 from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere, as_object, decoded
 from .messages import iso_seconds
-from .prompts import LoggedCall, exchange
-from .requests import dollars, other_than, tier, usage
+from .prompts import exchange
+from .requests import LoggedCall, dollars, other_than, tier, usage
 from .spans import CACHED, Kind, TraceSpan, conversations, counted, number, sound, span_records, spans_of
 
 _PROTOBUF = (".pb", ".binpb", ".otlp")
