@@ -386,9 +386,10 @@ class _Messages:
             self.read_tools(content)  # Langfuse logs LangChain's tools as messages
             self._turn = None
             return
-        holds_result = isinstance(content, list) and any(
+        parts = content if role == "tool" and isinstance(content, list) else ()
+        holds_result = any(
             _kind(part) in _RESULTS or any(_AROUND.get(key) == "tool_result" for key in part)
-            for part in content
+            for part in parts
             if isinstance(part, dict)
         )
         if role == "tool" and not holds_result:

@@ -21,7 +21,7 @@ from ..model import Call
 from ..source import Problems, as_text, convert, decode, loads
 from . import OBJECT, Fields, Reader, Recordings, anywhere, as_object, decoded, text_of
 from .messages import epoch_seconds, iso_seconds
-from .otel import agent_name, offered_tools, reported_counts, seconds_of, span_kind, tree_of
+from .otel import AGENT, offered_tools, reported_counts, seconds_of, span_kind, tree_of
 from .prompts import exchange
 from .requests import dollars, effort, other_than, tier, usage
 from .spans import CACHED, Kind, TraceSpan, conversations, counted, number, sound, span_records, spans_of
@@ -508,7 +508,7 @@ class Langfuse(Tracer):
         return self.kinds.get(fields.text("type")) or ("other" if told == "llm" else told)
 
     def agent_of(self, fields: Fields, kind: Kind) -> str:
-        return agent_name(self._attributes(fields)) or (fields.text("name") if kind == "agent" else "")
+        return self._attributes(fields).text(AGENT) or (fields.text("name") if kind == "agent" else "")
 
     def span(self, fields: Fields, problems: Problems) -> TraceSpan:
         attributes = tree_of(fields.at("metadata.attributes"), fields.place)
