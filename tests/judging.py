@@ -1,7 +1,7 @@
 """Each case in which people were told something wrong: what was said, what is right, and what is said now.
 
-`python -m tests.judging` prints the table, and with `--write` puts it into docs/judging.md. `make test` runs every case:
-those of the gate in tests/harness/compare/test_mutations.py, the others in tests/test_judging.py.
+`python -m tests.judging` prints the table, and with `--write` puts it into docs/judging.md. `make test` runs every
+case: those of the gate in tests/harness/compare/test_mutations.py, the others in tests/test_judging.py.
 """
 
 from __future__ import annotations
