@@ -155,7 +155,7 @@ def write(
             how_to_see = f"{where.name.replace(MASK, '').rstrip('/')}{page}"
         if any(run.data.tags.get(CONTENT) == content for run in logged):
             return LogResult("unchanged", where.name, experiment, text, how_to_see)
-        # Whole before the old one goes: parameters cannot be changed, and metrics keep their old values (decision 30).
+        # Whole before the old one goes: parameters cannot be changed, and metrics keep their old values (decision 28).
         parent = _write(bench, into, experiment_id, measured, report)
         into.set_tag(parent, CONTENT, content)  # last: a parent without it was cut short, and gives way
         into.set_terminated(parent, "FINISHED", measured)

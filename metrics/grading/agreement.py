@@ -142,7 +142,7 @@ def intervals(
 ) -> list[Ends | Missing]:
     """Return the interval of each figure over `size` questions. `width`: numbers that the statistic makes of a draw."""
     whole = statistic(np.ones((1, size)))[0]
-    # Under 30 questions three resamples in ten lack a case of some cell of the table (decision 26).
+    # Under 30 questions three resamples in ten lack a case of some cell of the table (decision 25).
     if size < FEWEST:
         few = Missing("undefined", f"{size} questions are too few for an interval, {FEWEST} are needed")
         return [few] * len(whole)

@@ -144,7 +144,7 @@ class Calibration:
         fitted = [growth for name, growth in growths.items() if name != conversation or len(growths) == 1]
         ours, recorded = (sum(growth[at] for growth in fitted) for at in range(2))
         # Of sums. The median of the calls' ratios weighs short messages, which are all frame, as much as long ones
-        # (7.9 % off for DeepSeek, up to 15 % for pi), least squares were up to 7.8 % off (decision 13).
+        # (7.9 % off for DeepSeek, up to 15 % for pi), least squares were up to 7.8 % off (decision 33).
         return recorded / ours if ours > 0 and recorded > 0 else 1.0
 
     def ends(self, call: RecordedRequest) -> array[int]:
