@@ -1,4 +1,4 @@
-"""Migration: which content moves where and when, on the recorded clock (004 §4). Decision 20 gives the reasons.
+"""Migration: which content moves where and when, on the recorded clock (004 §4). Decision 21 gives the reasons.
 
     tiers = Tier("working", a, Quota(131_072)), Tier("archive", b, Quota(1_048_576))
     migration = Migration(tiers, record)
