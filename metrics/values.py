@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -226,12 +227,15 @@ _THREE = re.compile(r"\d{3}(?!\d)")
 
 def occurs(value: str, text: str) -> bool:
     """Return whether the value stands somewhere in the text as a whole."""
+    return first_place(value, text) >= 0
+
+
+def first_place(value: str, text: str) -> int:
+    """Return where the value first stands in the text as a whole; -1 = nowhere."""
     at = text.find(value)
-    while at >= 0:
-        if _is_whole(text, at, at + len(value)):
-            return True
+    while at >= 0 and not _is_whole(text, at, at + len(value)):
         at = text.find(value, at + 1)
-    return False
+    return at
 
 
 def places(values: Sequence[Spellings], texts: Sequence[str]) -> tuple[Ints, Ints]:
@@ -269,6 +273,33 @@ def places(values: Sequence[Spellings], texts: Sequence[str]) -> tuple[Ints, Int
         hits.update((number, at) for number, spelling in other if occurs(spelling, text))
     pairs = np.array(sorted(hits), np.int64).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1]
+
+
+class Lines:
+    """The lines of texts, each of which is read once however many texts have it.
+
+    A memory or a summary that is written anew has most lines of the one before it.
+    """
+
+    def __init__(self, texts: Iterable[str] = ()) -> None:
+        self.texts = list(texts)
+        numbers: dict[str, int] = {}
+        lines = [[numbers.setdefault(line, len(numbers)) for line in text.split("\n")] for text in self.texts]
+        self.different = list(numbers)
+        """The different lines."""
+        self.line: Ints = np.fromiter(chain.from_iterable(lines), np.int64)
+        """The lines of all texts, by their numbers among the different ones."""
+        self.text: Ints = np.repeat(np.arange(len(lines)), list(map(len, lines)))
+        """The text that each of them is in."""
+
+    def of_texts(self, which: Ints, line: Ints) -> tuple[Ints, Ints]:
+        """Return every (value, text), in order and each once, from every (value, line) of the different lines."""
+        order = np.argsort(line, kind="stable")
+        low, high = (np.searchsorted(line[order], self.line, side) for side in ("left", "right"))
+        count = high - low
+        rows = np.repeat(low - np.cumsum(count) + count, count) + np.arange(count.sum())
+        pairs = np.unique(which[order][rows] << 32 | np.repeat(self.text, count))
+        return pairs >> 32, pairs & (1 << 32) - 1
 
 
 def _atoms(text: str) -> list[bytes]:
