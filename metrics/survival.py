@@ -17,7 +17,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import NamedTuple
 
 from .language import STOP_WORDS, is_constraint, is_decision, reads_by_line, sentences, words
@@ -73,49 +73,54 @@ def survival(rounds: Sequence[Round]) -> list[Survival]:
     # Each fact is counted once, at its last age, and `_beyond` adds up. Entered in the first of three rounds and gone
     # in the third, it is followed to age 2 and lived to age 1: rows of 1 of 1, 1 of 1 and 0 of 1.
     followed, lived = (defaultdict[str, list[int]](lambda: [0] * (len(rounds) + 1)) for _ in range(2))
-    entered: dict[FollowedFact, int] = {}
-    alive: dict[FollowedFact, None] = {}
+    # The facts have numbers, which are compared faster.
+    numbers: dict[FollowedFact, int] = {}
+    facts: list[FollowedFact] = []
+    entered: dict[int, int] = {}
+    alive: set[int] = set()
     # The facts by the lines that have their parts, those whose words are in several lines, and the words of each line.
-    held: defaultdict[str, list[FollowedFact]] = defaultdict(list)
-    loose: list[FollowedFact] = []
+    held: defaultdict[str, list[int]] = defaultdict(list)
+    loose: list[int] = []
     lines: dict[str, None] = {}
     words_of: dict[str, frozenset[str]] = {}
 
-    def leave(fact: FollowedFact, at: int) -> None:
+    def leave(number: int, at: int) -> None:
         """Stop following a fact after the round before `at`."""
-        for counts in (followed, lived) if fact in alive else (followed,):
-            counts[fact.kind][at - 1 - entered[fact]] += 1
+        for counts in (followed, lived) if number in alive else (followed,):
+            counts[facts[number].kind][at - 1 - entered[number]] += 1
 
     for at, (replaced, summary) in enumerate(rounds):
-        looked_for = dict.fromkeys(replaced)
-        for fact in looked_for:
-            if fact in entered:
-                leave(fact, at)
-            entered[fact] = at
-            alive[fact] = None
+        looked_for = {numbers.setdefault(fact, len(numbers)) for fact in replaced}
+        facts += islice(numbers, len(facts), None)
+        for number in looked_for:
+            if number in entered:
+                leave(number, at)
+            entered[number] = at
+        alive |= looked_for
         before, lines = lines, dict.fromkeys(summary.split("\n"))
-        gone = [fact for line in before.keys() - lines.keys() for fact in held.pop(line, ())]
+        gone = [number for line in before.keys() - lines.keys() for number in held.pop(line, ())]
         by_line = reads_by_line(summary)
-        looked_for = dict.fromkeys([*looked_for, *gone, *loose]) if by_line else alive.copy()
+        looked_for = alive.intersection(looked_for.union(gone, loose)) if by_line else alive.copy()
         words_of = {line: words_of[line] if line in words_of else frozenset(words(line)) for line in lines if by_line}
         summary_words = frozenset().union(*words_of.values()) if by_line else frozenset(words(summary))
         loose = []
-        for fact in [fact for fact in looked_for if fact in alive]:
+        for number in looked_for:
+            fact = facts[number]
             in_lines = fact.lines_in(summary) if fact.has_enough(summary_words) else None
             if in_lines is None:
-                del alive[fact]
-                if at > entered[fact]:
-                    lived[fact.kind][at - 1 - entered[fact]] += 1
+                alive.remove(number)
+                if at > entered[number]:
+                    lived[fact.kind][at - 1 - entered[number]] += 1
                 continue
             if fact.words:
                 in_lines.add(next((line for line, own in words_of.items() if fact.has_enough(own)), None))
             if None in in_lines:
-                loose.append(fact)
+                loose.append(number)
             else:
                 for line in in_lines:
-                    held[line].append(fact)
-    for fact in entered:
-        leave(fact, len(rounds))
+                    held[line].append(number)
+    for number in entered:
+        leave(number, len(rounds))
     return [
         Survival(kind, age, total, kept)
         for kind in sorted(followed)
