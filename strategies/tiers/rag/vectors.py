@@ -40,7 +40,7 @@ SEED = 100
 class Graph:
     """Parameters of an HNSW graph: M, efConstruction and efSearch of the paper.
 
-    The defaults find 95 % of the ten nearest of a million vectors (docs/decisions/0017-rag-tier.md).
+    The defaults find 95 % of the ten nearest of a million vectors (docs/decisions/0017-search.md).
     """
 
     links: int = 24  # neighbours of a vector on each level; twice as many on the lowest
