@@ -152,7 +152,7 @@ def test_equals_looking_at_every_message(data: st.DataObject) -> None:
         for at, (role, text) in enumerate(zip(roles, texts, strict=True))
     )
     conversation = Conversation("any", messages)
-    written = [Message("s", "system", " ".join(data.draw(TEXTS)))]
+    written = [Message("s", "system", data.draw(st.sampled_from(" \n")).join(data.draw(TEXTS)))]
     steps = []
     for at in conversation.calls():
         spans = data.draw(st.lists(st.tuples(st.integers(0, at - 1), st.integers(1, at)), max_size=3))

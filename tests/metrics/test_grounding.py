@@ -136,7 +136,7 @@ def test_equals_looking_at_every_message(conversation: Conversation, data: st.Da
     """Rows and retention are what reading every message of every context gives; all of it sent keeps every demand."""
     messages = conversation.messages
     found, calls = demands(conversation), list(conversation.calls())
-    written = [Message("s:0", "system", " ".join(data.draw(SAID))), Message("s:1", "user", " ".join(data.draw(SAID)))]
+    written = [Message("s:0", "system", "\n".join(data.draw(SAID))), Message("s:1", "user", " ".join(data.draw(SAID)))]
     size = len(messages)
     steps = []
     for at in calls:
