@@ -39,9 +39,9 @@ class FollowedFact(NamedTuple):
     def has_enough(self, words: frozenset[str]) -> bool:
         return not self.words or len(self.words & words) >= SHARE * len(self.words)
 
-    def lines_in(self, summary: str) -> set[str | None] | None:
+    def lines_in(self, summary: str) -> set[str] | None:
         """Return lines of a summary that have all values; None if it does not have one of them."""
-        lines = set[str | None]()
+        lines = set[str]()
         for value in self.values:
             at = next((at for spelling in value if (at := first_place(spelling, summary)) >= 0), -1)
             if at < 0:
@@ -113,12 +113,11 @@ def survival(rounds: Sequence[Round]) -> list[Survival]:
                     lived[fact.kind][at - 1 - entered[number]] += 1
                 continue
             if fact.words:
-                in_lines.add(next((line for line, own in words_of.items() if fact.has_enough(own)), None))
-            if None in in_lines:
-                loose.append(number)
-            else:
-                for line in in_lines:
-                    held[line].append(number)
+                has_enough = [line for line, own in words_of.items() if fact.has_enough(own)]
+                loose += [] if has_enough else [number]
+                in_lines.update(has_enough[:1])
+            for line in in_lines:
+                held[line].append(number)
     for number in entered:
         leave(number, len(rounds))
     return [
