@@ -32,7 +32,6 @@ from ctxbench.scenarios.model import Conversation, Message, Probe, Tool
 from ctxbench.scenarios.view import Messages, shared_prefix
 from ctxbench.strategies.base import (
     Context,
-    Memo,
     ModelError,
     Prompt,
     Strategy,
@@ -242,7 +241,7 @@ class _Kinds(dict[type, bool]):
 
 _SHARED = (
     *(int, float, complex, str, bytes, frozenset, type(None), range, slice, type, np.generic, np.dtype, Enum),
-    *(types.ModuleType, types.MethodDescriptorType, types.WrapperDescriptorType, re.Pattern, Messages, Memo),
+    *(types.ModuleType, types.MethodDescriptorType, types.WrapperDescriptorType, re.Pattern, Messages),
     *(Ledger, Structure, TokenCounter, ConversationIndex),
 )
 # A plain object has nothing that changes: it is a mark, which functions compare by identity with their module's.
