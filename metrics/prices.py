@@ -249,6 +249,22 @@ class Prices:
             self._tariffs[model, tier] = None if listing is None else _tariff(listing, batch, words - {"batch"})
         return self._tariffs[model, tier]
 
+    def host_name(self, call: Call, model: str) -> str:
+        """Return the name by which a model is priced, with who answered: hosts sell it at prices of their own."""
+        name = f"{call.provider}/{model}"
+        return name if call.provider and self.tariff(name) else model
+
+    def recorded(
+        self, call: Call, model: str, usage: Usage, time: float | None, is_usual: bool = False
+    ) -> Price | None:
+        """Return the price of a recorded call on its day, or of a part of it; None if it is not known.
+
+        It is that of the call's tier, or the usual one where that is not listed, or asked for.
+        """
+        name = self.host_name(call, model)
+        tariff = (None if is_usual else self.tariff(name, call.tier)) or self.tariff(name)
+        return tariff and tariff.then(usage.input or 0, time)
+
     def special(self, name: str, call: Call, usage: Usage) -> dict[str, bool]:
         """Return what of a recorded call has another price than text at the usual tier, and whether that is listed."""
         tariff = self.tariff(name)
