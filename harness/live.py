@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import isnan, nan
 from pathlib import Path
-from statistics import fmean, variance
 from typing import Annotated, Literal, NamedTuple, get_args
 
 import msgspec
@@ -23,7 +23,7 @@ import pyarrow as pa
 from ctxbench.metrics.aftermath import repeated
 from ctxbench.metrics.prices import Prices
 from ctxbench.metrics.statistics.comparison import Difference, Pairs, difference
-from ctxbench.metrics.statistics.intervals import FEWEST, FEWEST_OF_RATIOS
+from ctxbench.metrics.statistics.intervals import FEWEST, FEWEST_OF_RATIOS, Ends, Floats
 from ctxbench.metrics.value import Form, Missing, Value
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.files import read_file
@@ -37,46 +37,49 @@ By = Literal["task", "first", "id", "path"]
 _TASK = ("task", "task_id", "instance_id")
 _SOLVED = ("success", "resolved", "reward")
 _GRADES: Mapping[Scalar, float] = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "pass": 1.0, "fail": 0.0}
-_AGAIN = re.compile(r"[.~]\d+$")  # how the id of a second run of a task ends
 _REACH = 1.96 + 0.84  # standard errors between no difference and one that 80 % of trials show at 5 %
-_STORED = "live"
+
+
+class Measure(NamedTuple):
+    """A figure of a run of a task: a sum, or with the form `ratio` a mean over its calls, or a share."""
+
+    head: str
+    unit: str
+    lacking: str = ""  # why a run has none
+    form: Form = "total"
+    of: str = ""  # the figure whose mean over the calls it is
+
+
+_NO_USAGE, _NO_PRICE = "a call has no recorded usage", "a call has no recorded usage, or its model no known price"
+MEASURES = {
+    "calls": Measure("model calls", ""),
+    "repeated": Measure("tool calls made again", ""),
+    "input": Measure("prompt tokens", "tokens", _NO_USAGE),
+    "input_call": Measure("prompt tokens of a call", "tokens", _NO_USAGE, "ratio", "input"),
+    "output": Measure("output tokens", "tokens", _NO_USAGE),
+    "cost_call": Measure("bill of a call", "usd", _NO_PRICE, "ratio", "cost"),
+    "cost": Measure("bill", "usd", _NO_PRICE),
+    "seconds": Measure("time", "seconds", "the recordings have no times"),
+    "solved": Measure("tasks solved", "share", "no label says it: give --success FILE", "ratio"),
+}
 
 
 class TaskRun(NamedTuple):
     """A run of a task: the conversation that began it, and those that it started."""
 
     names: Mapping[By, str]
-    solved: float | None
-    conversations: Sequence[Conversation]
-
-    def total(self, of: Callable[[Call, str, Usage, float | None], float | None]) -> float | None:
-        """Sum a figure over all requests that were billed, those for summaries too; None where a call has none."""
-        parts = list[float | None]()
-        for call, time in self.requests():
-            if call is None or not call.billed:
-                return None
-            parts += [of(call, model, usage, time) for model, usage in call.billed]
-        known = [part for part in parts if part is not None]
-        return math.fsum(known) if len(known) == len(parts) else None
-
-    @property
-    def calls(self) -> int:
-        """Number of model calls."""
-        return sum(1 for conversation in self.conversations for _ in conversation.calls())
-
-    def requests(self) -> Iterator[tuple[Call | None, float | None]]:
-        """Yield the recorded model calls with their times, those that wrote summaries too."""
-        for conversation in self.conversations:
-            yield from ((conversation.messages[at].call, conversation.messages[at].time) for at in conversation.calls())
-            yield from ((each.call, each.time) for each in conversation.compactions if each.call is not None)
+    conversations: Sequence[str]  # their ids
+    models: frozenset[str]
+    figures: Mapping[str, float]  # by the key of a measure; NaN = not recorded
 
 
 def task_runs(
-    conversations: Sequence[Conversation], folder: str = "", labels: Mapping[str, float] | None = None
+    conversations: Sequence[Conversation], prices: Prices, folder: str = "", labels: Mapping[str, float] | None = None
 ) -> list[TaskRun]:
-    """Return the runs in some recordings of a folder, with the success that `labels` has by any name of the task.
+    """Return the runs in some recordings of a folder, billed at the prices of their day.
 
-    Without `labels` it is that of the recordings. Raises RunError if the labels are of other tasks.
+    Success is what `labels` has by any name of the task; None = the recordings' own labels. Raises RunError if the
+    labels are of other tasks.
     """
     mains = independent_units({each.id: {"parent": each.meta.get("parent", "")} for each in conversations})
     groups = defaultdict[str, list[Conversation]](list)
@@ -86,28 +89,55 @@ def task_runs(
     for name, group in groups.items():
         main = next((conversation for conversation in group if conversation.id == name), group[0])
         task = next((str(main.meta[key]) for key in _TASK if main.meta.get(key) not in (None, "")), "")
-        again = _AGAIN.sub("", main.id)
-        of_run = again if again in mains else main.id
+        again = re.sub(r"[.~]\d+$", "", main.id)  # of the second run of a task on
+        own = again if again in mains else main.id
         names: dict[By, str] = {
             # Inspect names the whole evaluation so, and its samples `task/sample`.
-            "task": of_run if task and of_run.startswith(f"{task}/") else task,
+            "task": own if task and own.startswith(f"{task}/") else task,
             "first": next((message.text for message in main.messages if message.role == "user"), ""),
-            "id": of_run,
+            "id": own,
             "path": re.sub(r":\d+$", "", main.source).removeprefix(folder).strip("/"),
         }
-        solved = _label(main) if labels is None else next(filter(None.__ne__, map(labels.get, names.values())), None)
-        runs.append(TaskRun(names, solved, group))
-    if labels is not None and all(run.solved is None for run in runs):
-        what = f"has no task of {folder}: it names {next(iter(labels), 'nothing')!r}, the recordings"
-        raise RunError(f"--success {what} {runs[0].names['task'] or runs[0].names['id']!r}: name them alike")
+        solved = _label(main) if labels is None else next((labels[key] for key in names.values() if key in labels), nan)
+        runs.append(_run(names, group, prices, solved))
+    if labels is not None and all(isnan(run.figures["solved"]) for run in runs):
+        what = f"it names {next(iter(labels), 'nothing')!r}, the recordings {runs[0].names['id']!r}: name them alike"
+        raise RunError(f"--success: the file for {folder} has none of its tasks: {what}")
     return runs
 
 
-def _label(conversation: Conversation) -> float | None:
-    """Return the recording's own label: 1 = solved, 0 = not; a reward between as it stands."""
+def _run(names: Mapping[By, str], group: Sequence[Conversation], prices: Prices, solved: float) -> TaskRun:
+    said = [(each.messages[at].call, each.messages[at].time) for each in group for at in each.calls()]
+    summaries = [(made.call, made.time) for each in group for made in each.compactions if made.call is not None]
+    used = [
+        (call or Call(), model, usage, time if call is None or call.started is None else call.started)
+        for call, time in (*said, *summaries)
+        for model, usage in (call and call.billed) or (("", Usage()),)
+    ]
+
+    def dollars(call: Call, model: str, usage: Usage, time: float | None) -> float:
+        price = prices.recorded(call, model, usage, time)
+        recorded = nan if usage.cost is None else usage.cost
+        return recorded if price is None or usage.input is None else price.recorded(usage)
+
+    times = [message.time for each in group for message in each.messages if message.time is not None]
+    figures = {
+        "calls": float(len(said)),
+        "repeated": float(sum(not made.is_changed for each in group for made in repeated(each))),
+        "input": sum(nan if usage.input is None else usage.input for _, _, usage, _ in used),
+        "output": sum(nan if usage.output is None else usage.output for _, _, usage, _ in used),
+        "cost": math.fsum(dollars(*request) for request in used),
+        "seconds": max(times) - min(times) if len(times) > 1 else nan,
+        "solved": solved,
+    }
+    return TaskRun(names, [each.id for each in group], frozenset(model for _, model, *_ in used if model), figures)
+
+
+def _label(conversation: Conversation) -> float:
+    """Return the recording's own label: 1 = solved, 0 = not, a reward between as it stands; NaN where it has none."""
     scores = [value for key, value in conversation.meta.items() if key in _SOLVED or key.startswith("score ")]
     numbers = (score for score in (_GRADES.get(score, score) for score in scores) if isinstance(score, int | float))
-    return next((float(number) for number in numbers if 0 <= number <= 1), None)
+    return next((float(number) for number in numbers if 0 <= number <= 1), nan)
 
 
 def read_labels(path: Path) -> dict[str, float]:
@@ -115,11 +145,12 @@ def read_labels(path: Path) -> dict[str, float]:
     try:
         labels = msgspec.json.decode(read_file(path), type=dict[str, object])
         if "resolved_ids" in labels:
-            names = {key: msgspec.convert(value, list[str]) for key, value in labels.items() if key.endswith("_ids")}
-            run = [name for key, of_key in names.items() if key != "incomplete_ids" for name in of_key]
-            labels = dict.fromkeys(run, False) | dict.fromkeys(names["resolved_ids"], True)
-        share = bool | Annotated[float, msgspec.Meta(ge=0, le=1)]
-        return {task: float(value) for task, value in msgspec.convert(labels, dict[str, share]).items()}  # type: ignore[valid-type]
+            submitted, resolved = (
+                msgspec.convert(labels.get(key, []), list[str]) for key in ("submitted_ids", "resolved_ids")
+            )
+            labels = {**dict.fromkeys(submitted, False), **dict.fromkeys(resolved, True)}
+        shares = msgspec.convert(labels, dict[str, bool | Annotated[float, msgspec.Meta(ge=0, le=1)]])
+        return {task: float(share) for task, share in shares.items()}
     except OSError as error:
         raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -127,117 +158,15 @@ def read_labels(path: Path) -> dict[str, float]:
         raise RunError(f"{path}: {what} (write {{task: true or false}}, or a SWE-bench report)") from None
 
 
-class TaskPairs(NamedTuple):
-    """Runs by task, before and after: the item of a task has the same place on both sides."""
-
-    by: By
-    before: Sequence[Sequence[TaskRun]]
-    after: Sequence[Sequence[TaskRun]]
-    alone: tuple[tuple[str, ...], tuple[str, ...]]  # ids of tasks that only one side has
-
-
-def paired(before: Sequence[TaskRun], after: Sequence[TaskRun], by: By | None = None) -> TaskPairs:
-    """Pair runs by task: by the recordings' own names if they have any in common, else by what pairs the most tasks.
-
-    Raises RunError where no task is on both sides.
-    """
-    tasks: dict[By, list[dict[str, list[TaskRun]]]] = {}
-    for way in get_args(By) if by is None else (by,):
-        tasks[way] = [defaultdict(list), defaultdict(list)]
-        for runs, side in zip((before, after), tasks[way], strict=True):
-            for run in runs:
-                side[run.names[way]].append(run)
-            side.pop("", None)
-    common = {way: [name for name in one if name in other] for way, (one, other) in tasks.items()}
-    way = "task" if common.get("task") else max(common, key=lambda way: len(common[way]))
-    if not common[way]:
-        has = " and ".join(f"{side[0].names[by or 'id'][:60]!r}" for side in (before, after))
-        raise RunError(
-            f"no task is on both sides (they begin with {has}): record the same tasks, or say with --by what names a "
-            f"task: {', '.join(get_args(By))}"
-        )
-    one, other = tasks[way]
-    left = ([name for name in here if name not in there] for here, there in ((one, other), (other, one)))
-    alone = tuple(
-        tuple(side[name][0].names["id"] for name in names) for side, names in zip((one, other), left, strict=True)
-    )
-    return TaskPairs(
-        way, [one[name] for name in common[way]], [other[name] for name in common[way]], (alone[0], alone[1])
-    )
-
-
-class Measure(NamedTuple):
-    """A figure of a run of a task."""
-
-    key: str
-    head: str
-    unit: Literal["", "tokens", "usd", "seconds", "share"]
-    of: Callable[[TaskRun], float | None]
-    lacking: str = ""  # why a run has none
-    per_call: bool = False
-
-
-def measures(prices: Prices) -> list[Measure]:
-    """Return what is measured of each run, billed at the prices of its day."""
-
-    def dollars(call: Call, model: str, usage: Usage, time: float | None) -> float | None:
-        price = prices.recorded(call, model, usage, time if call.started is None else call.started)
-        return usage.cost if price is None or usage.input is None else price.recorded(usage)
-
-    def again(run: TaskRun) -> float:
-        return sum(not each.is_changed for conversation in run.conversations for each in repeated(conversation))
-
-    def prompts(run: TaskRun) -> float | None:
-        return run.total(lambda _call, _model, usage, _time: usage.input)
-
-    def output(run: TaskRun) -> float | None:
-        return run.total(lambda _call, _model, usage, _time: usage.output)
-
-    def cost(run: TaskRun) -> float | None:
-        return run.total(dollars)
-
-    def seconds(run: TaskRun) -> float | None:
-        said = [message.time for conversation in run.conversations for message in conversation.messages]
-        times = [time for time in said if time is not None]
-        return max(times) - min(times) if len(times) > 1 else None
-
-    no_usage = "a call has no recorded usage"
-    no_price = f"{no_usage}, or its model no known price"
-    return [
-        Measure("calls", "model calls", "", lambda run: run.calls),
-        Measure("repeated", "tool calls made again", "", again),
-        Measure("input", "prompt tokens", "tokens", prompts, no_usage),
-        Measure("input_call", "prompt tokens of a call", "tokens", prompts, no_usage, per_call=True),
-        Measure("output", "output tokens", "tokens", output, no_usage),
-        Measure("cost_call", "bill of a call", "usd", cost, no_price, per_call=True),
-        Measure("cost", "bill", "usd", cost, no_price),
-        Measure("seconds", "time", "seconds", seconds, "the recordings have no times"),
-        Measure("solved", "tasks solved", "share", lambda run: run.solved, "no label says it: give --success FILE"),
-    ]
-
-
 @dataclass(frozen=True)
 class LiveMeasure:
     """One measure before and after, over the tasks that have it on both sides."""
 
-    key: str
-    head: str
-    unit: str
     before: Value  # per task, or of a call
     after: Value
     change: Difference | Missing  # of the sums over the tasks
-    equal_runs: Difference | Missing
-    """The same between two runs of a task before: how far equal runs differ."""
-    needed: int | Missing
-    """Tasks that it takes to see the wanted change in 80 % of trials."""
-
-
-class Predicted(NamedTuple):
-    """A figure with the strategy as a multiple of the same without: as replay said, and as it was live."""
-
-    head: str
-    said: float
-    live: float
+    equal_runs: Difference | Missing  # between the first two runs of a task before
+    needed: int | Missing  # tasks that it takes to see the wanted change in 80 % of trials
 
 
 @dataclass(frozen=True)
@@ -246,135 +175,132 @@ class LiveRuns:
 
     by: By
     tasks: int
-    runs: tuple[int, int]  # of these tasks, before and after
-    alone: tuple[tuple[str, ...], tuple[str, ...]]  # ids of tasks that only one side has
-    models: tuple[tuple[str, ...], tuple[str, ...]]
+    runs: tuple[int, ...]  # of these tasks, before and after, as the next two
+    alone: tuple[tuple[str, ...], ...]  # ids of the runs left out, whose task is not on the other side
+    models: tuple[tuple[str, ...], ...]
     unlike: int  # tasks whose first user message is another one after
     wanted: float  # the change that `needed` is for
-    measures: tuple[LiveMeasure, ...]
+    measures: dict[str, LiveMeasure]
     strategy: str = ""
-    replay: tuple[Predicted, ...] = ()
-
-    def of(self, key: str) -> LiveMeasure:
-        """Return a measure by its key."""
-        return next(row for row in self.measures if row.key == key)
+    replay: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Figures with the strategy as multiples of those without: as replay said, and as they were live."""
 
     def numbers(self) -> dict[str, float]:
-        """Return the figures that are known by name, for trackers: `live/cost/change`."""
+        """Return the figures that are known, by name: `live/cost/change`."""
         figures: dict[str, Value] = {"live/tasks": self.tasks}
-        for row in self.measures:
-            named = {"before": row.before, "after": row.after, "tasks_needed": row.needed}
+        for key, row in self.measures.items():
+            named: dict[str, Value] = {"before": row.before, "after": row.after, "tasks_needed": row.needed}
             if isinstance(row.change, Difference):
-                ends = {} if isinstance(row.change.shown, Missing) else row.change.shown._asdict()
-                named |= {"change": row.change.value, **ends}
-            figures |= {f"live/{row.key}/{name}": value for name, value in named.items()}
-        figures |= {f"live/replay/{row.head}": row.said for row in self.replay}
+                named["change"] = row.change.value
+                named |= row.change.shown._asdict() if isinstance(row.change.shown, Ends) else {}
+            figures |= {f"live/{key}/{name}": value for name, value in named.items()}
+        figures |= {f"live/{key}/replay_said": said for key, (said, _) in self.replay.items()}
         return {name: float(value) for name, value in figures.items() if not isinstance(value, Missing)}
 
 
-def compared(pairs: TaskPairs, of: Sequence[Measure], wanted: float = 0.1) -> LiveRuns:
-    """Compare each measure before and after, task by task, and say how many tasks it takes to see a `wanted` change."""
-    sides = pairs.before, pairs.after
-    runs = [[run for task in side for run in task] for side in sides]
-    models = [
-        {model: None for run in of_side for call, _ in run.requests() if call is not None for model, _ in call.billed}
-        for of_side in runs
-    ]
-    starts = zip(*([task[0].names["first"] for task in side] for side in sides), strict=True)
+def compared(
+    before: Sequence[TaskRun], after: Sequence[TaskRun], by: By | None = None, wanted: float = 0.1
+) -> LiveRuns:
+    """Compare runs task by task, and say how many tasks it takes to see a `wanted` change.
+
+    Without `by` they are paired by the recordings' own names of tasks if they have any in common, else by what pairs
+    the most tasks. Raises RunError where no task is on both sides.
+    """
+    common = dict[By, list[str]]()
+    for way in get_args(By) if by is None else (by,):
+        here, there = (dict.fromkeys(run.names[way] for run in runs if run.names[way]) for runs in (before, after))
+        common[way] = [name for name in here if name in there]
+    way = "task" if common.get("task") else max(common, key=lambda way: len(common[way]))
+    if not common[way]:
+        has = " and ".join(f"{runs[0].names[by or 'id'][:60]!r}" for runs in (before, after))
+        what = f"they begin with {has}. Give recordings of the same tasks, or say with --by what names a task"
+        raise RunError(f"no task is on both sides: {what}: {', '.join(get_args(By))}")
+    places = {name: at for at, name in enumerate(common[way])}
+    sides, alone = tuple([list[TaskRun]() for _ in places] for _ in range(2)), (list[str](), list[str]())
+    for runs, side, left in zip((before, after), sides, alone, strict=True):
+        for run in runs:
+            if run.names[way] in places:
+                side[places[run.names[way]]].append(run)
+            else:
+                left.append(run.conversations[0])
     return LiveRuns(
-        pairs.by,
-        len(pairs.before),
-        (len(runs[0]), len(runs[1])),
-        pairs.alone,
-        (tuple(models[0]), tuple(models[1])),
-        sum(one != other for one, other in starts),
+        way,
+        len(places),
+        tuple(sum(map(len, side)) for side in sides),
+        tuple(map(tuple, alone)),
+        tuple(tuple(sorted({model for task in side for run in task for model in run.models})) for side in sides),
+        sum(one[0].names["first"] != other[0].names["first"] for one, other in zip(*sides, strict=True)),
         wanted,
-        tuple(_compared(measure, pairs, wanted) for measure in of),
+        {key: _compared(key, sides, wanted) for key in MEASURES},
     )
 
 
-def _compared(measure: Measure, pairs: TaskPairs, wanted: float) -> LiveMeasure:
-    # Of each run what it adds to the two sums of the figure, as in `metrics/value.py`.
-    before, after = (
-        [
-            [(value, run.calls if measure.per_call else 1) for run in task if (value := measure.of(run)) is not None]
-            for task in side
-        ]
-        for side in (pairs.before, pairs.after)
-    )
-    both = [(_mean(one), _mean(other)) for one, other in zip(before, after, strict=True) if one and other]
-    change = _change(measure, both, measure.lacking)
-    again = _change(measure, [(runs[0], runs[1]) for runs in before if len(runs) > 1], "no task was run twice before")
-    figures: list[Value] = [Missing("undefined", measure.lacking)] * 2
-    if isinstance(change, Difference):
-        number = 1 if measure.per_call or measure.unit == "share" else change.conversations
-        figures = [side if isinstance(side, Missing) else side / number for side in (change.before, change.after)]
-    return LiveMeasure(*measure[:3], figures[0], figures[1], change, again, _needed(measure, both, wanted))
+def _compared(key: str, sides: Sequence[Sequence[Sequence[TaskRun]]], wanted: float) -> LiveMeasure:
+    measure = MEASURES[key]
+
+    def sums(run: TaskRun) -> tuple[float, float]:
+        """Return what a run adds to the two sums of the figure, as in `metrics/value.py`."""
+        return run.figures[measure.of or key], run.figures["calls"] if measure.of else 1.0
+
+    def change(pairs: Floats, lacking: str) -> Difference | Missing:
+        if not len(pairs):
+            return Missing("undefined", lacking)
+        # From nothing there is no relative change: what came then is counted.
+        relative = measure.unit != "share" and bool(pairs[:, 0, 0].any())
+        return difference(Pairs(measure.form, pairs[:, 0], pairs[:, 1]), relative)
+
+    before, after = ([[sums(run) for run in task if not isnan(sums(run)[0])] for task in side] for side in sides)
+    both = np.array([(np.mean(a, 0), np.mean(b, 0)) for a, b in zip(before, after, strict=True) if a and b])
+    moved, equal = change(both, measure.lacking), np.array([runs[:2] for runs in before if len(runs) > 1])
+    number = len(both) if measure.form == "total" else 1
+    sums_of = (moved, moved) if isinstance(moved, Missing) else (moved.before, moved.after)
+    means = [side if isinstance(side, Missing) else side / number for side in sums_of]
+    equal_runs = change(equal, "no task was run twice before")
+    return LiveMeasure(means[0], means[1], moved, equal_runs, _needed(both, measure.unit == "share", wanted))
 
 
-Sums = tuple[float, float]
-
-
-def _mean(runs: Sequence[Sums]) -> Sums:
-    return fmean(top for top, _ in runs), fmean(bottom for _, bottom in runs)
-
-
-def _change(measure: Measure, pairs: Sequence[tuple[Sums, Sums]], lacking: str) -> Difference | Missing:
-    if not pairs:
-        return Missing("undefined", lacking)
-    before, after = (np.array(side, float) for side in zip(*pairs, strict=True))
-    form: Form = "ratio" if measure.per_call or measure.unit == "share" else "total"
-    # From nothing there is no relative change: what came then is counted.
-    return difference(Pairs(form, before, after), relative=measure.unit != "share" and bool(before[:, 0].any()))
-
-
-def _needed(measure: Measure, pairs: Sequence[tuple[Sums, Sums]], wanted: float) -> int | Missing:
+def _needed(pairs: Floats, is_share: bool, wanted: float) -> int | Missing:
     """Return how many tasks show the wanted change in 80 % of trials at 5 %, by how much the pairs at hand vary.
 
     (2.8 / change)² × variance: of log ratios, or of differences of success, where a change of 10 points is one of at
     least 10 % of the tasks. It is at least what an interval takes.
     """
-    if len(pairs) < 3:
-        return Missing("few", "it takes 3 tasks to know how much they vary")
-    tasks = [(before[0] / before[1], after[0] / after[1]) for before, after in pairs if before[1] and after[1]]
-    if measure.unit == "share":
-        spread = max(variance(after - before for before, after in tasks), wanted - wanted**2)
-        return max(math.ceil((_REACH / wanted) ** 2 * spread), FEWEST)
-    ratios = [math.log(after / before) for before, after in tasks if before > 0 < after]
-    if len(ratios) < 3:
-        return Missing("undefined", "a task has none of it")
-    return max(math.ceil((_REACH / math.log1p(wanted)) ** 2 * variance(ratios)), FEWEST_OF_RATIOS)
+    some = pairs[(pairs > 0).all(axis=(1, 2))] if len(pairs) and not is_share else pairs
+    if len(some) < 3:
+        return Missing("few", "it takes 3 tasks that have some of it to know how much they vary")
+    before, after = (some[:, side, 0] / some[:, side, 1] for side in range(2))
+    if is_share:
+        spread, size, fewest = max(float(np.var(after - before, ddof=1)), wanted - wanted**2), wanted, FEWEST
+    else:
+        spread, size, fewest = float(np.var(np.log(after / before), ddof=1)), math.log1p(wanted), FEWEST_OF_RATIOS
+    return max(math.ceil((_REACH / size) ** 2 * spread), fewest)
 
 
-def with_replay(live: LiveRuns, pairs: TaskPairs, bills: pd.DataFrame, strategy: str) -> LiveRuns:
-    """Return live runs with what the replay of those before had said of a strategy (rows of `Billed.conversations`).
+def with_replay(live: LiveRuns, before: Sequence[TaskRun], bills: pd.DataFrame, strategy: str) -> LiveRuns:
+    """Return live runs with what the replay of those before says of a strategy (`bills`: `Billed.conversations`).
 
     A replay makes the calls that were recorded: it says the same of a call and of the whole.
     """
-    before = {conversation.id for task in pairs.before for run in task for conversation in run.conversations}
-    rows = bills[bills.conversation.isin(before)].assign(cost=bills.cost + bills.cost_own)
-    whole, less = (
-        rows[rows.strategy == name].set_index("conversation")[["tokens", "cost"]] for name in ("none", strategy)
-    )
+    names = [name for run in before if run.conversations[0] not in live.alone[0] for name in run.conversations]
+    rows = bills[bills.conversation.isin(names)].assign(cost=bills.cost + bills.cost_own)
+    whole, less = (rows[rows.strategy == name].set_index("conversation") for name in ("none", strategy))
     both = whole.index.intersection(less.index)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        tokens, cost = less.loc[both].sum() / whole.loc[both].sum()
-    said = {"input_call": tokens, "cost_call": cost, "calls": 1.0, "cost": cost}
-    replay = [
-        Predicted(row.head, float(said[row.key]), 1 + change.value)
-        for row in live.measures
-        if row.key in said and np.isfinite(said[row.key])
-        if isinstance(change := row.change, Difference) and change.relative and not isinstance(change.value, Missing)
-    ]
-    return replace(live, strategy=strategy, replay=tuple(replay))
+    tokens, cost = (float(less[key][both].sum() / (whole[key][both].sum() or nan)) for key in ("tokens", "cost"))
+    replay = {
+        key: (said, 1 + row.change.value)
+        for key, said in {"calls": 1.0, "input_call": tokens, "cost_call": cost, "cost": cost}.items()
+        if isinstance((row := live.measures[key]).change, Difference) and row.change.relative and not isnan(said)
+        if not isinstance(row.change.value, Missing)
+    }
+    return replace(live, strategy=strategy, replay=replay)
 
 
 def store_live(run: Run, live: LiveRuns) -> None:
     """Store live runs in the run folder of their replay, for its report and for trackers."""
-    write_derived(run, _STORED, pa.table({"json": [msgspec.json.encode(live)]}))
+    write_derived(run, "live", pa.table({"json": [msgspec.json.encode(live)]}))
 
 
 def stored_live(run: Run) -> LiveRuns | None:
     """Return the live runs that are stored with just this run; None where there are none."""
-    table = read_derived(run, _STORED, ("json",))
+    table = read_derived(run, "live", ("json",))
     return None if table is None else msgspec.json.decode(table["json"][0].as_py(), type=LiveRuns)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from operator import itemgetter
 
-from ctxbench.harness.live import LiveMeasure, LiveRuns
+from ctxbench.harness.live import MEASURES, LiveRuns
 from ctxbench.metrics.statistics.comparison import Difference
 from ctxbench.metrics.statistics.intervals import Ends
 from ctxbench.metrics.value import Missing, Value
@@ -13,32 +13,32 @@ from ctxbench.metrics.value import Missing, Value
 from .render import Column, Table, about, amount, count, no_interval, table_of
 from .verdict_text import in_points, in_words
 
-_MOST_NAMES = 3
+_MOST_NAMES, _SIDES = 3, ("before", "after")
 
 
 def live_tables(live: LiveRuns) -> list[Table]:
     """Return what changed, task by task, and where the strategy was replayed, what replay had said of it."""
     columns = [
-        Column("per task", "head"),
-        Column("tasks", lambda row: "–" if isinstance(row.change, Missing) else f"{row.change.conversations:,}"),
-        Column("before", lambda row: _figure(row, row.before)),
-        Column("after", lambda row: _figure(row, row.after)),
-        Column("change", lambda row: _moved(row, row.change)),
-        Column("95 %", _interval, lambda interval: interval[0]),
-        Column("equal runs", lambda row: _moved(row, row.equal_runs)),
-        Column(f"tasks for {100 * live.wanted:g} %", lambda row: _figure(row, row.needed, "steps")),
+        Column("per task", lambda row: MEASURES[row[0]].head),
+        Column("tasks", lambda row: str(getattr(row[1].change, "conversations", "–"))),
+        Column("before", lambda row: _figure(row[0], row[1].before)),
+        Column("after", lambda row: _figure(row[0], row[1].after)),
+        Column("change (95 %)", lambda row: _changed(row[0], row[1].change), itemgetter(0)),
+        Column("two equal runs", lambda row: _changed(row[0], row[1].equal_runs), itemgetter(0)),
+        Column(f"tasks for {100 * live.wanted:g} %", lambda row: _figure("", row[1].needed)),
     ]
-    if all(isinstance(row.equal_runs, Missing) for row in live.measures):
+    if all(isinstance(row.equal_runs, Missing) for row in live.measures.values()):
         del columns[-2]
-    tables = [table_of(_headline(live), columns, live.measures, [*_doubts(live), about("live_table")])]
+    tables = [table_of(_headline(live), columns, live.measures.items(), [*_doubts(live), about("live_table")])]
     if live.replay:
         columns = [
-            Column("with the strategy", "head"),
-            *(Column(head, key, partial(amount, "times")) for head, key in (("replay said", "said"), ("live", "live"))),
-            Column("off by", lambda row: f"{in_points(Ends(*[row.live / row.said - 1] * 2))} %"),
+            Column("with the strategy", lambda row: MEASURES[row[0]].head),
+            Column("replay said", lambda row: amount("times", row[1][0])),
+            Column("live", lambda row: amount("times", row[1][1])),
+            Column("off by", lambda row: f"{in_points(Ends(*[row[1][1] / row[1][0] - 1] * 2))} %"),
         ]
         title = f"How far was the replay of {live.strategy} off?"
-        tables.append(table_of(title, columns, live.replay, [about("live_replay")]))
+        tables.append(table_of(title, columns, live.replay.items(), [about("live_replay")]))
     return tables
 
 
@@ -46,15 +46,15 @@ def _headline(live: LiveRuns) -> str:
     """Return in one sentence what became of bill, calls and success."""
     said = list[str]()
     for key, name in (("cost", "bill"), ("calls", "model calls"), ("solved", "tasks solved")):
-        row = live.of(key)
+        row = live.measures[key]
         if isinstance(change := row.change, Missing) or isinstance(change.value, Missing):
             continue
-        if key == "solved":
-            before, after = _figure(row, row.before), _figure(row, row.after)
-            said.append(f"{name} {after}" + (" as before" if after == before else f" instead of {before}"))
-        elif change.relative:
+        if change.relative:
             sure = "" if isinstance(change.shown, Missing) else f" ({in_words(change.shown)} at 95 %)"
             said.append(f"{name} {in_words(Ends(change.value, change.value))}{sure}")
+        elif key == "solved":
+            before, after = _figure(key, row.before), _figure(key, row.after)
+            said.append(f"{name} {after}" + (" as before" if after == before else f" instead of {before}"))
     return f"Live{' with ' * bool(live.strategy)}{live.strategy}, {count(live.tasks, 'task')}: {', '.join(said)}"
 
 
@@ -65,40 +65,35 @@ def _doubts(live: LiveRuns) -> Iterator[str]:
     for names, side in zip(live.alone, _SIDES, strict=True):
         if names:
             more = " …" * (len(names) > _MOST_NAMES)
-            yield f"Only {side}, and left out: {count(len(names), 'task')} ({', '.join(names[:_MOST_NAMES])}{more})."
+            yield f"Only {side}, and left out: {count(len(names), 'run')} ({', '.join(names[:_MOST_NAMES])}{more})."
     if live.by != "task" and live.unlike * 2 > live.tasks:
         yield about("live_unlike", unlike=live.unlike, tasks=live.tasks)
     if live.models[0] != live.models[1]:
         yield about("live_models", before=", ".join(live.models[0]) or "–", after=", ".join(live.models[1]) or "–")
 
 
-_SIDES = ("before", "after")
-
-
-def _figure(row: LiveMeasure, value: Value, unit: str = "") -> str:
-    """Return a figure of a task; a dash for a missing one, whose reason stands in the place of the interval."""
+def _figure(key: str, value: Value) -> str:
+    """Return a figure of a measure, or a number; a dash for a missing one: the interval's column says why."""
+    unit = MEASURES[key].unit if key else "tokens"
     if isinstance(value, Missing):
         return "–"
-    unit = unit or row.unit
     if unit in ("usd", "share"):
         return amount(unit, value)
-    return f"{value:,.1f}" if not unit else f"{value:,.0f}" + " s" * (unit == "seconds")
+    return f"{value:,.0f}{' s' * (unit == 'seconds')}" if unit else f"{value:,.1f}"
 
 
-def _moved(row: LiveMeasure, change: Difference | Missing) -> str:
+def _changed(key: str, change: Difference | Missing) -> tuple[str, Ends | Missing]:
+    """Return a change with its 95 % interval as text, and the interval or why there is none."""
     value = change if isinstance(change, Missing) else change.value
-    return "–" if isinstance(value, Missing) else _change(row, value, value)
+    if isinstance(change, Missing) or isinstance(value, Missing):
+        return f"({value.why})", value  # type: ignore[union-attr]
 
+    def show(low: float, high: float) -> str:
+        if change.relative or MEASURES[key].unit == "share":
+            return f"{in_points(Ends(low, high))} {'%' if change.relative else 'points'}"
+        first, last = (f"{end / change.conversations:+,.1f}".replace("-", "−") for end in (low, high))
+        return first if first == last else f"{first} to {last}"
 
-def _interval(row: LiveMeasure) -> tuple[str, Ends | Missing]:
-    shown = row.change if isinstance(row.change, Missing) else row.change.shown
-    show = partial(_change, row)
-    return no_interval(shown, show) if isinstance(shown, Missing) else show(*shown), shown
-
-
-def _change(row: LiveMeasure, low: float, high: float) -> str:
-    """Return a range of changes: relative ones in percent, of shares in points, from 0 on in numbers."""
-    if row.unit == "share" or (isinstance(row.change, Difference) and row.change.relative):
-        return f"{in_points(Ends(low, high))} {'points' if row.unit == 'share' else '%'}"
-    first, last = (f"{end / row.change.conversations:+,.1f}".replace("-", "−") for end in (low, high))
-    return first if first == last else f"{first} to {last}"
+    ends = change.shown
+    reach = no_interval(ends, show) if isinstance(ends, Missing) else f"({show(*ends)})"
+    return f"{show(value, value)} {reach}", ends

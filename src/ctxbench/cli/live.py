@@ -47,7 +47,7 @@ def live(
     """
     from ctxbench.harness.bill import usual_prices
     from ctxbench.harness.engine.plan import Plan, RunInputs, execute
-    from ctxbench.harness.live import compared, measures, paired, read_labels, store_live, task_runs, with_replay
+    from ctxbench.harness.live import TaskRun, compared, read_labels, store_live, task_runs, with_replay
     from ctxbench.reports.live import live_tables
     from ctxbench.scenarios.source import Problems
 
@@ -59,21 +59,22 @@ def live(
     for path in (before, after):
         if not path.exists():
             raise UserError(f"{path}: there is no such file or folder")
-    inputs = RunInputs((str(before),), form)
-    plan = Plan(inputs, tuple(dict.fromkeys(("none", strategy or "none"))), probes=False, answers=False)
-    labels, sides = [read_labels(path) for path in success or ()] or [None, None], []
-    for path, of_side in zip((before, after), labels, strict=True):
+    wanted = tuple(dict.fromkeys(("none", strategy or "none")))
+    plan = Plan(RunInputs((str(before),), form), wanted, probes=False, answers=False)
+    labels, sides = [read_labels(path) for path in success or ()], list[list[TaskRun]]()
+    for path, of_side in zip((before, after), labels or (None, None), strict=True):
         problems = Problems()
         conversations = RunInputs((str(path),), form).conversations(problems)
         report_problems(problems, 3)
-        sides.append(task_runs(conversations, str(path), of_side))
-    pairs = paired(*sides, by)
-    found = compared(pairs, measures(usual_prices()), detect / 100)
+        sides.append(task_runs(conversations, usual_prices(), str(path), of_side))
+    found = compared(*sides, by=by, wanted=detect / 100)
     folder = out or Path("runs/live")
     with redirect_stdout(sys.stderr), watching() as watcher, resumable("finished work is stored", folder):
         execute(plan, folder, jobs=os.cpu_count() or 1, overwrite=overwrite or out is None, watcher=watcher)
     results = results_of(folder)
     if strategy is not None:
-        found = with_replay(found, pairs, results.bills[results.bills.model == results.models[0]], plan.strategies[-1])
+        found = with_replay(
+            found, sides[0], results.bills[results.bills.model == results.models[0]], plan.strategies[-1]
+        )
     store_live(results.run, found)
     put(lambda: found, lambda: live_tables(found), as_json)
