@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isnan, nan
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import msgspec
 import numpy as np
@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from ctxbench.metrics.aftermath import repeated
 from ctxbench.metrics.prices import Prices
-from ctxbench.metrics.statistics.comparison import Difference, Pairs, difference
+from ctxbench.metrics.statistics.comparison import Difference, Pairs, difference, in_both
 from ctxbench.metrics.statistics.intervals import FEWEST, FEWEST_OF_RATIOS, Ends, Floats
 from ctxbench.metrics.value import Form, Missing, Value
 from ctxbench.scenarios.errors import RunError
@@ -41,19 +41,19 @@ _REACH = 1.96 + 0.84  # standard errors between no difference and one that 80 % 
 
 
 class Measure(NamedTuple):
-    """A figure of a run of a task: a sum, or with the form `ratio` a mean over its calls, or a share."""
+    """A figure of a run of a task."""
 
     head: str
-    unit: str
+    unit: str  # changes of `calls` and shares are differences, all others relative
     lacking: str = ""  # why a run has none
     form: Form = "total"
-    of: str = ""  # the figure whose mean over the calls it is
+    of: str = ""  # the figure whose mean over the model calls it is
 
 
 _NO_USAGE, _NO_PRICE = "a call has no recorded usage", "a call has no recorded usage, or its model no known price"
 MEASURES = {
     "calls": Measure("model calls", ""),
-    "repeated": Measure("tool calls made again", ""),
+    "repeated": Measure("tool calls made again", "calls"),
     "input": Measure("prompt tokens", "tokens", _NO_USAGE),
     "input_call": Measure("prompt tokens of a call", "tokens", _NO_USAGE, "ratio", "input"),
     "output": Measure("output tokens", "tokens", _NO_USAGE),
@@ -64,96 +64,81 @@ MEASURES = {
 }
 
 
-class TaskRun(NamedTuple):
-    """A run of a task: the conversation that began it, and those that it started."""
-
-    names: Mapping[By, str]
-    conversations: Sequence[str]  # their ids
-    models: frozenset[str]
-    figures: Mapping[str, float]  # by the key of a measure; NaN = not recorded
-
-
 def task_runs(
     conversations: Sequence[Conversation], prices: Prices, folder: str = "", labels: Mapping[str, float] | None = None
-) -> list[TaskRun]:
-    """Return the runs in some recordings of a folder, billed at the prices of their day.
+) -> pd.DataFrame:
+    """Return a row for each run of a task: a conversation with those that it started, billed at the prices of its day.
 
-    Success is what `labels` has by any name of the task; None = the recordings' own labels. Raises RunError if the
-    labels are of other tasks.
+    Columns: the names of the task (`By`), `conversation`, `conversations` (ids), `models`, and the figures by measure;
+    NaN = not recorded. Success is what `labels` has by any name of the task; None = the recordings' own labels. Raises
+    RunError if the labels are of other tasks than those in the folder.
     """
     mains = independent_units({each.id: {"parent": each.meta.get("parent", "")} for each in conversations})
     groups = defaultdict[str, list[Conversation]](list)
     for conversation in conversations:
         groups[mains[conversation.id]].append(conversation)
-    runs = list[TaskRun]()
+
+    def dollars(call: Call, model: str, usage: Usage, time: float | None) -> float:
+        price = prices.recorded(call, model, usage, time if call.started is None else call.started)
+        recorded = nan if usage.cost is None else usage.cost
+        return recorded if price is None or usage.input is None else price.recorded(usage)
+
+    rows = list[dict[str, Any]]()
     for name, group in groups.items():
-        main = next((conversation for conversation in group if conversation.id == name), group[0])
-        task = next((str(main.meta[key]) for key in _TASK if main.meta.get(key) not in (None, "")), "")
+        main = next((each for each in group if each.id == name), group[0])
         again = re.sub(r"[.~]\d+$", "", main.id)  # of the second run of a task on
         own = again if again in mains else main.id
-        names: dict[By, str] = {
+        task = next((str(main.meta[key]) for key in _TASK if main.meta.get(key) not in (None, "")), "")
+        names = {
             # Inspect names the whole evaluation so, and its samples `task/sample`.
             "task": own if task and own.startswith(f"{task}/") else task,
             "first": next((message.text for message in main.messages if message.role == "user"), ""),
             "id": own,
             "path": re.sub(r":\d+$", "", main.source).removeprefix(folder).strip("/"),
         }
-        solved = _label(main) if labels is None else next((labels[key] for key in names.values() if key in labels), nan)
-        runs.append(_run(names, group, prices, solved))
-    if labels is not None and all(isnan(run.figures["solved"]) for run in runs):
-        what = f"it names {next(iter(labels), 'nothing')!r}, the recordings {runs[0].names['id']!r}: name them alike"
+        scores = [value for key, value in main.meta.items() if key in _SOLVED or key.startswith("score ")]
+        if labels is not None:
+            scores = [labels[key] for key in names.values() if key in labels]
+        numbers = [score for score in (_GRADES.get(score, score) for score in scores) if isinstance(score, int | float)]
+        said = [(each.messages[at].call, each.messages[at].time) for each in group for at in each.calls()]
+        summaries = [(of.call, of.time) for each in group for of in each.compactions if of.call and of.call.billed]
+        used = [
+            (call or Call(), model, usage, time)
+            for call, time in (*said, *summaries)
+            for model, usage in (call and call.billed) or (("", Usage()),)
+        ]
+        times = [message.time for each in group for message in each.messages if message.time is not None]
+        figures = {
+            "one": 1.0,
+            "calls": float(len(said)),
+            "repeated": float(sum(not made.is_changed for each in group for made in repeated(each))),
+            "input": sum(nan if usage.input is None else usage.input for _, _, usage, _ in used),
+            "output": sum(nan if usage.output is None else usage.output for _, _, usage, _ in used),
+            "cost": math.fsum(dollars(*request) for request in used),
+            "seconds": max(times) - min(times) if len(times) > 1 else nan,
+            "solved": next((float(score) for score in numbers if 0 <= score <= 1), nan),
+        }
+        models = {model for _, model, _, _ in used if model}
+        about = {"conversation": main.id, "conversations": [each.id for each in group], "models": models}
+        rows.append({**names, **about, **figures})
+    runs = pd.DataFrame(rows)
+    if labels is not None and runs.solved.isna().all():
+        what = f"it names {next(iter(labels), 'nothing')!r}, the recordings {runs.id[0]!r}: name them alike"
         raise RunError(f"--success: the file for {folder} has none of its tasks: {what}")
     return runs
-
-
-def _run(names: Mapping[By, str], group: Sequence[Conversation], prices: Prices, solved: float) -> TaskRun:
-    said = [(each.messages[at].call, each.messages[at].time) for each in group for at in each.calls()]
-    summaries = [(made.call, made.time) for each in group for made in each.compactions if made.call is not None]
-    used = [
-        (call or Call(), model, usage, time if call is None or call.started is None else call.started)
-        for call, time in (*said, *summaries)
-        for model, usage in (call and call.billed) or (("", Usage()),)
-    ]
-
-    def dollars(call: Call, model: str, usage: Usage, time: float | None) -> float:
-        price = prices.recorded(call, model, usage, time)
-        recorded = nan if usage.cost is None else usage.cost
-        return recorded if price is None or usage.input is None else price.recorded(usage)
-
-    times = [message.time for each in group for message in each.messages if message.time is not None]
-    figures = {
-        "calls": float(len(said)),
-        "repeated": float(sum(not made.is_changed for each in group for made in repeated(each))),
-        "input": sum(nan if usage.input is None else usage.input for _, _, usage, _ in used),
-        "output": sum(nan if usage.output is None else usage.output for _, _, usage, _ in used),
-        "cost": math.fsum(dollars(*request) for request in used),
-        "seconds": max(times) - min(times) if len(times) > 1 else nan,
-        "solved": solved,
-    }
-    return TaskRun(names, [each.id for each in group], frozenset(model for _, model, *_ in used if model), figures)
-
-
-def _label(conversation: Conversation) -> float:
-    """Return the recording's own label: 1 = solved, 0 = not, a reward between as it stands; NaN where it has none."""
-    scores = [value for key, value in conversation.meta.items() if key in _SOLVED or key.startswith("score ")]
-    numbers = (score for score in (_GRADES.get(score, score) for score in scores) if isinstance(score, int | float))
-    return next((float(number) for number in numbers if 0 <= number <= 1), nan)
 
 
 def read_labels(path: Path) -> dict[str, float]:
     """Read the success of tasks: a JSON object `{task: true}`, or a report of SWE-bench. Raises RunError."""
     try:
-        labels = msgspec.json.decode(read_file(path), type=dict[str, object])
+        labels = msgspec.json.decode(read_file(path), type=dict[str, Any])
         if "resolved_ids" in labels:
-            submitted, resolved = (
-                msgspec.convert(labels.get(key, []), list[str]) for key in ("submitted_ids", "resolved_ids")
-            )
-            labels = {**dict.fromkeys(submitted, False), **dict.fromkeys(resolved, True)}
+            labels = dict.fromkeys(labels.get("submitted_ids", ()), False) | dict.fromkeys(labels["resolved_ids"], True)
         shares = msgspec.convert(labels, dict[str, bool | Annotated[float, msgspec.Meta(ge=0, le=1)]])
         return {task: float(share) for task, share in shares.items()}
     except OSError as error:
         raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:
         what = str(error).replace("$[...]", "a task")
         raise RunError(f"{path}: {what} (write {{task: true or false}}, or a SWE-bench report)") from None
 
@@ -198,99 +183,96 @@ class LiveRuns:
         return {name: float(value) for name, value in figures.items() if not isinstance(value, Missing)}
 
 
-def compared(
-    before: Sequence[TaskRun], after: Sequence[TaskRun], by: By | None = None, wanted: float = 0.1
-) -> LiveRuns:
-    """Compare runs task by task, and say how many tasks it takes to see a `wanted` change.
+def compared(before: pd.DataFrame, after: pd.DataFrame, by: By | None = None, wanted: float = 0.1) -> LiveRuns:
+    """Compare runs (`task_runs`) task by task, and say how many tasks it takes to see a `wanted` change.
 
     Without `by` they are paired by the recordings' own names of tasks if they have any in common, else by what pairs
     the most tasks. Raises RunError where no task is on both sides.
     """
-    common = dict[By, list[str]]()
-    for way in get_args(By) if by is None else (by,):
-        here, there = (dict.fromkeys(run.names[way] for run in runs if run.names[way]) for runs in (before, after))
-        common[way] = [name for name in here if name in there]
-    way = "task" if common.get("task") else max(common, key=lambda way: len(common[way]))
+    ways: tuple[By, ...] = get_args(By) if by is None else (by,)
+    common = {way: (set(before[way]) & set(after[way])) - {""} for way in ways}
+    way: By = "task" if common.get("task") else max(common, key=lambda way: len(common[way]))
     if not common[way]:
-        has = " and ".join(f"{runs[0].names[by or 'id'][:60]!r}" for runs in (before, after))
+        has = " and ".join(f"{str(runs[by or 'id'][0])[:60]!r}" for runs in (before, after))
         what = f"they begin with {has}. Give recordings of the same tasks, or say with --by what names a task"
         raise RunError(f"no task is on both sides: {what}: {', '.join(get_args(By))}")
-    places = {name: at for at, name in enumerate(common[way])}
-    sides, alone = tuple([list[TaskRun]() for _ in places] for _ in range(2)), (list[str](), list[str]())
-    for runs, side, left in zip((before, after), sides, alone, strict=True):
-        for run in runs:
-            if run.names[way] in places:
-                side[places[run.names[way]]].append(run)
-            else:
-                left.append(run.conversations[0])
+    sides = [runs[runs[way].isin(common[way])] for runs in (before, after)]
+    tasks = [side.groupby(way) for side in sides]
+    starts = [of_side["first"].agg("first") for of_side in tasks] if way != "first" else [0, 0]
+    means = [of_side.mean(numeric_only=True) for of_side in tasks]
+    again = tasks[0].nth(1).set_index(way)
     return LiveRuns(
         way,
-        len(places),
-        tuple(sum(map(len, side)) for side in sides),
-        tuple(map(tuple, alone)),
-        tuple(tuple(sorted({model for task in side for run in task for model in run.models})) for side in sides),
-        sum(one[0].names["first"] != other[0].names["first"] for one, other in zip(*sides, strict=True)),
+        len(means[0]),
+        tuple(map(len, sides)),
+        tuple(tuple(runs.conversation[~runs[way].isin(common[way])]) for runs in (before, after)),
+        tuple(tuple(sorted(set().union(*side.models))) for side in sides),
+        int(np.sum(starts[0] != starts[1])),
         wanted,
-        {key: _compared(key, sides, wanted) for key in MEASURES},
+        {
+            key: _compared(key, means, [tasks[0].nth(0).set_index(way).loc[again.index], again], wanted)
+            for key in MEASURES
+        },
     )
 
 
-def _compared(key: str, sides: Sequence[Sequence[Sequence[TaskRun]]], wanted: float) -> LiveMeasure:
+def _compared(key: str, means: Sequence[pd.DataFrame], twice: Sequence[pd.DataFrame], wanted: float) -> LiveMeasure:
     measure = MEASURES[key]
 
-    def sums(run: TaskRun) -> tuple[float, float]:
-        """Return what a run adds to the two sums of the figure, as in `metrics/value.py`."""
-        return run.figures[measure.of or key], run.figures["calls"] if measure.of else 1.0
-
-    def change(pairs: Floats, lacking: str) -> Difference | Missing:
-        if not len(pairs):
-            return Missing("undefined", lacking)
+    def change(sides: Sequence[pd.DataFrame], lacking: str) -> tuple[Floats, Floats, Difference | Missing]:
+        columns = [measure.of or key, "calls" if measure.of else "one"]  # the sums of the figure (`metrics/value.py`)
+        before, after = (side[columns].to_numpy(float) for side in sides)
+        known = in_both(before, after)
+        before, after = before[known], after[known]
+        if not len(before):
+            return before, after, Missing("undefined", lacking)
         # From nothing there is no relative change: what came then is counted.
-        relative = measure.unit != "share" and bool(pairs[:, 0, 0].any())
-        return difference(Pairs(measure.form, pairs[:, 0], pairs[:, 1]), relative)
+        relative = measure.unit not in ("calls", "share") and bool(before[:, 0].any())
+        return before, after, difference(Pairs(measure.form, before, after), relative)
 
-    before, after = ([[sums(run) for run in task if not isnan(sums(run)[0])] for task in side] for side in sides)
-    both = np.array([(np.mean(a, 0), np.mean(b, 0)) for a, b in zip(before, after, strict=True) if a and b])
-    moved, equal = change(both, measure.lacking), np.array([runs[:2] for runs in before if len(runs) > 1])
-    number = len(both) if measure.form == "total" else 1
-    sums_of = (moved, moved) if isinstance(moved, Missing) else (moved.before, moved.after)
-    means = [side if isinstance(side, Missing) else side / number for side in sums_of]
-    equal_runs = change(equal, "no task was run twice before")
-    return LiveMeasure(means[0], means[1], moved, equal_runs, _needed(both, measure.unit == "share", wanted))
+    before, after, moved = change(means, measure.lacking)
+    equal_runs = change(twice, "no task was run twice before")[2]
+    number = len(before) if measure.form == "total" else 1
+    sums = (moved, moved) if isinstance(moved, Missing) else (moved.before, moved.after)
+    figures = [side if isinstance(side, Missing) else side / number for side in sums]
+    return LiveMeasure(
+        figures[0], figures[1], moved, equal_runs, _needed(before, after, measure.unit == "share", wanted)
+    )
 
 
-def _needed(pairs: Floats, is_share: bool, wanted: float) -> int | Missing:
+def _needed(before: Floats, after: Floats, is_share: bool, wanted: float) -> int | Missing:
     """Return how many tasks show the wanted change in 80 % of trials at 5 %, by how much the pairs at hand vary.
 
     (2.8 / change)² × variance: of log ratios, or of differences of success, where a change of 10 points is one of at
     least 10 % of the tasks. It is at least what an interval takes.
     """
-    some = pairs[(pairs > 0).all(axis=(1, 2))] if len(pairs) and not is_share else pairs
+    some = np.hstack([before, after])
+    some = some if is_share else some[(some > 0).all(axis=1)]
     if len(some) < 3:
         return Missing("few", "it takes 3 tasks that have some of it to know how much they vary")
-    before, after = (some[:, side, 0] / some[:, side, 1] for side in range(2))
+    one, other = some[:, 0] / some[:, 1], some[:, 2] / some[:, 3]
     if is_share:
-        spread, size, fewest = max(float(np.var(after - before, ddof=1)), wanted - wanted**2), wanted, FEWEST
+        spread, size, fewest = max(float(np.var(other - one, ddof=1)), wanted - wanted**2), wanted, FEWEST
     else:
-        spread, size, fewest = float(np.var(np.log(after / before), ddof=1)), math.log1p(wanted), FEWEST_OF_RATIOS
+        spread, size, fewest = float(np.var(np.log(other / one), ddof=1)), math.log1p(wanted), FEWEST_OF_RATIOS
     return max(math.ceil((_REACH / size) ** 2 * spread), fewest)
 
 
-def with_replay(live: LiveRuns, before: Sequence[TaskRun], bills: pd.DataFrame, strategy: str) -> LiveRuns:
+def with_replay(live: LiveRuns, before: pd.DataFrame, bills: pd.DataFrame, strategy: str) -> LiveRuns:
     """Return live runs with what the replay of those before says of a strategy (`bills`: `Billed.conversations`).
 
     A replay makes the calls that were recorded: it says the same of a call and of the whole.
     """
-    names = [name for run in before if run.conversations[0] not in live.alone[0] for name in run.conversations]
+    names = before.conversations[~before.conversation.isin(live.alone[0])].explode()
     rows = bills[bills.conversation.isin(names)].assign(cost=bills.cost + bills.cost_own)
     whole, less = (rows[rows.strategy == name].set_index("conversation") for name in ("none", strategy))
     both = whole.index.intersection(less.index)
     tokens, cost = (float(less[key][both].sum() / (whole[key][both].sum() or nan)) for key in ("tokens", "cost"))
     replay = {
-        key: (said, 1 + row.change.value)
+        key: (said, 1 + change.value)
         for key, said in {"calls": 1.0, "input_call": tokens, "cost_call": cost, "cost": cost}.items()
-        if isinstance((row := live.measures[key]).change, Difference) and row.change.relative and not isnan(said)
-        if not isinstance(row.change.value, Missing)
+        if isinstance(change := live.measures[key].change, Difference) and change.relative and not isnan(said)
+        if not isinstance(change.value, Missing)
     }
     return replace(live, strategy=strategy, replay=replay)
 

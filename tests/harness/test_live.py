@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ctxbench.harness.export.bench import bench
 from ctxbench.harness.folder.run import load
-from ctxbench.harness.live import Labels, LiveRuns, compared, labels, measures
-from ctxbench.metrics.prices import Prices
+from ctxbench.harness.live import LiveRuns, compared, read_labels, task_runs
+from ctxbench.metrics.prices import BUNDLED
+from ctxbench.metrics.statistics.comparison import Difference
 from ctxbench.metrics.value import Missing
-from ctxbench.reports.live import stored
+from ctxbench.reports.live import live_tables
 from ctxbench.scenarios.errors import RunError
-from ctxbench.scenarios.model import Conversation, Message
+from ctxbench.scenarios.model import Call, Compaction, Conversation, Iteration, Message, Usage
 from tests.harness.command import ctxbench
 from tests.live_agent import FILES, MASKED, write
 
@@ -22,72 +25,110 @@ def test_what_a_live_agent_reads_again(tmp_path: Path) -> None:
     """Masking spares 40 % of the tokens and costs more: the agent reads each file again, and replay could not know."""
     write(tmp_path, 15)
     run = tmp_path / "run"
-    done = ctxbench("live", tmp_path / "before", tmp_path / "after", "-s", MASKED, "--out", run, "--json", cwd=tmp_path)
-    rows = {row["key"]: row for row in json.loads(done.stdout)}
-    calls, again, bill, call = (rows[key] for key in ("calls", "repeated", "cost", "predicted"))
-    assert (calls["before"], calls["after"]) == (15 * (2 * FILES + 1), 15 * (3 * FILES + 1))
-    assert (again["before"], again["after"]) == (0, 15 * FILES)
-    assert rows["input"]["change"] < -0.35
-    assert bill["low"] > 0, "dearer for certain, though a call costs less"
-    assert call["before"] < call["after"] < 1, "replay promised more than there was: its calls need no second reading"
-    assert stored(load(run)) is not None
+    done = ctxbench("live", "before", "after", "-s", MASKED, "--out", run, "--json", cwd=tmp_path)
+    found = json.loads(done.stdout)
+    calls, again, tokens, bill = (found["measures"][key] for key in ("calls", "repeated", "input", "cost"))
+    assert (calls["before"], calls["after"]) == (2 * FILES + 1, 3 * FILES + 1)
+    assert (again["before"], again["after"]) == (0, FILES)
+    assert tokens["change"]["value"] < -0.35
+    assert bill["change"]["shown"]["low"] > 0, "dearer for certain, though a call costs less"
+    said, live = found["replay"]["cost_call"]
+    assert said < live < 1, "replay promised more than there was: its calls need no second reading"
+    assert bench(load(run)).live["live/cost/change"] == bill["change"]["value"], "what MLflow logs"
     report = ctxbench("report", run, cwd=tmp_path)
     assert "What did a live agent do with less?" in (run / "report/report.html").read_text("utf-8")
     assert "50.0 % of the recorded tool calls use or repeat" in " ".join(report.stdout.split())
 
 
-def talk(task: str, calls: int, **meta: str | float | bool) -> Conversation:
+def talk(task: str, calls: int, messages: tuple[Message, ...] = (), **meta: str | float | bool) -> Conversation:
     """A run of a task with so many calls."""
-    messages = [Message("u", "user", f"Do {task}.")]
-    messages += [Message(f"a{at}", "assistant", "Well.", time=float(at)) for at in range(calls)]
-    return Conversation(f"{task}-{calls}", tuple(messages), meta={"task": task, **meta})
+    answers = [Message(f"a{at}", "assistant", "Well.", time=float(at)) for at in range(calls)]
+    said = (Message("u", "user", f"Do {task}."), *answers, *messages)
+    return Conversation(f"{task}-{calls}", said, meta={"task": task, **meta})
+
+
+def live(before: list[Conversation], after: list[Conversation], *labels: dict[str, float], **how: Any) -> LiveRuns:
+    sides = zip((before, after), labels or (None, None), strict=True)
+    return compared(*(task_runs(side, BUNDLED, labels=of_side) for side, of_side in sides), **how)
 
 
 def test_pairs_repetitions_and_labels() -> None:
-    """Repeated runs are their mean, the first two before are the floor, and a task on one side alone is named."""
+    """Repeated runs are their mean, the first two before are the floor, and a run of another task is named."""
     before = [talk("a", 4, reward=1.0), talk("a", 6, reward=0.0), talk("b", 10, resolved=True), talk("c", 3)]
     after = [talk("a", 10, reward=1.0), talk("b", 5, resolved=False), talk("d", 3)]
-    found = compared(before, after, measures(Prices()))
-    assert (found.by, found.tasks, found.runs, found.alone) == ("task", 2, (3, 2), (("c",), ("d",)))
-    calls, floor = found.of("calls").change, found.of("calls").floor
-    assert not isinstance(calls, Missing)
-    assert not isinstance(floor, Missing)
-    assert (calls.before, calls.after, floor.before, floor.after) == (15, 15, 4, 6)
-    assert solved(found) == (0.75, 0.5)
-    given: Labels = ({"a": 1.0, "b": 1.0}, {"a": 0.0, "b": 1.0})
-    assert solved(compared(before, after, measures(Prices()), "task", given)) == (1.0, 0.5)
-    assert compared(before, after, measures(Prices())).of("cost").change == Missing(
-        "undefined", "a call has no recorded usage, or its model no known price"
-    )
+    found = live(before, after)
+    assert (found.by, found.tasks, found.runs, found.alone) == ("task", 2, (3, 2), (("c-3",), ("d-3",)))
+    calls, solved = found.measures["calls"], found.measures["solved"]
+    assert (calls.before, calls.after, solved.before, solved.after) == (7.5, 7.5, 0.75, 0.5)
+    assert isinstance(calls.equal_runs, Difference)
+    assert (calls.equal_runs.before, calls.equal_runs.after) == (4, 6)
+    solved = live(before, after, {"a": 1.0, "b": 1.0}, {"a": 0.0, "b-5": 1.0}).measures["solved"]
+    assert (solved.before, solved.after) == (1.0, 0.5)
+    assert isinstance(found.measures["cost"].change, Missing)
+    notes = " ".join(live_tables(found)[0].notes)
+    assert "Paired by the task that the recordings name: 3 runs before and 2 runs after." in notes
+    assert "Only before, and left out: 1 run (c-3)." in notes
+    assert "bill (a call has no recorded usage" in notes
 
 
-def solved(found: LiveRuns) -> tuple[object, object]:
-    """Return the shares of tasks solved before and after."""
-    change = found.of("solved").change
-    assert not isinstance(change, Missing)
-    return change.before, change.after
+def test_what_is_billed() -> None:
+    """Every request counts: those of one call, of an agent that the run started, of a summary; a copied call does not.
+
+    1,000 tokens in for gpt-4o cost $0.0025: two before; after two of a call, one of the agent, and one of a summary.
+    """
+
+    def answer(name: str, **call: Any) -> Message:
+        return Message(name, "assistant", "So.", call=Call("gpt-4o", **call))
+
+    usage = Usage(input=1000, output=0)
+    one = talk("a", 0, (answer("x", usage=usage), answer("y", usage=usage)))
+    twice = answer("x", usage=usage, iterations=(Iteration(usage), Iteration(usage)))
+    summary = Compaction("x", "Short.", call=Call("gpt-4o", usage=usage))
+    main = talk("a", 0, (twice, answer("y", copied=True)))
+    main = Conversation(main.id, main.messages, compactions=(summary,), meta=main.meta)
+    agent = Conversation("other", one.messages[:2], meta={"parent": main.id})
+    found = live([one], [main, agent]).measures
+    assert (found["cost"].before, found["cost"].after) == pytest.approx((0.005, 0.01))
+    assert (found["calls"].before, found["calls"].after, found["input"].after) == (2, 2, 4000)
+
+
+@pytest.mark.parametrize(
+    ("ids", "by"), [(("x", "y"), "first"), (("x/1", "x/1"), "task"), (("run-1", "run-1"), "id")], ids=str
+)
+def test_ways_to_pair(ids: tuple[str, str], by: str) -> None:
+    """Tasks that have no names of their own are paired by the message that begins them, else by id."""
+    said = [("Do it.", "Do it."), ("Do 1.", "Do 2."), ("Now.", "Then.")][["first", "task", "id"].index(by)]
+    meta = {"task": "x"} if by == "task" else {}
+    sides = [
+        [Conversation(name, (Message("u", "user", text),), meta=meta)] for name, text in zip(ids, said, strict=True)
+    ]
+    found = live(*sides)
+    assert (found.by, found.tasks, found.unlike) == (by, 1, by != "first")
 
 
 def test_how_many_tasks_it_takes() -> None:
-    """Log ratios of ± 0.2 have a deviation of 0.2 · √(4/3): (2.8 · 0.2306 / log 1.1)² = 45.9, so 46 tasks."""
-    before = [talk(name, 1000) for name in "abcd"]
-    after = [talk(name, calls) for name, calls in zip("abcd", (1221, 819, 1221, 819), strict=True)]
-    assert compared(before, after, measures(Prices())).of("calls").enough == 46
+    """Log ratios of ± 0.2 have a deviation of 0.2 · √(4/3): (2.8 · 0.2306 / log 1.1)² = 45.9, so 46 tasks.
+
+    Where no success changed, ten points are still one task in ten: 2.8² · (0.1 − 0.01) / 0.01 = 70.6.
+    """
+    before = [talk(name, 1000, success=True) for name in "abcd"]
+    after = [talk(name, calls, success=True) for name, calls in zip("abcd", (1221, 819, 1221, 819), strict=True)]
+    found = live(before, after).measures
+    assert (found["calls"].needed, found["solved"].needed) == (46, 71)
+    assert live(before, after, wanted=0.2).measures["calls"].needed == 15, "no interval stands on fewer"
 
 
-def test_no_pairs() -> None:
-    """Sets without a common task are an error that says how to name what they share."""
-    with pytest.raises(RunError, match="no task is on both sides by task or path or id or first: name what"):
-        compared([talk("a", 2)], [talk("b", 3)], measures(Prices()))
-
-
-def test_labels_of_a_file(tmp_path: Path) -> None:
-    """An object of tasks and a report of SWE-bench are read; anything else is an error with the file's name."""
+def test_bad_input(tmp_path: Path) -> None:
+    """Sets without a common task, and labels of other tasks or of no form that is known, say what to do."""
+    with pytest.raises(
+        RunError, match="begin with 'a-2' and 'b-3'. Give recordings of the same tasks, or say with --by"
+    ):
+        live([talk("a", 2)], [talk("b", 3)])
+    with pytest.raises(RunError, match="--success: .* names 'z', the recordings 'a-2': name them alike"):
+        live([talk("a", 2)], [talk("a", 3)], {"z": 1.0}, {"a": 1.0})
     file = tmp_path / "labels.json"
-    file.write_text('{"resolved_ids": ["a"], "unresolved_ids": ["b"], "total": 2}')
-    assert labels(file) == {"a": 1, "b": 0}
-    file.write_text('{"a": true, "b": 0.5}')
-    assert labels(file) == {"a": 1, "b": 0.5}
+    file.write_text('{"resolved_ids": ["a"], "submitted_ids": ["a", "b"], "total": 2}')
+    assert read_labels(file) == {"a": 1, "b": 0}
     file.write_text('{"a": "yes"}')
     with pytest.raises(RunError, match=r"labels.json: .*write \{task: true or false\}"):
-        labels(file)
+        read_labels(file)

@@ -30,24 +30,23 @@ def live(
 ) -> None:
     """Compare live runs of the same tasks without and with a strategy: calls, tokens, bill, time, tasks solved.
 
-    Runs are paired by task. Repeated runs of a task count as their mean, and those in BEFORE show how far two equal
-    runs differ. With --strategy BEFORE is also replayed, and what replay says of a call stands beside what it cost
-    live. `ctxbench report` and `ctxbench export mlflow` show the comparison of a run folder too.
+    Repeated runs of a task count as their mean, and those in BEFORE show how far two equal runs differ. With
+    --strategy BEFORE is replayed too, to say how far off replay was. `ctxbench report` and `export mlflow` show the
+    comparison with the run folder.
 
     Args:
         before (BEFORE): Recordings of the agent with its whole history: a file or a folder.
         after (AFTER): Recordings of the same tasks with the strategy.
         strategy (-s SPEC): The strategy that the agent had in AFTER.
-        by: What names a task: the recording, the first user message, the id, or the path in the folder. [default: the
-            recording; where it names none, what pairs the most tasks]
-        success (FILE): Success by task: JSON `{"task": true}`, or a report of SWE-bench. Give it twice, for BEFORE and
+        by: What names a task. [default: the recording; where it names none, what pairs the most tasks]
+        success (FILE): Success by task, JSON `{"task": true}` or a report of SWE-bench: give it twice, for BEFORE and
             for AFTER. [default: the labels of the recordings]
-        detect (PERCENT): The change that you want to see, of tasks solved in points: how many tasks does it take?
+        detect (PERCENT): The change, of tasks solved in points, that you want to see: how many tasks does it take?
         out (-o FOLDER): The run folder of the replay. [default: runs/live, made anew]
     """
     from ctxbench.harness.bill import usual_prices
     from ctxbench.harness.engine.plan import Plan, RunInputs, execute
-    from ctxbench.harness.live import TaskRun, compared, read_labels, store_live, task_runs, with_replay
+    from ctxbench.harness.live import compared, read_labels, store_live, task_runs, with_replay
     from ctxbench.reports.live import live_tables
     from ctxbench.scenarios.source import Problems
 
@@ -56,18 +55,15 @@ def live(
 
     if success and len(success) != 2:
         raise UserError("--success: give it twice, for BEFORE and for AFTER")
-    for path in (before, after):
-        if not path.exists():
-            raise UserError(f"{path}: there is no such file or folder")
     wanted = tuple(dict.fromkeys(("none", strategy or "none")))
     plan = Plan(RunInputs((str(before),), form), wanted, probes=False, answers=False)
-    labels, sides = [read_labels(path) for path in success or ()], list[list[TaskRun]]()
+    labels, sides = [read_labels(path) for path in success or ()], []
     for path, of_side in zip((before, after), labels or (None, None), strict=True):
         problems = Problems()
         conversations = RunInputs((str(path),), form).conversations(problems)
         report_problems(problems, 3)
         sides.append(task_runs(conversations, usual_prices(), str(path), of_side))
-    found = compared(*sides, by=by, wanted=detect / 100)
+    found = compared(sides[0], sides[1], by, detect / 100)
     folder = out or Path("runs/live")
     with redirect_stdout(sys.stderr), watching() as watcher, resumable("finished work is stored", folder):
         execute(plan, folder, jobs=os.cpu_count() or 1, overwrite=overwrite or out is None, watcher=watcher)
