@@ -194,8 +194,8 @@ def compared(before: pd.DataFrame, after: pd.DataFrame, by: By | None = None, wa
     way: By = "task" if common.get("task") else max(common, key=lambda way: len(common[way]))
     if not common[way]:
         has = " and ".join(f"{str(runs[by or 'id'][0])[:60]!r}" for runs in (before, after))
-        what = f"they begin with {has}. Give recordings of the same tasks, or say with --by what names a task"
-        raise RunError(f"no task is on both sides: {what}: {', '.join(get_args(By))}")
+        what = f"they begin with {has}: give recordings of the same tasks, or say with --by what names a task"
+        raise RunError(f"no task is on both sides, {what} ({', '.join(get_args(By))})")
     sides = [runs[runs[way].isin(common[way])] for runs in (before, after)]
     tasks = [side.groupby(way) for side in sides]
     starts = [of_side["first"].agg("first") for of_side in tasks] if way != "first" else [0, 0]

@@ -7,7 +7,6 @@ with all tool results masked but the last two. They are the worked example of do
 from __future__ import annotations
 
 import sys
-from itertools import takewhile
 from pathlib import Path
 
 from ctxbench.metrics.tokens import PRIMING, TokenCounter
@@ -16,67 +15,51 @@ from ctxbench.strategies.chain import parse
 from tests.strategies.stubs import played
 
 MASKED = "swe_agent(n=2)"
-MODEL = "gpt-4o"
 FILES = 5
-_START = 1_790_000_000.0  # seconds since 1970
 _COUNTER = TokenCounter()
 
 
 def work(task: int, strategy: str) -> Conversation:
     """Return the run of a task under a strategy: read all files, then write each limit, which its file says."""
-    messages = [
-        Message(
-            "m0", "user", f"Task {task}: raise the limit in each of {FILES} files by one.", time=_START + 1000 * task
-        )
-    ]
+    begun = 1_790_000_000.0 + 1000 * task
+    messages = [Message("m0", "user", f"Task {task}: raise the limit in each of {FILES} files by one.", time=begun)]
+    last: list[Message] = []
 
-    def sees(text: str) -> bool:
-        return any(text in message.text for message in _sent(messages, strategy))
+    def sent() -> list[Message]:
+        history = Conversation("talk", (*messages, Message("next", "assistant", "…")))
+        return list(played(parse(strategy), history)[-1].context.messages)
 
-    def call(tool: str, arguments: str, result: str) -> None:
-        _answer(messages, strategy, ToolCall(f"c{len(messages)}", tool, arguments))
-        messages.append(
-            Message(f"m{len(messages)}", "tool", result, answers=messages[-1].calls[0].id, time=_now(messages))
-        )
+    def say(*calls: ToolCall) -> None:
+        """Answer. The provider's cache has what the last prompt began with, from 1,024 tokens on in steps of 128."""
+        prompt = sent()
+        same = next((at for at, pair in enumerate(zip(prompt, last, strict=False)) if pair[0] != pair[1]), len(last))
+        shared = sum(map(_COUNTER.message, prompt[:same]))
+        last[:] = prompt
+        answer = Message(f"m{len(messages)}", "assistant", "" if calls else "Done.", calls=calls)
+        usage = Usage(sum(map(_COUNTER.message, prompt)) + PRIMING, _COUNTER.message(answer), shared // 128 * 128)
+        call = Call("gpt-4o", usage=usage if shared >= 1024 else Usage(usage.input, usage.output, 0))
+        time = begun + 5.0 * len(messages)
+        messages.append(Message(answer.id, "assistant", answer.text, calls, call=call, time=time))
+
+    def use(tool: str, arguments: str, result: str) -> None:
+        name = f"c{len(messages)}"
+        say(ToolCall(name, tool, arguments))
+        time = begun + 5.0 * len(messages)
+        messages.append(Message(f"m{len(messages)}", "tool", result, answers=name, time=time))
 
     def read(file: int) -> None:
         lines = "\n".join(f"option_{line} = {line * 7 + task}" for line in range(40 + 10 * task))
-        call("read", f'{{"path": "src/module_{file}.py"}}', f"LIMIT_{file} = {task * 100 + file}\n{lines}")
+        use("read", f'{{"path": "src/module_{file}.py"}}', f"LIMIT_{file} = {task * 100 + file}\n{lines}")
 
     for file in range(FILES):
         read(file)
     for file in range(FILES):
-        if not sees(f"LIMIT_{file} = "):
+        if not any(f"LIMIT_{file} = " in message.text for message in sent()):
             read(file)
-        edit = f'{{"path": "src/module_{file}.py", "text": "LIMIT_{file} = {task * 100 + file + 1}"}}'
-        call("edit", edit, f"module_{file}: edited")
-    _answer(messages, strategy, None)
+        text = f"LIMIT_{file} = {task * 100 + file + 1}"
+        use("edit", f'{{"path": "src/module_{file}.py", "text": "{text}"}}', f"module_{file}: edited")
+    say()
     return Conversation(f"task-{task}", tuple(messages), meta={"task": f"task-{task}", "success": True})
-
-
-def _now(messages: list[Message]) -> float:
-    return (messages[0].time or 0.0) + 5.0 * len(messages)
-
-
-def _sent(messages: list[Message], strategy: str) -> list[Message]:
-    """Return what the strategy sends of the history."""
-    history = Conversation("talk", (*messages, Message("next", "assistant", "…")))
-    return list(played(parse(strategy), history)[-1].context.messages)
-
-
-def _answer(messages: list[Message], strategy: str, made: ToolCall | None) -> None:
-    sent = _sent(messages, strategy)
-    prompt = sum(map(_COUNTER.message, sent)) + PRIMING
-    # The provider's cache: what the prompt before began with too, from 1,024 tokens on, in steps of 128.
-    before = max((at for at, one in enumerate(messages) if one.role == "assistant"), default=0)
-    shared = takewhile(
-        lambda pair: pair[0] == pair[1], zip(sent, _sent(messages[:before], strategy) if before else (), strict=False)
-    )
-    same = sum(_COUNTER.message(one) for one, _ in shared)
-    cached = same // 128 * 128 if same >= 1024 else 0
-    message = Message(f"m{len(messages)}", "assistant", "" if made else "Done.", calls=(made,) if made else ())
-    call = Call(MODEL, usage=Usage(input=prompt, output=_COUNTER.message(message), cache_read=cached))
-    messages.append(Message(message.id, "assistant", message.text, message.calls, call=call, time=_now(messages)))
 
 
 def write(folder: Path, tasks: int = 16) -> None:

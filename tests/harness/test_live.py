@@ -92,18 +92,20 @@ def test_what_is_billed() -> None:
     assert (found["calls"].before, found["calls"].after, found["input"].after) == (2, 2, 4000)
 
 
-@pytest.mark.parametrize(
-    ("ids", "by"), [(("x", "y"), "first"), (("x/1", "x/1"), "task"), (("run-1", "run-1"), "id")], ids=str
-)
-def test_ways_to_pair(ids: tuple[str, str], by: str) -> None:
-    """Tasks that have no names of their own are paired by the message that begins them, else by id."""
-    said = [("Do it.", "Do it."), ("Do 1.", "Do 2."), ("Now.", "Then.")][["first", "task", "id"].index(by)]
-    meta = {"task": "x"} if by == "task" else {}
-    sides = [
-        [Conversation(name, (Message("u", "user", text),), meta=meta)] for name, text in zip(ids, said, strict=True)
-    ]
-    found = live(*sides)
-    assert (found.by, found.tasks, found.unlike) == (by, 1, by != "first")
+def test_ways_to_pair() -> None:
+    """Tasks without names of their own are paired by the message that begins them, else by id; Inspect's by sample."""
+    for ids, texts, task, by in (
+        (("x", "y"), ("Do it.", "Do it."), "", "first"),
+        (("run-1", "run-1"), ("Now.", "Then."), "", "id"),
+        (("x/1", "x/1"), ("Do 1.", "Do 2."), "x", "task"),
+    ):
+        found = live(
+            *(
+                [Conversation(name, (Message("u", "user", text),), meta={"task": task})]
+                for name, text in zip(ids, texts, strict=True)
+            )
+        )
+        assert (found.by, found.tasks, found.unlike) == (by, 1, by != "first")
 
 
 def test_how_many_tasks_it_takes() -> None:
@@ -121,10 +123,10 @@ def test_how_many_tasks_it_takes() -> None:
 def test_bad_input(tmp_path: Path) -> None:
     """Sets without a common task, and labels of other tasks or of no form that is known, say what to do."""
     with pytest.raises(
-        RunError, match="begin with 'a-2' and 'b-3'. Give recordings of the same tasks, or say with --by"
+        RunError, match=r"begin with 'a-2' and 'b-3': give recordings of the same tasks, or say with --by"
     ):
         live([talk("a", 2)], [talk("b", 3)])
-    with pytest.raises(RunError, match="--success: .* names 'z', the recordings 'a-2': name them alike"):
+    with pytest.raises(RunError, match=r"--success: .* names 'z', the recordings 'a-2': name them alike"):
         live([talk("a", 2)], [talk("a", 3)], {"z": 1.0}, {"a": 1.0})
     file = tmp_path / "labels.json"
     file.write_text('{"resolved_ids": ["a"], "submitted_ids": ["a", "b"], "total": 2}')
