@@ -24,6 +24,7 @@ from ctxbench.metrics.aftermath import repeated
 from ctxbench.metrics.prices import Prices
 from ctxbench.metrics.statistics.comparison import Difference, Pairs, difference, in_both
 from ctxbench.metrics.statistics.intervals import FEWEST, FEWEST_OF_RATIOS, Ends, Floats
+from ctxbench.metrics.validation.validation import recorded_price
 from ctxbench.metrics.value import Form, Missing, Value
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.files import read_file
@@ -79,7 +80,7 @@ def task_runs(
         groups[mains[conversation.id]].append(conversation)
 
     def dollars(call: Call, model: str, usage: Usage, time: float | None) -> float:
-        price = prices.recorded(call, model, usage, time if call.started is None else call.started)
+        price = recorded_price(prices, call, model, usage, time if call.started is None else call.started)
         recorded = nan if usage.cost is None else usage.cost
         return recorded if price is None or usage.input is None else price.recorded(usage)
 
@@ -118,9 +119,8 @@ def task_runs(
             "seconds": max(times) - min(times) if len(times) > 1 else nan,
             "solved": next((float(score) for score in numbers if 0 <= score <= 1), nan),
         }
-        models = {model for _, model, _, _ in used if model}
-        about = {"conversation": main.id, "conversations": [each.id for each in group], "models": models}
-        rows.append({**names, **about, **figures})
+        about = {"conversation": main.id, "conversations": [each.id for each in group]}
+        rows.append({**names, **about, **figures, "models": {model for _, model, _, _ in used if model}})
     runs = pd.DataFrame(rows)
     if labels is not None and runs.solved.isna().all():
         what = f"it names {next(iter(labels), 'nothing')!r}, the recordings {runs.id[0]!r}: name them alike"
@@ -201,6 +201,7 @@ def compared(before: pd.DataFrame, after: pd.DataFrame, by: By | None = None, wa
     starts = [of_side["first"].agg("first") for of_side in tasks] if way != "first" else [0, 0]
     means = [of_side.mean(numeric_only=True) for of_side in tasks]
     again = tasks[0].nth(1).set_index(way)
+    twice = [tasks[0].nth(0).set_index(way).loc[again.index], again]
     return LiveRuns(
         way,
         len(means[0]),
@@ -209,10 +210,7 @@ def compared(before: pd.DataFrame, after: pd.DataFrame, by: By | None = None, wa
         tuple(tuple(sorted(set().union(*side.models))) for side in sides),
         int(np.sum(starts[0] != starts[1])),
         wanted,
-        {
-            key: _compared(key, means, [tasks[0].nth(0).set_index(way).loc[again.index], again], wanted)
-            for key in MEASURES
-        },
+        {key: _compared(key, means, twice, wanted) for key in MEASURES},
     )
 
 

@@ -147,10 +147,7 @@ def repeated(conversation: Conversation) -> Iterator[Repeated]:
 
 
 def without_calls(conversation: Conversation, again: Iterable[Again]) -> Conversation:
-    """Return a conversation as it had been without some tool calls, and without the answers that made no others.
-
-    The time that these took has not passed either: what follows is earlier by it.
-    """
+    """Return a conversation without some tool calls, the answers that made no others, and the time that these took."""
     calls, results = {(made.at, made.call) for made in again}, {made.result for made in again}
     messages, last, clock, saved = list[Message](), dict[str, str](), None, 0.0
     for at, message in enumerate(conversation.messages):

@@ -81,10 +81,7 @@ def studies() -> tuple[Study, ...]:
 
 
 def published(figure: Literal["calls", "success"], family: str, *, cut_off: bool = False) -> Range | None:
-    """Return the range of a figure over the published arms of a family; None where none is published.
-
-    Arms whose whole history outgrew the model's window are kept apart from those where it fitted.
-    """
+    """Return the range of a figure over a family's published arms, `cut_off` ones apart; None where there are none."""
     found = {
         study.name: [
             value

@@ -389,10 +389,7 @@ are those of `harness.bill.bill.Billed.conversations`."""
 
 
 def metric_of(name: str) -> Metric | None:
-    """Return the metric of a figure's name, with or without who it is measured by, as `cost(gpt-4o)`; None if unknown.
-
-    Metrics of the bill are known with a model alone.
-    """
+    """Return the metric of a figure such as `cost(gpt-4o)`; None if unknown, as one of the bill is without a model."""
     key, by, _ = name.partition("(")
     return METRICS.get(key) or (BILLED.get(key) if by else None)
 
@@ -406,25 +403,19 @@ def display_name(name: str) -> str:
 
 
 _WHOLE = ("none", "cache_marks")  # strategies that send every recorded message as it is, and nothing else
-_NOT_SENT = ("evidence_partial", "evidence_summary", "evidence_loadable", "evidence_absent")
-_FIXED: Mapping[str, Mapping[str, float]] = {
-    **{
-        key: dict.fromkeys(_WHOLE, 0.0)
-        for key in (
-            *("saving", "saving_with_newest", "net_saving", "added_share", "tokens_added", "own_tokens", "own_cost"),
-            *("without_newest", "dropped_system", "over_budget"),
-        )
-    },
-    **{
-        key: dict.fromkeys(_WHOLE, 1.0)
-        for key in ("grounding", "kept_values", "constraint_recall", "answer_in_context")
-    },
-    "reasked_dropped": dict.fromkeys(_WHOLE, 0.0),
-    **{key: dict.fromkeys((*_WHOLE, "evidence_only"), 1.0) for key in ("context_recall", "context_recall_any")},
-    **{key: dict.fromkeys((*_WHOLE, "evidence_only"), 0.0) for key in _NOT_SENT},
-    "cost_saving": {"none": 0.0},
-    "break_even_calls": {"none": 1.0},
-}
+_NOTHING_LOST = (
+    *("saving", "saving_with_newest", "net_saving", "added_share", "tokens_added", "own_tokens", "own_cost"),
+    *("without_newest", "dropped_system", "over_budget", "reasked_dropped"),
+)
+_FIXED: tuple[tuple[float, tuple[str, ...], tuple[str, ...]], ...] = (
+    (0.0, _WHOLE, _NOTHING_LOST),
+    (1.0, _WHOLE, ("grounding", "kept_values", "constraint_recall", "answer_in_context")),
+    (1.0, (*_WHOLE, "evidence_only"), ("context_recall", "context_recall_any")),
+    (0.0, (*_WHOLE, "evidence_only"), tuple(f"evidence_{state}" for state in _STATES)),
+    (0.0, ("none",), ("cost_saving",)),
+    (1.0, ("none",), ("break_even_calls",)),
+)
+"""Values that figures have by construction, with the strategies and the metrics that they hold for."""
 
 
 def fixed(metric: str, strategy: str) -> float | None:
@@ -432,9 +423,8 @@ def fixed(metric: str, strategy: str) -> float | None:
 
     A figure that has this value has no interval. One that has not (a fault of ours) keeps its own.
     """
-    if "|" in strategy:
-        return None
-    return _FIXED.get(metric.partition("(")[0], {}).get(strategy.partition("(")[0])
+    key, name = metric.partition("(")[0], strategy if "|" in strategy else strategy.partition("(")[0]
+    return next((value for value, names, keys in _FIXED if name in names and key in keys), None)
 
 
 def difference_unless_fixed(metric: str, strategies: tuple[str, str], difference: Difference) -> Difference:

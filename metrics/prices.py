@@ -36,16 +36,6 @@ LEAST = 1e-4  # least price for a million tokens: a smaller number is a price fo
 SHORTEST = 1000  # least size at which a tier begins: a smaller number counts thousands, by mistake
 
 
-class Overrides(NamedTuple):
-    """The user's prices, by the model's name, and the name of their file."""
-
-    listings: Mapping[str, Listing]
-    file: str
-
-
-NOTHING = Overrides({}, "")
-
-
 class _Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Prices of a table, by `Price`'s fields, in US dollars for a million tokens."""
 
@@ -68,8 +58,8 @@ class _Model(_Prices, frozen=True, kw_only=True, forbid_unknown_fields=True):
     batch: _Prices = _Prices()
 
 
-def read_prices(path: Path) -> Overrides:
-    """Read the prices in a file. Raises SetupError with file, line, field and remedy."""
+def read_prices(path: Path) -> dict[str, Listing]:
+    """Read the prices in a file, by the model's name. Raises SetupError with file, line, field and remedy."""
     file = Toml.read(path)
     if other := file.tables.keys() - {"models"}:
         key = min(other)
@@ -82,7 +72,7 @@ def read_prices(path: Path) -> Overrides:
     listings: dict[str, Listing] = {}
     for name in models:
         listings[name] = _listing(file, name, listings)
-    return Overrides(listings, path.name)
+    return listings
 
 
 def _listing(file: Toml, name: str, before: Mapping[str, Listing]) -> Listing:
@@ -235,10 +225,10 @@ class Tariff(NamedTuple):
 
 
 class Prices:
-    """Tariffs by a model's name. The list is read at the first look-up, so an object costs nothing."""
+    """Tariffs by a model's name: those of the user's `file`, else those listed, which are read at the first look-up."""
 
-    def __init__(self, overrides: Overrides = NOTHING, batch: bool = False) -> None:
-        self._overrides, self._batch = overrides, batch
+    def __init__(self, file: Path | None = None, batch: bool = False) -> None:
+        self._own, self._file, self._batch = {} if file is None else read_prices(file), file, batch
         self._tariffs: dict[tuple[str, str], Tariff | None] = {}
 
     def tariff(self, model: str, tier: str = "") -> Tariff | None:
@@ -248,22 +238,6 @@ class Prices:
             batch = self._batch or "batch" in words
             self._tariffs[model, tier] = None if listing is None else _tariff(listing, batch, words - {"batch"})
         return self._tariffs[model, tier]
-
-    def host_name(self, call: Call, model: str) -> str:
-        """Return the name by which a model is priced, with who answered: hosts sell it at prices of their own."""
-        name = f"{call.provider}/{model}"
-        return name if call.provider and self.tariff(name) else model
-
-    def recorded(
-        self, call: Call, model: str, usage: Usage, time: float | None, is_usual: bool = False
-    ) -> Price | None:
-        """Return the price of a recorded call on its day, or of a part of it; None if it is not known.
-
-        It is that of the call's tier, or the usual one where that is not listed, or asked for.
-        """
-        name = self.host_name(call, model)
-        tariff = (None if is_usual else self.tariff(name, call.tier)) or self.tariff(name)
-        return tariff and tariff.then(usage.input or 0, time)
 
     def special(self, name: str, call: Call, usage: Usage) -> dict[str, bool]:
         """Return what of a recorded call has another price than text at the usual tier, and whether that is listed."""
@@ -284,20 +258,19 @@ class Prices:
         table = f'in a file of prices (CTXBENCH_PRICES), [models."{model}"]'
         if self._batch and self._listing(model) is not None:
             return f"the batch price of {model} is not known: give it {table} batch = {{input = …, output = …}}"
-        close = nearest(model, {**self._overrides.listings, **model_names()})
+        close = nearest(model, {**self._own, **model_names()})
         why = f"{close} Or give it" if close else ": give it"
         return f"the price of {model} is not known{why} {table} input = … and output = …, or like = 'another model'"
 
     @property
     def source(self) -> str:
         """Source of the prices: `genai-prices 0.2.3, 2 overrides from my.toml`."""
-        count = len(self._overrides.listings)
-        ours = f", {count} override{'s' * (count != 1)} from {self._overrides.file}" if count else ""
+        count = len(self._own)
+        ours = f", {count} override{'s' * (count != 1)} from {self._file.name}" if self._file else ""
         return f"{prices_version()}{', batch prices' * self._batch}{ours}"
 
     def _listing(self, model: str) -> Listing | None:
-        given = self._overrides.listings
-        return next((given[name] for name in names(model) if name in given), None) or listed(model)
+        return next((self._own[name] for name in names(model) if name in self._own), None) or listed(model)
 
 
 _USUAL_TIERS = {"standard", "default", "auto", "on_demand"}

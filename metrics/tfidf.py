@@ -74,11 +74,7 @@ class TermIndex:
 
 
 class TfIdf(TermIndex):
-    """Documents searched by TF-IDF.
-
-    Only the lengths of the vectors, which depend on the other documents, are computed anew (one vectorised pass) at the
-    first search after documents were added.
-    """
+    """Documents searched by TF-IDF. Lengths of vectors are computed at the first search after documents were added."""
 
     __slots__ = ("_lengths",)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -94,22 +94,8 @@ def _notes(graded: AnswerFigures) -> Iterator[str]:
         yield about("answers_less_exact", answers=number, share=percent(graded.less_exact / graded.graded))
 
 
-def _side_by_side(graded: Mapping[str, AnswerFigures]) -> tuple[list[Column], list[str]]:
-    """Return the columns of the shares correct by graders, for rows that are strategies, and who is not calibrated."""
-    none, columns, profiles = Missing("undefined", "not answered"), [], Profiles()
-    lacking = {name: uncalibrated(figures.grader, profiles) for name, figures in graded.items()}
-    for name, shown in graded.items():
-        for head, key, show in ((name, "correct", percent), ("95 %", "correct_interval", share_range)):
-            of = {answers.strategy: getattr(answers, key) for answers in shown.strategies}
-            columns.append(Column(head, defaultdict(lambda: none, of).__getitem__, show))
-    return columns, [f"Not calibrated: {name}: {why}." for name, why in lacking.items() if why]
-
-
 def uncalibrated(grader: str, profiles: Profiles) -> str:
-    """Return in which languages a grader is not known to agree with people; empty where it does in English and Chinese.
-
-    It takes a kappa of at least KAPPA.
-    """
+    """Return in which of English and Chinese a grader is not known to agree with people (KAPPA); else empty."""
     kappas = dict[str, Value]()
     for quote in profiles.of(grader):
         kappas.setdefault(quote.profile.language, quote.profile.quoted.kappa.value)
@@ -129,10 +115,17 @@ def run_tables(answers: Answers) -> Iterator[Table]:
         first = answers.best
         yield from tables(first, answers.notes[first.answerer, first.grader])
     if len(answers.figures) > 1:
-        columns, notes = _side_by_side({f"{of.answerer} / {of.grader}": of for of in answers.figures})
+        none, columns, profiles = Missing("undefined", "not answered"), [Column("strategy", str)], Profiles()
+        notes = [f"{' / '.join(pair)}: {' '.join(of[1:])}" for pair, of in answers.notes.items() if of[1:]]
+        for graded in answers.figures:
+            name = f"{graded.answerer} / {graded.grader}"
+            for head, key, show in ((name, "correct", percent), ("95 %", "correct_interval", share_range)):
+                by_strategy = defaultdict(lambda: none, {of.strategy: getattr(of, key) for of in graded.strategies})
+                columns.append(Column(head, by_strategy.__getitem__, show))
+            if why := uncalibrated(graded.grader, profiles):
+                notes.append(f"Not calibrated: {name}: {why}.")
         names = dict.fromkeys(of.strategy for graded in answers.figures for of in graded.strategies)
-        notes = [*(f"{' / '.join(pair)}: {' '.join(of[1:])}" for pair, of in answers.notes.items() if of[1:]), *notes]
-        yield table_of("Correct, by answer model / grader", (Column("strategy", str), *columns), names, notes)
+        yield table_of("Correct, by answer model / grader", columns, names, notes)
     if answers.left:
         yield Table("Answers that are left out", (), (), answers.left)
 

@@ -12,14 +12,10 @@ from ctxbench.harness.claims.claim import ClaimRow, Finding, Verdict, ends, inte
 from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing
 
-from .render import Column, Table, number, table_of
+from .render import Column, Table, about, number, table_of
 
 _WORDS: tuple[Verdict, ...] = ("holds", "fails", "cannot tell")
 _NOTHING = "–"
-_HOW = (
-    "A claim holds if the 95 % interval lies within what is claimed, fails if it lies wholly outside, and otherwise "
-    "cannot be told. Of several settings all must hold, and the first that decides is shown."
-)
 
 
 def _found(row: ClaimRow) -> str:
@@ -69,16 +65,15 @@ def tables(findings: Sequence[Finding], every: bool = False) -> list[Table]:
     ]
     title = f"Do the claims hold? {', '.join(counts)}"
     shown = [
-        table_of(title, _CLAIM_COLUMNS, findings, [_HOW], names=3),
+        table_of(title, _CLAIM_COLUMNS, findings, [about("claims")], names=3),
         table_of("Why?", _WHY_COLUMNS, findings, prose=True),
     ]
     for finding in findings if every else ():
         found = [row.found for row in finding.rows]
         why = dict.fromkeys(part.detail for part in found if isinstance(part, Missing) and part.detail)
         notes = [f"Protocol: {finding.protocol}.", *(f"Missing: {detail}." for detail in why)]
-        about = f"{finding.id}: {finding.claim}"
         if finding.rows:
-            shown.append(table_of(about, _ROW_COLUMNS, finding.rows, notes, names=3))
+            shown.append(table_of(f"{finding.id}: {finding.claim}", _ROW_COLUMNS, finding.rows, notes, names=3))
     return shown
 
 
@@ -97,11 +92,11 @@ def as_json(findings: Sequence[Finding]) -> dict[str, Any]:
         rows = [_row(row) for row in finding.rows if row.timed == timed]
         return {**(decided if finding.timed == timed else dict.fromkeys(decided)), "rows": rows}
 
-    about = ("id", "claim", "source", "protocol", "timed")
+    names = ("id", "claim", "source", "protocol", "timed")
     timed = [finding for finding in findings if any(row.timed for row in finding.rows)]
     return {
         "version": 1,
-        "claims": [{name: getattr(each, name) for name in about} | part(each, False) for each in findings],
+        "claims": [{name: getattr(each, name) for name in names} | part(each, False) for each in findings],
         "timed": [{"id": finding.id, **part(finding, True)} for finding in timed],
     }
 

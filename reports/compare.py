@@ -219,10 +219,7 @@ def _short(value: float) -> str:
 
 
 def between(ends: Ends | Missing, unit: str, relative: bool) -> str:
-    """Return an interval: +0.9 to +3.1 %. Where there is none, the range over conversations: [+0.9 to +3.1 %].
-
-    Ends that print alike are printed once.
-    """
+    """Return an interval, +0.9 to +3.1 %, or in brackets the range; ends that print alike are printed once."""
     if isinstance(ends, Missing):
         return no_interval(ends, lambda low, high: between(Ends(low, high), unit, relative))
     low, high = (moved(end, unit, relative) for end in ends)

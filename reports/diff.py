@@ -27,8 +27,11 @@ _IN_CONTEXT = {True: "in context", False: "not in context", None: "not in the hi
 def show_step(console: Console, at: StepDiff, full: bool) -> None:
     """Print a step, or the context of a probe. Lines are cut where the console has a width, unless `full`."""
     cut, probe = console.width < WIDE and not full, at.probe
-    for text in _question(probe) if probe is not None else ():
-        console.print(printable(text), markup=False, soft_wrap=True)
+    if probe is not None:
+        asked = probe.probe
+        accepted = " · ".join(asked.answers) or ("none known" if asked.answerable else "it cannot be answered")
+        question = f"probe {asked.id}{f' ({asked.category})' if asked.category else ''}: {asked.question}"
+        console.print(printable(f"{question}\naccepted: {accepted}\n"), markup=False, soft_wrap=True)
     where = f"step {at.step} of 0 to {at.steps - 1}" if at.steps > 1 else "step 0, the only one"
     where = where if probe is None else "after " + where if at.step >= 0 else "before any step"
     console.print(f"[bold]{escape(at.strategy)}[/bold]  {where}, {at.tokens_sent:,} of {at.tokens_full:,} tokens")
@@ -43,14 +46,6 @@ def show_step(console: Console, at: StepDiff, full: bool) -> None:
         console.print()
     for kind, text in lines:
         console.print(Text.assemble((f"{kind:<10}", "cyan"), "   ", printable(text)), soft_wrap=not cut)
-
-
-def _question(stored: StoredProbe) -> tuple[str, str]:
-    """Return the lines before the messages: the question of a probe, and the answers that are right."""
-    probe = stored.probe
-    accepted = " · ".join(probe.answers) or ("none known" if probe.answerable else "it cannot be answered")
-    kind = f" ({probe.category})" if probe.category else ""
-    return f"probe {probe.id}{kind}: {probe.question}", f"accepted: {accepted}\n"
 
 
 def _evidence(stored: StoredProbe) -> Iterator[str]:

@@ -102,10 +102,7 @@ def probes_of(run: Run, uneven: frozenset[str], lost: Sequence[str]) -> ProbeSum
 
 
 def _figures(rows: pd.DataFrame, names: Sequence[str]) -> Callable[[str | None], dict[str, ProbeFigures]]:
-    """Return a function from a kind of probe, None = all, to the figures of each strategy.
-
-    Each probe's parts of the figures are found once.
-    """
+    """Return a function from a kind of probe, None = all, to each strategy's figures. Their parts are found once."""
     ratios = {name: of for name in OF_PROBES if isinstance(of := METRICS[name].of, Ratio)}
     parts = {name: of.parts(rows) for name, of in ratios.items()}
 
@@ -160,7 +157,13 @@ def tables(summary: ProbeSummary) -> Iterator[Table]:
 
     columns = (_RECALL, _INTERVAL, *_FIGURES)
     title = f"Is the evidence sent? {count(summary.asked, 'probe')} in {sample(summary.conversations, summary.units)}"
-    yield table_of(title, (STRATEGY, *columns), rows(summary.strategies), _notes(summary))
+    notes = [about("probes_recall"), about("probes_means")]
+    if summary.compared < summary.conversations:
+        whole = count(summary.conversations, "conversation")
+        notes.append(about("probes_compared", compared=summary.compared, whole=whole))
+    if number := summary.without_evidence:
+        notes.append(about("probes_without", probes=count(number, "probe has", "probes have")))
+    yield table_of(title, (STRATEGY, *columns), rows(summary.strategies), notes)
     bounds, of_bounds = (Column("bound", "strategy"), *columns), rows(summary.bounds)
     yield table_of("What are the bounds of context recall?", bounds, of_bounds, [about("probes_bounds")])
     if summary.kinds:
@@ -178,16 +181,6 @@ def tables(summary: ProbeSummary) -> Iterator[Table]:
     if summary.failed:
         failed = [(row["strategy"], row["detail"], f"{row['conversation']} {row['probe']}") for row in summary.failed]
         yield failures_table("Probes without a context", "probes", failed, _MOST_FAILED)
-
-
-def _notes(summary: ProbeSummary) -> Iterator[str]:
-    yield about("probes_recall")
-    yield about("probes_means")
-    if summary.compared < summary.conversations:
-        whole = count(summary.conversations, "conversation")
-        yield about("probes_compared", compared=summary.compared, whole=whole)
-    if summary.without_evidence:
-        yield about("probes_without", probes=count(summary.without_evidence, "probe has", "probes have"))
 
 
 def failures_table(title: str, what: str, failed: Iterable[tuple[str, str, str]], most: int | None = None) -> Table:

@@ -87,10 +87,7 @@ def table_of(
     notes: Iterable[str] = (),
     **options: Any,
 ) -> Table:
-    """Return a table of rows by its columns; `options` are other fields of the table.
-
-    The last note says why cells are only a reason in brackets. Empty notes are left out.
-    """
+    """Return a table of rows by its columns. The last note says why cells are a reason in brackets; empty ones go."""
     columns, missing, body = list(columns), list[Missing](), []
     for row in rows:
         values = [column.value(row) for column in columns]

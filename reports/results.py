@@ -10,25 +10,25 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
 
-from ctxbench.harness.answers.figures import AnswerFigures, StrategyAnswers
+from ctxbench.harness.answers.figures import AnswerFigures
 from ctxbench.harness.answers.tally import Tally, run_tallies, tallies_json, unanswered
 from ctxbench.harness.bill import usual_prices
 from ctxbench.harness.bill.bill import Billed, bill
 from ctxbench.harness.bill.requests import breaks
 from ctxbench.harness.bill.simulation import Scheme
-from ctxbench.harness.folder.run import KEYS, Run, recorded_models, steps_of
+from ctxbench.harness.folder.run import KEYS, Run, recorded_models
 from ctxbench.harness.folder.run import uneven as uneven_of
 from ctxbench.harness.folder.schema import LEFT_OUT, Manifest
 from ctxbench.harness.folder.schema import without_text as manifest_without_text
 from ctxbench.harness.tier_bench.working import miss_ratios
-from ctxbench.metrics.figures import METRICS, OF_STEPS, figures
+from ctxbench.metrics.figures import METRICS, OF_STEPS
 from ctxbench.metrics.prices import Prices
 from ctxbench.metrics.survival import Survival, shown_share
 from ctxbench.metrics.value import Missing, Value, grouped
@@ -110,9 +110,10 @@ def summarise(run: Run) -> RunSummary:
 
     by_strategy = of_steps.strategies
     if uneven and not compared:
-        by_strategy = dict.fromkeys(names, _no_figures("undefined", "no conversation that every strategy finished"))
-    none = _no_figures("failed", "in every conversation")
-    by_strategy = {name: by_strategy[name] if name in taking_part else none for name in names}
+        none = Missing("undefined", "no conversation that every strategy finished")
+        by_strategy = {name: dict.fromkeys(OF_STEPS, none) for name in names}
+    nowhere: dict[str, Value] = dict.fromkeys(OF_STEPS, Missing("failed", "in every conversation"))
+    by_strategy = {name: by_strategy[name] if name in taking_part else nowhere for name in names}
 
     def compared_rows(table: str, part: Run = run) -> pd.DataFrame:
         rows = part.table(table)
@@ -184,48 +185,29 @@ def without_text(summary: RunSummary) -> RunSummary:
     def silent(replies: Iterable[Tally]) -> list[Tally]:
         return [tally._replace(why="") for tally in replies]
 
-    def left_out(rows: Iterable[dict[str, Any]], **instead: str) -> list[dict[str, Any]]:
-        return [row | instead for row in rows]
+    def without_detail(failed: Iterable[dict[str, str]]) -> list[dict[str, str]]:
+        return [row | {"detail": LEFT_OUT} for row in failed]
 
     def probes() -> ProbeSummary | None:
         asked = summary.probes
-        return asked and replace(asked, failed=left_out(asked.failed, detail=LEFT_OUT))
+        return asked and replace(asked, failed=without_detail(asked.failed))
 
     def graded(figures: AnswerFigures) -> AnswerFigures:
-        def silenced(of: StrategyAnswers) -> StrategyAnswers:
+        strategies = []
+        for of in figures.strategies:
             why, left = (tuple((LEFT_OUT, times) for _, times in whys) for whys in (of.why, of.left_out))
-            return replace(of, why=why, left_out=left)
-
-        strategies = tuple(map(silenced, figures.strategies))
-        return replace(figures, strategies=strategies, replies=tuple(silent(figures.replies)))
+            strategies.append(replace(of, why=why, left_out=left))
+        return replace(figures, strategies=tuple(strategies), replies=tuple(silent(figures.replies)))
 
     return replace(
         summary,
         manifest=manifest_without_text(summary.manifest),
-        reasons=left_out(summary.reasons, why=LEFT_OUT, instead=""),
-        failed=left_out(summary.failed, detail=LEFT_OUT),
+        reasons=[row | {"why": LEFT_OUT, "instead": ""} for row in summary.reasons],
+        failed=without_detail(summary.failed),
         replies=silent(summary.replies),
         answers=summary.answers and replace(summary.answers, figures=tuple(map(graded, summary.answers.figures))),
         make_probes=probes,
     )
-
-
-def by_conversation(run: Run) -> list[dict[str, Any]]:
-    """Return conversation, strategy and figures of every result that has steps or failed, in the order of the run."""
-    groups = dict(iter(steps_of(run).groupby(KEYS, observed=True, sort=False)))
-    rows: list[dict[str, Any]] = []
-    for result in run.table("results").itertuples():
-        key = (str(result.conversation), str(result.strategy))
-        named = dict(zip(KEYS, key, strict=True))
-        if result.status == "failed":
-            rows.append(named | _no_figures("failed", str(result.detail)))
-        elif key in groups:
-            rows.append(named | figures(groups[key]))
-    return rows
-
-
-def _no_figures(why: Literal["failed", "undefined"], detail: str) -> dict[str, Value]:
-    return dict.fromkeys(OF_STEPS, Missing(why, detail))
 
 
 def growth_rows(curve: pd.DataFrame) -> list[dict[str, Any]]:

@@ -37,10 +37,13 @@ _AGES = {0: 0, 1: 0, 2: 1, 5: 3, 10: 4, 20: 2}
 _MOST_REASONS = 20
 
 
+def _is_positive(value: Value) -> bool:
+    return not isinstance(value, Missing) and value > 0
+
+
 def _lacks(values: Mapping[str, Any]) -> bool:
     """Return whether some calls lack the newest message: they would fail, so what they save is no saving."""
-    number = values["without_newest"]
-    return not isinstance(number, Missing) and number > 0
+    return _is_positive(values["without_newest"])
 
 
 _COLUMNS = (
@@ -113,19 +116,16 @@ def _main_notes(summary: RunSummary) -> Iterator[str]:
         yield about("strategies_failed", compared=summary.compared, whole=whole, but=but, failed=failed)
     yield about("strategies_saved")
     yield about("strategies_compression")
-    yield f"Overflows: calls over {_window(summary)}. `ctxbench list metrics` explains every column."
+    named, window = summary.manifest.plan.window, f"{summary.manifest.window:,} tokens"
+    if not named and summary.recorded:
+        window = f"the window of the recorded model, {' or '.join(summary.recorded)} (--window), or else {window}"
+    else:
+        window += (f", the window of {named or USUAL_MODEL}" * (not named.isdecimal())) + " (--window)"
+    yield f"Overflows: calls over {window}. `ctxbench list metrics` explains every column."
     if lacking(summary):
         yield f"{LACKING}: see the next table."
     if summary.unanswered:
         yield about("strategies_unanswered", mark=_UNANSWERED)
-
-
-def _window(summary: RunSummary) -> str:
-    """Return in words which context window the calls are held against."""
-    named, usual = summary.manifest.plan.window, f"{summary.manifest.window:,} tokens"
-    if not named and summary.recorded:
-        return f"the window of the recorded model, {' or '.join(summary.recorded)} (--window), or else {usual}"
-    return usual + (f", the window of {named or USUAL_MODEL}" * (not named.isdecimal())) + " (--window)"
 
 
 def lacking(summary: RunSummary) -> frozenset[str]:
@@ -263,10 +263,6 @@ def _survived(rows: list[Survival], age: int, kind: str = "") -> str:
     if not (wanted := sum(row.values for row in rows)):
         return ""
     return percent(sum(row.kept for row in rows) / wanted) + ("" if kind else f" ({tokens(wanted)})")
-
-
-def _is_positive(value: Value) -> bool:
-    return not isinstance(value, Missing) and value > 0
 
 
 def counter_table(summary: RunSummary) -> Table:

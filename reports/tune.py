@@ -16,13 +16,8 @@ from ctxbench.metrics.statistics.intervals import Interval, ends_of
 from ctxbench.metrics.value import Missing, Value
 
 from .compare import between, moved
-from .render import Column, Table, count, exact, no_interval, percent, table_of
+from .render import Column, Table, about, count, exact, no_interval, percent, table_of
 
-_HOW = (
-    "Cost is the mean of a conversation; intervals are 95 %, over the conversations held out, in pairs where they are "
-    "differences. Settings were chosen as the best of many on the conversations searched on, which flatters them: "
-    "expect what was held out."
-)
 # Settings without figures that are listed.
 _MOST_FAILED = 8
 
@@ -30,9 +25,9 @@ _MOST_FAILED = 8
 def tables(tuned: Tuned) -> Iterator[Table]:
     """Yield the frontier, the settings against the whole history, failures, and the space that was searched."""
     names, beaten, money, quality = numbers(tuned), dominated(tuned), partial(cost, tuned.cost), tuned.quality
-    about = Column("setting", "spec"), Column("no.", lambda setting: names[setting.spec])
+    named = Column("setting", "spec"), Column("no.", lambda setting: names[setting.spec])
     columns = (
-        *about,
+        *named,
         Column("cost", "train.cost", partial(_mean, money)),
         Column("held out", "held_out.cost", partial(_mean, money)),
         Column("95 % interval", "held_out.cost", partial(_between, money), spare=2),
@@ -45,7 +40,7 @@ def tables(tuned: Tuned) -> Iterator[Table]:
     yield table_of(title, columns, tuned.settings, list(_notes(tuned)))
     if against := [setting for setting in tuned.settings if setting.against is not None]:
         differences = (
-            *about,
+            *named,
             Column("cost", lambda row: moved(row.against.cost.value, "usd", row.against.cost.relative)),
             Column("95 % interval", lambda row: between(row.against.cost.shown, "usd", row.against.cost.relative)),
             Column(quality, lambda row: moved(row.against.quality.value, "share", False)),
@@ -61,7 +56,7 @@ def tables(tuned: Tuned) -> Iterator[Table]:
     searched = f"Searched: {every}{count(tuned.trials, 'setting')}{tail}"
     why = f"Quality: {tuned.why_quality} ({METRICS[quality].about})."
     yield Table(searched, ("parameter", "range", "why"), rows, (why,), prose=True)
-    yield Table("How to read it", (), (), (_HOW,))
+    yield Table("How to read it", (), (), (about("tune"),))
 
 
 def numbers(tuned: Tuned) -> dict[str, str]:

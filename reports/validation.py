@@ -24,21 +24,18 @@ _points = _or_why(lambda value: f"{100 * value:+.2f} points".replace("-", "−")
 _signed = _or_why(lambda value: f"{100 * value + 0.0:+.2f} %".replace("-", "−").replace("−0.00", "+0.00"))
 
 
-def _share(of: str, whole: str, undefined: str) -> Callable[[Figures], Value]:
-    return lambda row: row[of] / row[whole] if row[whole] else Missing("undefined", undefined)
-
-
 def _counts(field: str, *keys: str) -> Callable[[Figures], int]:
     """Return a function that adds up some of the counts in a field of a row."""
     return lambda row: sum(row[field].get(key, 0) for key in keys)
 
 
+_NONE = Missing("undefined", "nothing could be read")
 _NAMES = (Column("model", "model"), Column("rule since", "rule_since", lambda since: since or "the beginning"))
 _AGREEMENT = (
     *_NAMES,
     Column("calls", "calls", _tokens),
     Column("can read", "readable", _tokens),
-    Column("exact of these", _share("readable_exact", "readable", "nothing could be read"), percent),
+    Column("exact of these", lambda of: of["readable_exact"] / of["readable"] if of["readable"] else _NONE, percent),
     Column("bill error", "money.error", _signed),
     Column("at the hit rate", "money.error_at_hit_rate", _signed),
     Column("reuse", "reuse", percent, spare=3),
@@ -107,7 +104,10 @@ def tables(validation: Validation) -> list[Table]:
     )
     shown = [table_of(title, columns, rows, [note], names=2) for title, columns, rows, note in by_model if rows]
     if validation.costs:
-        shown.append(_costs(validation))
+        free = [(row["model"], count(row["free"], "call")) for row in validation.costs if row["free"]]
+        of_costs = [about("validation_costs", source=validation.prices.source)]
+        of_costs += [f"{model}: {calls} with a recorded cost of 0 are not compared." for model, calls in free]
+        shown.append(table_of("Recorded costs", _COSTS, validation.costs, of_costs))
     reasons = [
         (row["model"], reason, calls)
         for row in agreements
@@ -120,19 +120,6 @@ def tables(validation: Validation) -> list[Table]:
     if notes := tuple(_notes(validation)):
         shown.append(Table("Assumptions", (), (), notes))
     return shown
-
-
-def _costs(validation: Validation) -> Table:
-    notes = [
-        "The cost of the reported usage against the recorded cost. By plain prices: as if there were no cache, as "
-        f"loggers compute that do not know of caches. Prices: {validation.prices.source}."
-    ]
-    notes += [
-        f"{row['model']}: {count(row['free'], 'call')} with a recorded cost of 0 are not compared."
-        for row in validation.costs
-        if row["free"]
-    ]
-    return table_of("Recorded costs", _COSTS, validation.costs, notes)
 
 
 def _calls(rows: Sequence[ComparedCall]) -> Table:

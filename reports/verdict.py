@@ -265,10 +265,7 @@ class RunVerdict:
         return min(cheaper, key=lambda name: (beyond[name], cheaper[name].cost), default=None)
 
     def but_for(self, names: Collection[str]) -> list[str]:
-        """Return those of some strategies that would be chosen but for what they break, or for doubts: cheapest first.
-
-        They cost less here than what is chosen, and lost no more than accepted.
-        """
+        """Return those of some strategies that would be chosen but for doubts or faults, the cheapest first."""
         most, least = self.points[self.shipped or self.base].cost, self.points[self.base].quality - self.accepted
         points = {name: self.points[name] for name in names if name in self.points}
         good = [name for name, of in points.items() if of.cost < most and of.quality >= least - ROUNDING]

@@ -18,12 +18,14 @@ from typing import Any
 from ctxbench.harness.answers.figures import WHOLE, StrategyAnswers
 from ctxbench.harness.answers.store import grades_itself
 from ctxbench.harness.bill import OWN_MODELS
+from ctxbench.harness.compare.figures import measured
 from ctxbench.harness.engine.plan import family as family_of
 from ctxbench.harness.folder.schema import short_names
 from ctxbench.harness.graders.profiles import Profiles
 from ctxbench.harness.models.local import NAME
 from ctxbench.harness.probes import FLOOR
 from ctxbench.metrics.evidence import published
+from ctxbench.metrics.figures import METRICS
 from ctxbench.metrics.statistics.comparison import Difference
 from ctxbench.metrics.statistics.intervals import FEWEST, FEWEST_OF_RATIOS, HEAVIEST, Ends
 from ctxbench.metrics.value import Missing, Value
@@ -48,7 +50,7 @@ from .render import (
     table_of,
     tokens,
 )
-from .results import Results, by_conversation, report_options
+from .results import Results, report_options
 from .verdict import MODELS_NAMED, RunVerdict, faults, guess, in_order
 
 PREFIX = "traps/"  # start of the ids of the traps
@@ -132,7 +134,11 @@ def _answer(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
         yield "elsewhere", how_sure(verdict, name)
         if verdict.base == WHOLE and (live := live_runs(verdict, name)):
             yield "live runs", live
-            yield from _early_warnings(verdict, name)
+            figures = verdict.results.summary.strategies[name]
+            kept, reasked = (figures.get(key, Missing("undefined")) for key in ("kept_values", "reasked_dropped"))
+            if not isinstance(kept, Missing):
+                asked = "" if isinstance(reasked, Missing) else about("live_reasked", share=percent(reasked))
+                yield "in view", about("live_kept", share=percent(kept)) + asked
     if crossed := verdict.but_for(verdict.broken):
         broken = "; ".join(f"{other} ({_worst(verdict.broken[other])})" for other in crossed[:_BROKEN_NAMED])
         more = f"; {len(crossed) - _BROKEN_NAMED:,} more" * (len(crossed) > _BROKEN_NAMED)
@@ -315,15 +321,6 @@ def live_runs(verdict: RunVerdict, name: str) -> str:
     return gone + about("live_published", family=family, calls=calls, arms=arms) + points
 
 
-def _early_warnings(verdict: RunVerdict, name: str) -> Iterator[tuple[str, str]]:
-    """Yield how much of what was said a strategy keeps in view, and how many recorded calls would miss something."""
-    figures = verdict.results.summary.strategies[name]
-    kept, reasked = (figures.get(key, Missing("undefined")) for key in ("kept_values", "reasked_dropped"))
-    if not isinstance(kept, Missing):
-        asked = "" if isinstance(reasked, Missing) else about("live_reasked", share=percent(reasked))
-        yield "in view", about("live_kept", share=percent(kept)) + asked
-
-
 def in_words(ends: Ends) -> str:
     """Return a range of relative changes as more or less: 46.0 to 68.0 % less, 5.0 % less to 31.0 % more, the same."""
     low, high = ends
@@ -492,10 +489,7 @@ def gain_range(gain: Difference) -> str:
 
 
 def tags(verdict: RunVerdict) -> dict[str, str]:
-    """Return the verdict as the tags of a tracker: those of the run, and under `place/STRATEGY` each one's place.
-
-    There is none on a run of traps.
-    """
+    """Return the verdict as tags of a tracker, and the place of each strategy as `place/STRATEGY`; none of traps."""
     if is_traps(verdict.results):
         return {}
     chosen = {"choice": verdict.shipped} if verdict.shipped else {}
@@ -537,18 +531,21 @@ def trap_faults(results: Results) -> dict[str, dict[str, list[str]]]:
 
     Requests that a provider rejects count for the providers of all billed models.
     """
-    rows = by_conversation(results.run)
-    usual = {row["conversation"]: row for row in rows if row["strategy"] == WHOLE}
+    figures, models = measured(results.run), " ".join(results.models)
     by_strategy: dict[str, dict[str, list[str]]] = {name: {} for name in results.strategies}
-    models = " ".join(results.models)
-    for row in rows:
-        name, trap = row["strategy"], row["conversation"]
-        is_failed = trap in results.run.failures.get(name, {})
-        broken = ["failed"] if is_failed else list(faults(row, usual.get(trap, {}), models))
-        if results.summary.unrepeatable.get(name) == trap:
-            broken.insert(0, "sends something else when it is replayed again")
-        if broken:
-            by_strategy[name][trap.removeprefix(PREFIX)] = broken
+    for at, trap in enumerate(figures.digests):
+        # Faults are totals: the upper sum is their number, and NaN where the strategy failed.
+        counts = {
+            name: dict.fromkeys(METRICS, 0.0) | {key: float(of[at, 0]) for key, of in sums.items() if of[at, 0] > 0}
+            for name, sums in figures.sums.items()
+        }
+        for name, traps in by_strategy.items():
+            is_failed = trap in results.run.failures.get(name, {})
+            broken = ["failed"] if is_failed else list(faults(counts[name], counts.get(WHOLE, {}), models))
+            if results.summary.unrepeatable.get(name) == trap:
+                broken.insert(0, "sends something else when it is replayed again")
+            if broken:
+                traps[trap.removeprefix(PREFIX)] = broken
     return by_strategy
 
 

@@ -114,24 +114,18 @@ def coverage(batch: Batch, conversations: Iterable[Conversation], problems: Prob
                     lost[plain] = [keys]
             if fates.get(plain) is False and plain not in lost:  # of JSON that is not found its strings count
                 strings.extend(_walk(_json(text), f"{keys}>"))
-    missing: Counter[str] = Counter()
-    unshown: Counter[str] = Counter()
-    reasons = _reasons(format_name(batch.reader))
+    missing, unshown = Counter[str](), Counter[str]()
+    # A key path and all below it; `*` stands for any part of one key.
+    reasons = [
+        (reason, re.compile(re.escape(keys).replace(r"\*", r"[^.\[>]*") + r"(?![^.\[>])"))
+        for reason, starts in shipped("unshown").get(format_name(batch.reader), {}).items()
+        for keys in starts
+    ]
     for plain, paths in lost.items():
         reason = next((why for why, pattern in reasons if any(map(pattern.match, paths))), None)
         (missing if reason is None else unshown)[paths[0] if reason is None else reason] += len(plain)
     unread = sorted(missing.keys() - covered.keys())
     return TextCoverage(covered.total(), dict(missing.most_common()), dict(unshown.most_common()), unread)
-
-
-def _reasons(form: str) -> list[tuple[str, re.Pattern[str]]]:
-    """Return patterns of the key paths of a format under which no model saw anything, each after its reason."""
-    # A key path and all below it; `*` stands for any part of one key.
-    return [
-        (reason, re.compile(re.escape(keys).replace(r"\*", r"[^.\[>]*") + r"(?![^.\[>])"))
-        for reason, starts in shipped("unshown").get(form, {}).items()
-        for keys in starts
-    ]
 
 
 def _strings(path: Path, batch: Batch, problems: Problems) -> Iterator[tuple[str, str]]:

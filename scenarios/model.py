@@ -406,7 +406,21 @@ def faults(conversation: Conversation) -> Iterator[tuple[str, str, str]]:
             if not all(size is None or (isfinite(size) and 0 <= size < _LARGEST) for size in sizes):
                 what = f"a size of the {medium.kind} is no size: {medium}"
                 yield f"messages[{at}].media[{number}]", what, "correct it, or leave the size out"
-    yield from _reference_faults(conversation, seen)
+    remedy = "name messages of this conversation"
+    for at, probe in enumerate(conversation.probes):
+        for field, names in (("evidence", probe.evidence), ("after", filter(None, (probe.after,)))):
+            for name in names:
+                if name not in seen:
+                    yield f"probes[{at}].{field}", f"{name!r} names no message", remedy
+    for at, fact in enumerate(conversation.facts):
+        if fact.source not in seen:
+            yield f"facts[{at}].source", f"{fact.source!r} names no message", remedy
+        if not 0 <= fact.confidence <= 1:
+            yield f"facts[{at}].confidence", f"{fact.confidence} is no confidence", "give one from 0 to 1"
+    for at, compaction in enumerate(conversation.compactions):
+        for end in (compaction.after, compaction.first_kept):
+            if end is not None and end not in seen:
+                yield f"compactions[{at}]", f"{end!r} names no message", remedy
 
 
 def usage_faults(usage: Usage) -> Iterator[tuple[str, str]]:
@@ -424,25 +438,6 @@ def usage_faults(usage: Usage) -> Iterator[tuple[str, str]]:
         part, whole = getattr(usage, name), getattr(usage, whole_name)
         if part is not None and whole is not None and part > whole:
             yield "", f"{part:,} tokens {part_text} are more than the {whole:,} {whole_text}"
-
-
-def _reference_faults(conversation: Conversation, ids: set[str]) -> Iterator[tuple[str, str, str]]:
-    remedy = "name messages of this conversation"
-    for at, probe in enumerate(conversation.probes):
-        for name in probe.evidence:
-            if name not in ids:
-                yield f"probes[{at}].evidence", f"evidence {name!r} names no message", remedy
-        if probe.after and probe.after not in ids:
-            yield f"probes[{at}].after", f"{probe.after!r} names no message", remedy
-    for at, fact in enumerate(conversation.facts):
-        if fact.source not in ids:
-            yield f"facts[{at}].source", f"{fact.source!r} names no message", remedy
-        if not 0 <= fact.confidence <= 1:
-            yield f"facts[{at}].confidence", f"{fact.confidence} is no confidence", "give one from 0 to 1"
-    for at, compaction in enumerate(conversation.compactions):
-        for end in (compaction.after, compaction.first_kept):
-            if end is not None and end not in ids:
-                yield f"compactions[{at}]", f"{end!r} names no message", remedy
 
 
 def schema() -> dict[str, Any]:

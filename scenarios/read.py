@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -20,10 +21,10 @@ from msgspec.structs import replace
 from . import packed, spec
 from .errors import Place, RecordingError
 from .files import shipped
-from .model import Call, Conversation, Message, check, usage_faults
-from .readers import Reader, readers
+from .model import Call, Conversation, Message, Probe, check, usage_faults
+from .readers import UNNAMED, Reader, readers
 from .readers.huggingface import HUB, HuggingFace, from_address, names_files
-from .readers.requests import UNIQUE
+from .readers.requests import UNIQUE, numbered
 from .source import (
     COMPRESSED,
     CUT_OFF,
@@ -67,7 +68,7 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
     Ids are made unique by a suffix `~2`, `~3` …; a note says so once all are read. A call counts once in all batches:
     another note says how many stand there again.
     """
-    seen, renamed, calls = dict[str, int](), list[str](), _Calls(problems)
+    seen, renamed, calls, unnamed = dict[str, int](), list[str](), _Calls(problems), Counter[str]()
 
     def named(conversation: Conversation) -> Conversation:
         if (name := unique_name(conversation.id, seen)) != conversation.id:
@@ -81,6 +82,10 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
         try:
             for place, conversation in batch.reader.read(batch.files, problems):
                 empty = False
+                if conversation.id == UNNAMED:
+                    unnamed[place.file] += 1
+                    name = numbered(Path(place.file).stem, unnamed[place.file])
+                    conversation = replace(conversation, id=name)
                 # bad usage or evidence must not cost the conversation; any other fault does
                 conversation = without_bad_usage(conversation, place, problems)
                 conversation = without_bad_probes(conversation, place, problems)
@@ -433,31 +438,28 @@ def without_bad_probes(conversation: Conversation, place: Place, problems: Probl
     Each kind of fault is one problem, which names the first case and counts the others.
     """
     places = {message.id: at for at, message in enumerate(conversation.messages)}
-    lost = [(at, name) for at, probe in enumerate(conversation.probes) for name in probe.evidence if name not in places]
-    nowhere = [
-        (at, after) for at, probe in enumerate(conversation.probes) if (after := probe.after) and after not in places
-    ]
-    late = [
-        (at, name)
-        for at, probe in enumerate(conversation.probes)
-        for name in probe.evidence
-        if places.get(name, -1) > places.get(probe.after, len(places))
-    ]
-    if not lost and not nowhere and not late:
-        return conversation
-    for field, named, fault, faults, remedy in (
-        ("evidence", "evidence ", "names no message", lost, "correct it; the probes keep the evidence that is there"),
-        ("after", "", "names no message", nowhere, "correct it; probes with no place are left out"),
-        ("evidence", "evidence ", "comes after the question", late, "correct it, or `after`; it is asked without it"),
-    ):
-        if faults:
-            (at, name), more = faults[0], len(faults) - 1
-            what = f"{named}{name!r} {fault}" + f", and {more} more" * bool(more)
-            problems.add(RecordingError(place.at(f"probes[{at}].{field}"), what, remedy))
-    gone = {at for at, _ in nowhere}
-    probes = (
-        replace(probe, evidence=tuple(name for name in probe.evidence if name in places))
-        for at, probe in enumerate(conversation.probes)
-        if at not in gone
+    lost, nowhere, late, probes = (
+        list[tuple[int, str]](),
+        list[tuple[int, str]](),
+        list[tuple[int, str]](),
+        list[Probe](),
     )
-    return replace(conversation, probes=tuple(probes))
+    for at, probe in enumerate(conversation.probes):
+        evidence = tuple(name for name in probe.evidence if name in places)
+        lost += [(at, name) for name in probe.evidence if name not in places]
+        asked_at = places.get(probe.after, -1) if probe.after else len(places)
+        if asked_at < 0:
+            nowhere.append((at, probe.after))
+        else:
+            late += [(at, name) for name in evidence if places[name] > asked_at]
+            probes.append(replace(probe, evidence=evidence))
+    for field, fault, cases, remedy in (
+        ("evidence", "evidence {} names no message", lost, "correct it; the probes keep the evidence that is there"),
+        ("after", "{} names no message", nowhere, "correct it; probes with no place are left out"),
+        ("evidence", "evidence {} comes after the question", late, "correct it, or `after`; it is asked without it"),
+    ):
+        if cases:
+            (at, name), *more = cases
+            what = fault.format(repr(name)) + f", and {len(more)} more" * bool(more)
+            problems.add(RecordingError(place.at(f"probes[{at}].{field}"), what, remedy))
+    return replace(conversation, probes=tuple(probes)) if lost or nowhere else conversation

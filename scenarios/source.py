@@ -13,10 +13,12 @@ import io
 import mmap
 import os
 import re
+import shutil
 import stat
+import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Generator, Hashable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -59,7 +61,7 @@ _FOLLOWED = re.compile(r"JSON is malformed: trailing characters \(byte (\d+)\)")
 _GLUED = re.compile(rb"\}[ \t]*\{")
 _BLANK = b" \t\r\n"
 _OPENING = (b"{", b"[", b",", b":")
-_BOM = b"\xef\xbb\xbf"
+_BOM, _UTF16 = codecs.BOM_UTF8, (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _PARQUET, _ARROW_FILE, _ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
 _CSV = {".csv": ",", ".tsv": "\t"}
 _BATCH = 64  # rows of a table that are held at once, if they are no more than so many bytes
@@ -152,14 +154,10 @@ def mended(text: bytes) -> tuple[bytes, list[str]]:
     changes = []
     for what, hints, pattern, instead in _MENDS:
         if any(hint in text for hint in hints):
-            sound = pattern.sub(partial(_replaced, instead), text)
+            sound = pattern.sub(lambda match, new=instead: match[1] + (new if match[2] else match[3]), text)  # type: ignore[misc]
             changes += [what] if sound != text else []
             text = sound
     return text, changes
-
-
-def _replaced(instead: bytes, match: re.Match[bytes]) -> bytes:
-    return match[1] + (instead if match[2] else match[3])
 
 
 def _numbers(version: str) -> list[int]:
@@ -245,31 +243,15 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
     """Open a file for its bytes, unpacked, those of UTF-16 as UTF-8. An OSError becomes a RecordingError."""
     try:
         with packed.opened(path) as file:
-            wide = isinstance(file, io.BufferedReader) and file.peek(2)[:2] in (
-                codecs.BOM_UTF16_LE,
-                codecs.BOM_UTF16_BE,
-            )
-            yield cast(BinaryIO, io.BufferedReader(_Recoded(file))) if wide else file
+            if not isinstance(file, io.BufferedReader) or file.peek(2)[:2] not in _UTF16:
+                yield file
+                return
+            with tempfile.TemporaryFile() as copy:  # half of a surrogate pair becomes bytes that are no UTF-8
+                shutil.copyfileobj(codecs.EncodedFile(file, "utf-8", "utf-16", "surrogatepass"), copy)
+                copy.seek(0)
+                yield cast(BinaryIO, copy)
     except OSError as error:
         raise unreadable(path, error) from None
-
-
-class _Recoded(io.RawIOBase):
-    """A text of UTF-16 as UTF-8, a piece at a time. Half of a surrogate pair becomes bytes that are no UTF-8."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file, self._decoder = file, codecs.getincrementaldecoder("utf-16")("surrogatepass")
-        self._rest = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._rest and (piece := self._file.read(io.DEFAULT_BUFFER_SIZE)):
-            self._rest = self._decoder.decode(piece).encode("utf-8", "surrogatepass")
-        count = min(len(buffer), len(self._rest))
-        buffer[:count], self._rest = self._rest[:count], self._rest[count:]
-        return count
 
 
 def unreadable(path: Path, error: OSError) -> RecordingError:
@@ -714,17 +696,14 @@ def record_head(path: Path, size: int = HEAD) -> bytes:
     """Return the start of a file as JSON: of a table its first rows, of any other file its first bytes."""
     if not is_table(path.suffix, file_head(path, 8)):
         return file_head(path, size)
-    lines = []
-    try:
-        with closing(table_rows(path, Problems())) as recorded:
-            for _, row in islice(recorded, _ROWS):
-                lines.append(row)
-                size -= len(row)
-                if size < 0:
-                    break
-    except RecordingError:
-        pass  # the error comes when it is read
-    return b"\n".join(lines)
+    rows = []
+    # An error comes when the table is read.
+    with suppress(RecordingError), closing(table_rows(path, Problems())) as recorded:
+        for _, row in islice(recorded, _ROWS):
+            rows.append(row)
+            if (size := size - len(row)) < 0:
+                break
+    return b"\n".join(rows)
 
 
 def is_compressed(path: Path) -> bool:

@@ -86,7 +86,7 @@ def build(call: SpecCall, kinds: Mapping[str, type[Any]], kind: str) -> Any:
     name, kind_of = call.name, f"{kind} {call.name!r}"
     if name not in kinds:
         raise SpecError(f"unknown {kind} {name!r}{suggestion(name, kinds, LISTS.get(kind, ''))}")
-    cls = kinds[name]
+    cls: Any = kinds[name]  # for mypy a type[Any] is not hashable
     known = {field.name: field for field in parameters(cls)}
     hints = get_type_hints(cls)
     values: dict[str, object] = {}
@@ -97,8 +97,12 @@ def build(call: SpecCall, kinds: Mapping[str, type[Any]], kind: str) -> Any:
         try:
             values[key] = msgspec.convert(value, hints[key], strict=True)
         except msgspec.ValidationError:
-            wanted = f"{key} must be {in_words(hints[key])}, not {value!r}{_allowed(value, hints[key])}"
-            raise SpecError(f"{kind_of}: {wanted}") from None
+            allowed = {literal: None for literal in literals(hints[key]) if isinstance(literal, str)}
+            texts = (
+                text for text in (value if isinstance(value, (list, tuple)) else (value,)) if isinstance(text, str)
+            )
+            meant = next((nearest(text, allowed) for text in texts if text not in allowed), "")
+            raise SpecError(f"{kind_of}: {key} must be {in_words(hints[key])}, not {value!r}{meant}") from None
     missing = [key for key, field in known.items() if key not in values and _default(field) is MISSING]
     if missing:
         raise SpecError(f"{kind_of} needs {', '.join(missing)}: {name}({missing[0]}=…)")
@@ -134,13 +138,9 @@ def parameters(kind: type[Any]) -> list[Field[Any]]:
     return sorted((field for field in fields(kind) if field.init), key=lambda field: field.kw_only is True)
 
 
-def bounds(kind: type[Any]) -> dict[str, msgspec.Meta]:
-    """Return the bounds of a dataclass's numbers, by parameter. Parameters without bounds are left out."""
-    return _bounds(kind)  # type: ignore[arg-type]  # for mypy a type[Any] is not hashable
-
-
 @cache
-def _bounds(kind: type[Any]) -> dict[str, msgspec.Meta]:
+def bounds(kind: Any) -> dict[str, msgspec.Meta]:
+    """Return the bounds of a dataclass's numbers, by parameter. Parameters without bounds are left out."""
     hints = get_type_hints(kind, include_extras=True)
     by_name = {parameter.name: _meta(hints[parameter.name]) for parameter in parameters(kind)}
     return {name: meta for name, meta in by_name.items() if meta is not None}
@@ -177,7 +177,7 @@ def check_bounds(value: Any) -> None:
 
     PositiveInt, and the value is -1  →  ValueError: limit must be at least 1, not -1
     """
-    for name, meta in bounds(type(value)).items():
+    for name, meta in bounds(value.__class__).items():
         _check(name, getattr(value, name), meta)
 
 
@@ -205,13 +205,6 @@ def suggestion(name: str, known: Mapping[str, object], more: str = "") -> str:
     if len(names) > MOST_NAMES and more:
         names = [*names[:MOST_NAMES], f"… ({len(names)} in all: {more})"]
     return nearest(name, known) or f"; there {'is' if len(known) == 1 else 'are'} {', '.join(names)}"
-
-
-def _allowed(value: object, hint: object) -> str:
-    """Return `; did you mean …?` for the first text of a value that is none of a type's literals."""
-    allowed = {literal: None for literal in literals(hint) if isinstance(literal, str)}
-    texts = [text for text in (value if isinstance(value, (list, tuple)) else (value,)) if isinstance(text, str)]
-    return next((nearest(text, allowed) for text in texts if text not in allowed), "")
 
 
 def _call(node: ast.expr, kind: str, hint: str) -> SpecCall:

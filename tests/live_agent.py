@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from ctxbench.metrics.tokens import PRIMING, TokenCounter
 from ctxbench.scenarios.model import Call, Conversation, Message, ToolCall, Usage
 from ctxbench.strategies.chain import parse
@@ -25,6 +27,9 @@ def work(task: int, strategy: str) -> Conversation:
     messages = [Message("m0", "user", f"Task {task}: raise the limit in each of {FILES} files by one.", time=begun)]
     last: list[Message] = []
 
+    def now() -> float:
+        return begun + 5.0 * len(messages)
+
     def sent() -> list[Message]:
         history = Conversation("talk", (*messages, Message("next", "assistant", "…")))
         return list(played(parse(strategy), history)[-1].context.messages)
@@ -35,17 +40,15 @@ def work(task: int, strategy: str) -> Conversation:
         same = next((at for at, pair in enumerate(zip(prompt, last, strict=False)) if pair[0] != pair[1]), len(last))
         shared = sum(map(_COUNTER.message, prompt[:same]))
         last[:] = prompt
-        answer = Message(f"m{len(messages)}", "assistant", "" if calls else "Done.", calls=calls)
-        usage = Usage(sum(map(_COUNTER.message, prompt)) + PRIMING, _COUNTER.message(answer), shared // 128 * 128)
-        call = Call("gpt-4o", usage=usage if shared >= 1024 else Usage(usage.input, usage.output, 0))
-        time = begun + 5.0 * len(messages)
-        messages.append(Message(answer.id, "assistant", answer.text, calls, call=call, time=time))
+        answer = Message(f"m{len(messages)}", "assistant", "" if calls else "Done.", calls, time=now())
+        read = shared // 128 * 128 if shared >= 1024 else 0
+        usage = Usage(sum(map(_COUNTER.message, prompt)) + PRIMING, _COUNTER.message(answer), read)
+        messages.append(replace(answer, call=Call("gpt-4o", usage=usage)))
 
     def use(tool: str, arguments: str, result: str) -> None:
         name = f"c{len(messages)}"
         say(ToolCall(name, tool, arguments))
-        time = begun + 5.0 * len(messages)
-        messages.append(Message(f"m{len(messages)}", "tool", result, answers=name, time=time))
+        messages.append(Message(f"m{len(messages)}", "tool", result, answers=name, time=now()))
 
     def read(file: int) -> None:
         lines = "\n".join(f"option_{line} = {line * 7 + task}" for line in range(40 + 10 * task))

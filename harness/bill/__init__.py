@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from ctxbench.metrics.prices import BUNDLED, NOTHING, Prices, read_prices
+from ctxbench.metrics.prices import BUNDLED, Prices
 from ctxbench.scenarios.errors import SpecError
 
 CacheRules = Literal["recording", "latest", "stored", "document"]
@@ -25,7 +25,7 @@ def usual_prices(batch: bool = False) -> Prices:
     The file is that of CTXBENCH_PRICES. Raises SetupError for a mistake in it.
     """
     file = os.environ.get("CTXBENCH_PRICES")
-    return Prices(read_prices(Path(file)) if file else NOTHING, batch) if file or batch else BUNDLED
+    return Prices(Path(file) if file else None, batch) if file or batch else BUNDLED
 
 
 def check_priced(models: Sequence[str]) -> None:

@@ -171,10 +171,7 @@ _QUALITIES = ("answer_quality", "context_recall", "grounding")
 
 
 def measures(metrics: Iterable[str], quality: str = "") -> list[str]:
-    """Return the figures that a run is judged by, in order: what is saved, how, and the verdict's measure of quality.
-
-    Those of the bill are of the first model, as it is the one that counts. Without a verdict the best measure counts.
-    """
+    """Return the figures that a run is judged by, in order; of the bill those under the first model, which counts."""
     names: dict[str, str] = {}
     for name in metrics:
         names.setdefault(name.partition("(")[0], name)
@@ -193,21 +190,14 @@ def name_of(metric: str) -> str:
 
 
 def metric_keys(metrics: Iterable[str]) -> dict[str, str]:
-    """Return the name of each figure in a tracker.
-
-    It is without the digest of a prompt, so that a chart goes on when that changes; figures that differ in the prompt
-    alone keep it.
-    """
+    """Return the name of each figure in a tracker, without a prompt's digest unless figures differ in that alone."""
     short = {metric: name_of(_PROMPT.sub("", metric)) for metric in metrics}
     times = Counter(short.values())
     return {metric: key if times[key] == 1 else name_of(metric) for metric, key in short.items()}
 
 
 def parameters(strategy: str) -> dict[str, str]:
-    """Return a strategy's text, and each parameter that it names as STAGE.PARAMETER; a second `window` is `window.2`.
-
-    Parameters at their defaults are not in the text, so they are not here either: another version may have others.
-    """
+    """Return a strategy's text, and each parameter in it as STAGE.PARAMETER; a second `window` is `window.2`."""
     logged, times = {"strategy": without_secrets(strategy)}, Counter[str]()
     with suppress(SpecError):  # a text that this version does not read has no parameters
         for stage in calls(quote_files(strategy), "strategy"):
@@ -317,10 +307,7 @@ def prometheus(run: Run, models: Sequence[str]) -> str:
 
 
 def _summed(run: Run, rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Return sums over conversations, in the order of the run, by strategy and scenario.
-
-    A scenario is the kind of an embedded one, or the name of the file that the conversation was read from.
-    """
+    """Return sums in the run's order by strategy and scenario: the kind of an embedded one, or the name of a file."""
     conversations, scenarios = run.table("conversations"), {}
     for name, source in zip(conversations.conversation, map(str, conversations.source), strict=True):
         path, colon, line = source.rpartition(":")

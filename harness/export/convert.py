@@ -194,11 +194,12 @@ class Request(NamedTuple):
 
 def openai(request: Request) -> dict[str, Any]:
     """Return a request as the body of a chat completion."""
-    body: dict[str, Any] = {"model": request.model} if request.model else {}
-    body["messages"] = [chat_message(message) for message in request.messages]
-    if request.tools:
-        body["tools"] = [chat_tool(tool) for tool in request.tools]
-    return body
+    body = {
+        "model": request.model,
+        "messages": [chat_message(message) for message in request.messages],
+        "tools": [chat_tool(tool) for tool in request.tools],
+    }
+    return {key: value for key, value in body.items() if value or key == "messages"}
 
 
 def anthropic(request: Request) -> dict[str, Any]:

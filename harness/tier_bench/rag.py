@@ -26,7 +26,7 @@ from ctxbench.scenarios.errors import RunError, SetupError
 from ctxbench.scenarios.model import Conversation, independent_units
 from ctxbench.scenarios.spec import PositiveInt
 from ctxbench.strategies.base import ModelError
-from ctxbench.strategies.tiers.rag import RETRIEVERS, Fusion, Rag, RagRules, Retriever, passage
+from ctxbench.strategies.tiers.rag import RETRIEVERS, Rag, RagRules, Retriever, passage
 from ctxbench.strategies.tiers.rag.vectors import Index
 
 from ..models import Models
@@ -36,11 +36,11 @@ RERANKED = 20  # passages that are ranked again, in the ways that rerank
 
 
 class Way(NamedTuple):
-    """One way to search: its retrievers, and how their rankings are fused."""
+    """One way to search: its retrievers, whose rankings are fused by ranks."""
 
     name: str
     by: tuple[Retriever, ...]
-    fusing: Fusion = Fusion()
+    rerank: int = 0  # passages that are ranked again by the exact scores of all; 0 = none
 
 
 class SearchOutcome(NamedTuple):
@@ -98,7 +98,7 @@ class RagMeasurement(NamedTuple):
 class RagBench:
     """Search the RAG tier for the evidence of every probe, and measure recall and latency.
 
-    Each retriever alone, every two and all three are tested: fused by ranks, by scores, and ranked again.
+    Each retriever alone, every two and all three are tested: fused by ranks, and ranked again.
     """
 
     recordings: str | tuple[str, ...] = "standard"
@@ -106,7 +106,6 @@ class RagBench:
     retrievers: tuple[Retriever, ...] = RETRIEVERS
     k: PositiveInt = 5  # hits that are looked at; a second figure is of twice as many
     index: Index = "exact"  # index of the vectors; hnsw needs the extra `hnswlib`
-    words: bool = True  # whether content words are in the graph as well, beside values, names and nouns
     embedder: str = "offline"
 
     def measure(self, bench: BenchSetup) -> RagMeasurement:
@@ -114,7 +113,7 @@ class RagBench:
         conversations = bench.read(self.recordings, self.format)
         models = Models(replace(bench.models, embedder=self.embedder).checked())
         retrievers = tuple(name for name in RETRIEVERS if name in self.retrievers)
-        rules = RagRules(retrievers=retrievers, words=self.words, index=self.index)
+        rules = RagRules(retrievers=retrievers, index=self.index)
         outcomes, built = searched(conversations, rules, models, self.k, bench.counting)
         if not outcomes:
             raise RunError("no conversation has a probe with evidence: there is nothing to look for")
@@ -122,13 +121,11 @@ class RagBench:
         return RagMeasurement(self.k, len(outcomes) // len(found), found, against(outcomes, found), built)
 
 
-FUSIONS = {"rrf": Fusion(), "weighted": Fusion(by="weighted"), "reranked": Fusion(rerank=RERANKED)}
-
-
 def ways(retrievers: Sequence[Retriever]) -> list[Way]:
-    """Return each retriever alone, then every combination: fused by ranks, fused by scores, and reranked."""
+    """Return each retriever alone, then every combination: fused, and reranked."""
     several = [some for size in range(2, len(retrievers) + 1) for some in combinations(retrievers, size)]
-    fused = [Way(f"{' + '.join(some)}, {how}", some, fusing) for some in several for how, fusing in FUSIONS.items()]
+    again = {"rrf": 0, "reranked": RERANKED}
+    fused = [Way(f"{' + '.join(some)}, {how}", some, rerank) for some in several for how, rerank in again.items()]
     return [*(Way(name, (name,)) for name in retrievers), *fused]
 
 
@@ -169,7 +166,7 @@ def searched(
                 for way in ways(rules.retrievers) if evidence else ():
                     rag.forget()  # each search is timed as the first of its question
                     began = perf_counter()
-                    hits = rag.search(probe.question, 2 * k, by=way.by, fusing=way.fusing)
+                    hits = rag.search(probe.question, 2 * k, by=way.by, rerank=way.rerank)
                     took, ids = perf_counter() - began, [hit.passage.id for hit in hits]
                     recalls = tuple(float(recall(ids, evidence, size)) for size in (k, 2 * k))  # type: ignore[arg-type]
                     outcomes.append(SearchOutcome(way.name, conversation.id, unit, probe.category, recalls, took))

@@ -22,7 +22,7 @@ from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.spec import PositiveInt, nearest
 from ctxbench.strategies.tiers.tiered.tiers import POLICY, WORKING_TOKENS
 from ctxbench.strategies.tiers.working import policies
-from ctxbench.strategies.tiers.working.policies import parse
+from ctxbench.strategies.tiers.working.policies import parse, text_of
 from ctxbench.strategies.tiers.working.policy import Successors
 from ctxbench.strategies.tiers.working.traces import TRACES, Trace, recorded, replay
 
@@ -89,7 +89,7 @@ class Working:
 
     def measure(self, bench: BenchSetup) -> WorkingMeasurement:
         """Measure every policy on the trace. Accesses of recordings are the earlier messages that are referred to."""
-        recipes = [str(parse(text)) for text in dict.fromkeys(self.policies)]
+        recipes = [text_of(parse(text)) for text in dict.fromkeys(self.policies)]
         tasks = [(policy, preload) for policy in recipes for preload in (False, True)[: 1 + self.preload]]
         load = self._load(bench)
         rows = list[PolicyRow]()
@@ -133,14 +133,14 @@ class Working:
 
 def policy_row(load: Load, capacity: int, policy: str, preload: bool = False) -> PolicyRow:
     """Return the figures of a policy on a load. Raises SpecError for an unknown policy."""
-    recipe, samples = parse(policy), load.samples
-    replays = [replay(trace, recipe, capacity, Successors() if preload else None) for trace in samples]
+    chosen, samples = parse(policy), load.samples
+    replays = [replay(trace, chosen, capacity, Successors() if preload else None) for trace in samples]
     both = [rates(result.hits, trace.tokens, trace.counted) for result, trace in zip(replays, samples, strict=True)]
     fewest = FEWEST if load.of == "conversation" else 2
     hits, tokens = of_seeds([rate.hits for rate in both], fewest), of_seeds([rate.tokens for rate in both], fewest)
     columns = ("evictions", "loaded", "preloaded")
     means = [sum(getattr(result, name) for result in replays) / len(samples) for name in columns]
-    return PolicyRow(str(recipe), preload, hits, tokens, *means)
+    return PolicyRow(text_of(chosen), preload, hits, tokens, *means)
 
 
 def bounds(load: Load, capacity: int) -> Bounds:

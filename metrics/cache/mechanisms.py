@@ -177,11 +177,7 @@ class AutomaticRules:
 
 
 class AutomaticCache(Cache):
-    """Automatic prefix cache.
-
-    Every request renews all prefixes on its path. Times are stored only for prefixes that the next request leaves, so
-    a step costs no more than it adds.
-    """
+    """Automatic prefix cache. Times are stored only for prefixes that a request leaves: a step costs what it adds."""
 
     def __init__(self, rules: AutomaticRules) -> None:
         self.rules = rules

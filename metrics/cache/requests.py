@@ -58,10 +58,7 @@ class MessageSizes(NamedTuple):
 def requests(
     steps: Iterable[RequestStep], messages: MessageSizes, prefixes: Prefixes | None = None
 ) -> Iterator[CacheRequest]:
-    """Yield the request of each step, as a cache sees it. They share their lists: use each before the next.
-
-    `prefixes` number what comes before each message.
-    """
+    """Yield the request of each step, as a cache sees it. They share their lists: use each before the next."""
     prefixes = prefixes or Prefixes()
     after, alike, tokens = prefixes.after, prefixes.alike, messages.tokens
     keys = range(len(tokens))
@@ -240,10 +237,7 @@ def _document(request: CacheRequest) -> tuple[CacheMark, ...]:
 
 
 def anchor() -> Placement:
-    """Mark the end of the system messages, and the end of the prefix that is expected to stay.
-
-    The whole prompt is expected to stay, unless the strategy rewrote it twice in a row: then only the shared prefix.
-    """
+    """Mark the ends of the system messages and of the prompt; after two rewrites in a row of what both share."""
     before: list[int] = []
     again = False
 

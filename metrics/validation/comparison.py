@@ -251,7 +251,9 @@ class CacheReplay:
         for recorded in requests:
             if recorded.call.usage is not None and (fault := fault_of(recorded, self._prices)) is not None:
                 (mistimed if fault[0] == "started" else uncounted).add(id(recorded))
-                self.left_out.append(_error(recorded, *fault))
+                (field, what, remedy), talk = fault, recorded.conversation
+                place = Place(talk.source or talk.id, 0, f"messages[{recorded.at}].call.{field}")
+                self.left_out.append(RecordingError(place, f"{talk.messages[recorded.at].id}: {what}", remedy))
         # Stable: calls that began at once stay in the order of their conversations.
         requests.sort(key=lambda recorded: recorded.started)
         self.counted += [
@@ -345,13 +347,6 @@ def fault_of(recorded: RecordedRequest, prices: Prices) -> tuple[str, str, str] 
         what = f"{marks} cache breakpoints, of which a provider takes {MOST_MARKS}"
         return "marks", what, "remove those that were not sent"
     return ("started", recorded.clock, "correct its time") if recorded.clock else None
-
-
-def _error(recorded: RecordedRequest, field: str, what: str, remedy: str) -> RecordingError:
-    """Return an error about a field of a call, or about the call."""
-    conversation, at = recorded.conversation, recorded.at
-    place = Place(conversation.source or conversation.id, 0, f"messages[{at}].call{field and '.'}{field}")
-    return RecordingError(place, f"{conversation.messages[at].id}: {what}", remedy)
 
 
 UNKNOWN = "unknown: "

@@ -226,10 +226,7 @@ def _draw_axes(
 def _panels(
     rows: pd.DataFrame, columns: tuple[str, str], words: tuple[str, str], x: Maker, y: Maker, rule: float | None = None
 ) -> Figure:
-    """Draw a panel for each strategy, with a line for each model where the rows have several.
-
-    `columns` are those along and up, `words` stand beside the axes.
-    """
+    """Draw a panel for each strategy and in it a line for each model; `columns` are those along and up."""
     if "model" not in rows:
         rows = rows.assign(model=words[1])
     models, lines = list(rows.model.unique()), dict[str, list[Line]]()
@@ -288,10 +285,7 @@ def growth(curve: pd.DataFrame) -> Figure:
 
 
 def grounding_rows(steps: pd.DataFrame) -> pd.DataFrame:
-    """Return strategy, turn, kept: the share of the values used next that the context has, by bins of turns.
-
-    `steps` has the columns `strategy`, `turn`, `demands` and `demands_kept`.
-    """
+    """Return strategy, turn, kept: the share of the values used next that the context has, by bins of turns."""
     middles = np.array([(low + min(high, 2 * low) - 1) / 2 for low, high in pairwise(_TURN_EDGES)])
     rows = steps.assign(turn=middles[np.searchsorted(_TURN_EDGES, steps.turn, side="right") - 1])
     sums = rows.astype({"strategy": str}).groupby(["strategy", "turn"])[["demands", "demands_kept"]].sum().reset_index()

@@ -22,10 +22,7 @@ _ENDINGS = {"figures": (".svg", ".png"), "tables": (".csv",)}
 
 
 def write(results: Results, folder: Path, *, figures: bool = False) -> Path:
-    """Write the report of a run, and return where its page is. Raises RunError if the folder cannot be written.
-
-    `figures`: draw the charts as files too, which takes several seconds.
-    """
+    """Write the report of a run, and with `figures` its charts; return the page. Raises RunError if it cannot."""
     check(folder, figures=figures)
     shown = list(sections(results))
     files = {

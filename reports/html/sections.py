@@ -69,11 +69,22 @@ def _overview(places: RunVerdict, by_model: Sequence[RunVerdict], number: int) -
         Column("bill", "bill", dollars),
         Column("points, 95 %", "gain", lambda gain: "–" if gain is None else gain_range(gain)),
     )
-    table = table_of("What is the verdict on each strategy?", columns, rows, _verdict_notes(places), names=4)
+    summary, notes = places.results.summary, [about("frontier_bill", model=places.model)]
+    if places.results.is_sampled:
+        covers = f"{places.quality.name.capitalize()} covers the same conversations."
+        notes += [*places.results.sampling_notes, covers]
+    notes += [about("verdict_compared", summary=summary)] * (summary.compared < summary.conversations)
+    table = table_of("What is the verdict on each strategy?", columns, rows, notes, names=4)
     parts: list[Table | Chart] = [answer(places), left_out("frontier"), table]
     if places.points:
         parts[1:2] = [*map(choices_table, [places] * places.is_comparable), _frontier_chart(places, rows, number)]
-        parts += [_under_others(by_model, order)] * (len(by_model) > 1)
+        if len(by_model) > 1:
+            of_models = [Column("strategy", str)]
+            for of in by_model:
+                of_models.append(Column(of.model, of.cost, dollars))
+                of_models.append(Column("verdict", of.places.__getitem__, lambda place: PLACES[place].words))
+            shown = [name for name in order if any(name in of.points for of in by_model)]
+            parts.append(table_of("Is it the same under other models?", of_models, shown))
     frame = pd.DataFrame(rows)[["strategy", "place", "on_frontier", "no_better_than", "quality"]]
     frame = frame.rename(columns={"quality": places.quality.metric})
     for model, costs in places.costs.items():
@@ -129,26 +140,6 @@ def _frontier_chart(places: RunVerdict, rows: Sequence[dict[str, Any]], number: 
     drawing = partial(frontier, up=up, along=along, bounds=bounds)
     chart = chart_of("frontier", pd.DataFrame(marks), drawing, about=quality.about)
     return chart if number == 1 else replace(chart, name=f"frontier-{number}")
-
-
-def _verdict_notes(places: RunVerdict) -> Iterator[str]:
-    summary = places.results.summary
-    yield about("frontier_bill", model=places.model)
-    if places.results.is_sampled:
-        yield from places.results.sampling_notes
-        yield f"{places.quality.name.capitalize()} covers the same conversations."
-    if summary.compared < summary.conversations:
-        yield about("verdict_compared", summary=summary)
-
-
-def _under_others(by_model: Sequence[RunVerdict], order: Sequence[str]) -> Table:
-    """Return the bills under all models, and whether the strategy is on the frontier there."""
-    columns = [Column("strategy", str)]
-    for places in by_model:
-        columns.append(Column(places.model, places.cost, dollars))
-        columns.append(Column("verdict", places.places.__getitem__, lambda place: PLACES[place].words))
-    shown = [name for name in order if any(name in places.points for places in by_model)]
-    return table_of("Is it the same under other models?", columns, shown)
 
 
 def answers_section(results: Results) -> ReportSection | None:
@@ -251,8 +242,9 @@ def live_section(results: Results) -> ReportSection | None:
     live = stored_live(results.run)
     if live is None:
         return None
-    rows = pd.DataFrame(live.numbers().items(), columns=["figure", "value"])
-    return section_of("live", live_tables(live), {"live": rows})
+    return section_of(
+        "live", live_tables(live), {"live": pd.DataFrame(live.numbers().items(), columns=["figure", "value"])}
+    )
 
 
 def claims_section(results: Results) -> ReportSection | None:

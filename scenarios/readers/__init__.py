@@ -7,20 +7,25 @@ reader with options is a frozen dataclass: its options are written like a strate
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import msgspec
 
 from ..errors import Place, RecordingError
 from ..model import Conversation
-from ..source import MISFIT, Problems, convert, loads, records
+from ..source import MISFIT, Problems, convert, decode, loads, objects, records
 
-Recordings = Iterator[tuple[Place, Conversation]]  # conversations as they are read, each with its place in the files
+Recordings = Iterator[tuple[Place, Conversation]]
+"""Conversations as they are read, each with its place in the files."""
+UNNAMED = "\0"  # id of a conversation that has none of its own: it is named after its file
+# As types to decode or convert to, plain: msgspec looks at what `dict[str, Any]` means anew each time.
+OBJECT: type[dict[str, Any]] = dict
+LIST: type[list[Any]] = list
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,9 @@ class Reader:
     any one key. If several formats fit, the one with the larger set is taken."""
     folder: ClassVar[bool] = False
     """True if the files of a folder make the recordings together; False if each file is read alone."""
+    record_type: ClassVar[Any] = OBJECT  # what a record is decoded to
+    each_record: ClassVar[Callable[[Path, Problems], Iterator[tuple[Place, bytes]]]] = staticmethod(records)
+    """Function that yields the records of a file."""
 
     @staticmethod
     def recognises(path: Path, head: bytes) -> bool:  # noqa: ARG004
@@ -53,15 +61,43 @@ class Reader:
         reading of these files only.
         """
         for path in files:
-            for place, raw in records(path, problems):
+            for place, raw in self.each_record(path, problems):
                 with problems.collect():
-                    recordings = self.conversations(raw, place, problems)
-                    del raw  # a reader may let go of it as well: it takes as much memory as its conversation
-                    yield from recordings
+                    record = Fields(decode(raw, self.record_type, place), place)
+                    del raw  # it takes as much memory as its conversation, which is used for long
+                    yield from self.conversations(record, problems)
 
-    def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
+    def conversations(self, record: Fields, problems: Problems) -> Recordings:
         """Yield the conversations of one record. Raises RecordingError if it is damaged."""
         raise NotImplementedError
+
+
+class Session(Protocol):
+    """Session that the records of one file make together."""
+
+    def add(self, record: Fields) -> None:
+        """Add the next record. Raises RecordingError if it cannot be read."""
+
+    def conversations(self, path: Path) -> Recordings:
+        """Yield the conversations of all records, which stand in the file at `path`."""
+
+
+class SessionReader(Reader):
+    """A reader of files to which a program appends, and whose records make one session."""
+
+    each_record = staticmethod(objects)
+
+    def session(self, problems: Problems) -> Session:
+        """Return a session without records."""
+        raise NotImplementedError
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
+        for path in files:
+            session = self.session(problems)
+            for place, raw in self.each_record(path, problems):
+                with problems.collect():
+                    session.add(Fields(decode(raw, self.record_type, place), place))
+            yield from session.conversations(path)
 
 
 def anywhere(*forms: Sequence[str], under: Sequence[str] = ("", "[]")) -> tuple[frozenset[str], ...]:
@@ -77,9 +113,6 @@ def readers() -> dict[str, type[Reader]]:
 
 
 T = TypeVar("T")
-# As types to decode or convert to, plain: msgspec looks at what `dict[str, Any]` means anew each time.
-OBJECT: type[dict[str, Any]] = dict
-LIST: type[list[Any]] = list
 _NUMBER = re.compile(r"\.(\d+)(?![^.])")
 
 

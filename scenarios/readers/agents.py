@@ -15,7 +15,7 @@ from ..errors import Place, RecordingError
 from ..media import media_of
 from ..model import Call, Compaction, Conversation, Media, Message, Scalar, ToolCall, Usage
 from ..source import Problems, as_text, convert, decode, objects, records
-from . import LIST, OBJECT, Fields, Reader, Recordings, as_object
+from . import LIST, OBJECT, UNNAMED, Fields, Reader, Recordings, Session, SessionReader, as_object
 from .messages import History, Moment, joined, moment_seconds, tool_call
 from .prompts import recorded_messages
 from .requests import dollars, usage
@@ -112,7 +112,7 @@ class _GeminiSession:
 
     def conversation(self, path: Path) -> Conversation | None:
         """Return the session; None if nothing was said in it."""
-        history, first_of, compactions = History(self.problems), dict[str, str](), list[Compaction]()
+        history, first_of = History(self.problems), dict[str, str]()
         for name, message in self.messages.items():
             before = len(history.messages)
             with self.problems.collect():
@@ -122,14 +122,14 @@ class _GeminiSession:
                 first_of[name] = history.messages[before].id
             if name in self.compactions and history.messages:
                 summary, kept, time, _ = self.compactions[name]
-                compactions.append(Compaction(history.last, summary, first_of.get(kept), time=time))
+                history.compact(summary, first_of.get(kept), time=time)
         if not history.messages:
             return None
         name, meta = self.name or path.stem, dict[str, Scalar]()
         if self.head.at("kind") == "subagent" and path.resolve().parent.name != "chats":
             meta["parent"] = path.resolve().parent.name
             name = f"{meta['parent']}/{name}"
-        return Conversation(name, history.in_order(), compactions=tuple(compactions), meta=meta)
+        return history.conversation(name, meta=meta)
 
 
 def _gemini_messages(message: Fields, problems: Problems) -> Iterator[Message]:
@@ -247,11 +247,10 @@ def _cline_sessions(path: Path, problems: Problems) -> Recordings:
             name, meta = session.needed("sessionId", str), dict[str, Scalar]()
             if (agent := session.typed("agent", str) or "") not in ("", _MAIN):
                 meta["parent"], name = name, f"{name}/{agent}"
-            prompt = session.typed("system_prompt", str)
-            system = (Message("system", "system", prompt),) if prompt else ()
-            messages, compactions = _cline_messages(session.each("messages"), [], problems)
-            if messages:
-                yield place, Conversation(name, (*system, *messages), compactions=compactions, meta=meta)
+            prompt = session.typed("system_prompt", str) or ""
+            history = _cline_history(session.each("messages"), [], problems)
+            if history.messages:
+                yield place, history.conversation(name, prompt, meta=meta)
 
 
 def _cline_task(path: Path, screen: Path | None, problems: Problems) -> Recordings:
@@ -261,9 +260,9 @@ def _cline_task(path: Path, screen: Path | None, problems: Problems) -> Recordin
             where = place.at(f"[{len(turns)}]")
             turns.append(Fields(decode(raw, OBJECT, where), where))
     requests = [] if screen is None else list(_cline_requests(screen, problems))
-    messages, compactions = _cline_messages(turns, requests, problems)
-    if messages:
-        yield place, Conversation(path.resolve().parent.name, messages, compactions=compactions)
+    history = _cline_history(turns, requests, problems)
+    if history.messages:
+        yield place, history.conversation(path.resolve().parent.name)
 
 
 def _cline_requests(path: Path, problems: Problems) -> Iterator[tuple[float | None, Usage | None]]:
@@ -284,11 +283,11 @@ def _cline_requests(path: Path, problems: Problems) -> Iterator[tuple[float | No
                     yield time, usage(counts, where, problems, cost, whole_prompt=whole)
 
 
-def _cline_messages(
+def _cline_history(
     turns: Iterable[Fields], requests: Sequence[tuple[float | None, Usage | None]], problems: Problems
-) -> tuple[tuple[Message, ...], tuple[Compaction, ...]]:
+) -> History:
     """Return the messages of a session and its compactions."""
-    history, compactions, sound = History(problems), list[Compaction](), list[Fields]()
+    history, sound = History(problems), list[Fields]()
     notice: Compaction | None = None
     for turn in turns:
         with problems.collect():
@@ -307,9 +306,8 @@ def _cline_messages(
             added = history.messages[first:]
             if (turn.at("isSummary") or kind == "compaction_summary") and first and added:
                 del history.messages[first:]
-                summary, time = "\n".join(message.text for message in added), added[0].time
-                before = turn.typed("metadata.tokensBefore", int)
-                compactions.append(Compaction(history.last, summary, None, before, time))
+                summary, before = "\n".join(message.text for message in added), turn.typed("metadata.tokensBefore", int)
+                history.compact(summary, tokens_before=before, time=added[0].time)
             elif kind == "compaction" and added:
                 said = turn.at("content")
                 blocks = [{"type": "text", "text": said}] if isinstance(said, str) else said
@@ -317,9 +315,8 @@ def _cline_messages(
                 notice = Compaction(added[-1].id, (told or [""])[-1], added[0].id)
             elif turn.at("metadata.compaction") == "preserved" and notice is not None:
                 notice = replace(notice, after=history.last)
-    if notice is not None:
-        compactions.append(notice)
-    return history.in_order(), tuple(compactions)
+    history.compactions += [] if notice is None else [notice]
+    return history
 
 
 def _reported(
@@ -343,19 +340,16 @@ def _cline_converted(turn: Fields, used: Usage | None, problems: Problems) -> It
     time = milliseconds / 1000 if milliseconds else None
     blocks = content if isinstance(content, str) else list(map(_cline_block, content))
     if (role := turn.at("role")) in ("user", "system", "developer"):
-        said = recorded_messages({"role": role, "content": blocks}, turn.place, problems, "cline", time)
-        yield from (replace(message, id="") for message in said)
+        yield from recorded_messages({"role": role, "content": blocks}, turn.place, problems, "cline", time)
     elif turn.at("role") == "assistant":
         if (metrics := turn.typed("metrics", OBJECT)) is not None:
             cost = dollars(metrics.get("cost"), turn.below("metrics.cost"), problems)
             used = usage(metrics, turn.below("metrics"), problems, cost, whole_prompt=True)
         model = turn.text("modelInfo.id|modelInfo.modelId")
         provider = turn.text("modelInfo.provider|modelInfo.providerId")
-        logged = {"role": "assistant", "content": blocks}
-        message, *results = recorded_messages(logged, turn.place, problems, "cline", time)
-        thinking = message.thinking or turn.text("reasoning_content")
-        yield replace(message, id="", thinking=thinking, call=Call(model, provider, used))
-        yield from (replace(result, id="") for result in results)
+        logged, call = {"role": "assistant", "content": blocks}, Call(model, provider, used)
+        message, *results = recorded_messages(logged, turn.place, problems, "cline", time, call)
+        yield from (replace(message, thinking=message.thinking or turn.text("reasoning_content")), *results)
     else:
         raise RecordingError(turn.below("role"), f"unknown role {turn.at('role')!r}", "use user, assistant")
 
@@ -376,7 +370,7 @@ _UNSENT_GOOSE = (
 )
 
 
-class Goose(Reader):
+class Goose(SessionReader):
     """goose sessions: JSON Lines (`~/.local/share/goose/sessions/<id>.jsonl`, up to version 1.9), or an export as JSON.
 
         {working_dir, description, accumulated_input_tokens …}   the first line, then a message a line
@@ -407,62 +401,62 @@ class Goose(Reader):
         about = first.startswith(b"{") and b'"working_dir"' in first and b'"role"' not in first
         return path.suffix == ".jsonl" and about and b'"created"' in rest and b'"role"' in rest
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        for path in files:
-            session, name, meta = _GooseSession(problems, History(problems)), path.stem, dict[str, Scalar]()
-            for place, raw in records(path, problems):
-                with problems.collect():
-                    record = Fields(decode(raw, OBJECT, place), place)
-                    if record.at("role") is not None:
-                        session.add(record)
-                        continue
-                    name = record.text("id") or name
-                    for total in ("accumulated_input_tokens", "accumulated_output_tokens", "accumulated_total_tokens"):
-                        if isinstance(record.at(total), int) and record.at(total):
-                            meta[total] = record.at(total)
-                    for message in record.each("conversation"):
-                        with problems.collect():
-                            session.add(message)
-            if messages := session.history.in_order():
-                compactions = tuple(session.compactions)
-                yield Place(str(path)), Conversation(name, messages, compactions=compactions, meta=meta)
+    each_record = staticmethod(records)
+
+    def session(self, problems: Problems) -> Session:
+        return _GooseSession(History(problems))
 
 
 @dataclass(slots=True)
 class _GooseSession:
     """A session, to which its messages are added one by one."""
 
-    problems: Problems
     history: History
-    compactions: list[Compaction] = field(default_factory=list)
+    _name: str = UNNAMED
+    _meta: dict[str, Scalar] = field(default_factory=dict)
     _names: count[int] = field(default_factory=count)
     _hidden: bool = False
     _ended: bool = True  # whether the next message for the agent alone begins another compaction
 
-    def add(self, recorded: Fields) -> None:
-        """Add the next message. Raises RecordingError if it cannot be read."""
+    def add(self, record: Fields) -> None:
+        """Add the next message, or the head of the session, which may hold all of them."""
+        if record.at("role") is not None:
+            self._say(record)
+            return
+        self._name = record.text("id") or self._name
+        for total in ("accumulated_input_tokens", "accumulated_output_tokens", "accumulated_total_tokens"):
+            if isinstance(record.at(total), int) and record.at(total):
+                self._meta[total] = record.at(total)
+        for message in record.each("conversation"):
+            with self.history.problems.collect():
+                self._say(message)
+
+    def _say(self, recorded: Fields) -> None:
         role, time, messages = recorded.needed("role", str), recorded.typed("created", float), list[Message]()
         if role not in ("user", "assistant", "system", "developer"):
             raise RecordingError(recorded.place.below("role"), f"unknown role {role!r}", "use user, assistant, system")
         recorded.needed("content", LIST)
-        if parts := list(_goose_parts(recorded, self.problems)):
+        if parts := list(_goose_parts(recorded, self.history.problems)):
             logged = {"role": role, "content": parts}
-            for one in recorded_messages(logged, recorded.place, self.problems, "goose", time):
-                call = Call() if one.role == "assistant" else None
-                messages.append(replace(one, id=f"m{next(self._names)}", call=call))
+            for one in recorded_messages(logged, recorded.place, self.history.problems, "goose", time, Call()):
+                messages.append(replace(one, id=f"m{next(self._names)}"))
         agent_sees, user_sees = (recorded.at(f"metadata.{who}Visible") is not False for who in ("agent", "user"))
         if agent_sees and not user_sees and self._hidden:
-            summary = joined(one.text for one in messages)
+            summary, compactions = joined(one.text for one in messages), self.history.compactions
             if self._ended and self.history.messages:
-                self.compactions.append(Compaction(self.history.last, summary, time=time))
-            elif self.compactions and summary:
-                before = self.compactions[-1]
-                self.compactions[-1] = replace(before, summary=joined((before.summary, summary)))
+                self.history.compact(summary, time=time)
+            elif compactions and summary:
+                compactions[-1] = replace(compactions[-1], summary=joined((compactions[-1].summary, summary)))
             self._ended = False
             return
         self._hidden, self._ended = self._hidden or not agent_sees, True
         for one in messages:
             self.history.add(one, recorded.place)
+
+    def conversations(self, path: Path) -> Recordings:
+        """Yield the session, if anything was said in it."""
+        if self.history.messages:
+            yield Place(str(path)), self.history.conversation(self._name, meta=self._meta)
 
 
 def _goose_parts(message: Fields, problems: Problems) -> Iterator[dict[str, Any]]:
@@ -491,7 +485,7 @@ class _Row(msgspec.Struct):
     timestamp: Moment
 
 
-class CopilotCli(Reader):
+class CopilotCli(SessionReader):
     """GitHub Copilot CLI sessions: JSON Lines, `~/.copilot/session-state/<session>/events.jsonl`.
 
         {type: "user.message" | "assistant.message" | "tool.execution_complete" …, data, id, parentId, timestamp}
@@ -513,15 +507,10 @@ class CopilotCli(Reader):
     checked = "GitHub Copilot CLI 1.0"
     shapes = (frozenset({".type", ".data", ".id", ".parentId", ".timestamp"}),)
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        for path in files:
-            events = _Events(problems)
-            for place, raw in objects(path, problems):
-                with problems.collect():
-                    row = decode(raw, _Row, place)
-                    events.add(row.type, Fields(row.data, place.at("data")), row.timestamp.timestamp())
-            name = events.name or (path.parent.name if path.stem == "events" else path.stem)
-            yield from ((Place(str(path)), conversation) for conversation in events.conversations(name))
+    record_type = _Row
+
+    def session(self, problems: Problems) -> Session:
+        return _Events(problems)
 
 
 @dataclass(slots=True)
@@ -532,7 +521,6 @@ class _Events:
     name: str = ""
     version: str = ""
     effort: str = ""
-    compactions: list[Compaction] = field(default_factory=list)
     # By the tool call that started the agent; "" = the session's own.
     _histories: dict[str, History] = field(default_factory=dict)
     _agents: dict[str, str] = field(default_factory=dict)
@@ -542,8 +530,10 @@ class _Events:
     _began: dict[str, float] = field(default_factory=dict)
     _number: int = 0
 
-    def add(self, kind: str, data: Fields, time: float) -> None:
+    def add(self, record: Fields) -> None:
         """Add the next row. Raises RecordingError if it cannot be read."""
+        kind, time = record.record.type, record.record.timestamp.timestamp()
+        data = Fields(record.record.data, record.place.at("data"))
         match kind:
             case "session.start" | "session.resume":
                 self.name, self.version = data.text("sessionId"), data.text("copilotVersion")
@@ -572,20 +562,16 @@ class _Events:
             case "session.compaction_complete":
                 self._compact(data, time)
             case _ if not kind.startswith(_UNSENT_COPILOT):
-                self.problems.unknown(f"copilot_cli: row of type {kind!r}", Place(data.place.file, data.place.line))
+                self.problems.unknown(f"copilot_cli: row of type {kind!r}", record.place)
 
-    def conversations(self, name: str) -> list[Conversation]:
-        """Return the session's conversation, and those of the agents that it started."""
+    def conversations(self, path: Path) -> Recordings:
+        """Yield the session's conversation, and those of the agents that it started."""
+        name = self.name or (path.parent.name if path.stem == "events" else path.stem)
         meta: dict[str, Scalar] = {"version": self.version} if self.version else {}
-        conversations = []
         for agent, history in self._histories.items():
-            if history.messages and not agent:
-                compactions = tuple(self.compactions)
-                conversations.append(Conversation(name, history.in_order(), compactions=compactions, meta=meta))
-            elif history.messages:
-                full = f"{name}/{self._agents.get(agent) or agent}"
-                conversations.append(Conversation(full, history.in_order(), meta={**meta, "parent": name}))
-        return conversations
+            full = f"{name}/{self._agents.get(agent) or agent}" if agent else name
+            if history.messages:
+                yield Place(str(path)), history.conversation(full, meta=meta | ({"parent": name} if agent else {}))
 
     def _history(self, agent: str) -> History:
         return self._histories.setdefault(agent, History(self.problems))
@@ -636,13 +622,5 @@ class _Events:
         used = {name: counts.get(name, counts.get(old)) for name, old in names.items()} if counts else None
         where, summary = data.place.below("compactionTokensUsed"), data.text("summaryContent")
         call = Call(str(counts.get("model") or ""), usage=usage(used, where, self.problems, whole_prompt=True))
-        self.compactions.append(
-            Compaction(
-                history.last,
-                summary,
-                tokens_before=data.typed("preCompactionTokens", int),
-                time=time,
-                hidden="" if summary else "it is not recorded",
-                call=call if counts else None,
-            )
-        )
+        hidden, before = "" if summary else "it is not recorded", data.typed("preCompactionTokens", int)
+        history.compact(summary, tokens_before=before, time=time, hidden=hidden, call=call if counts else None)

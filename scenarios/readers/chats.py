@@ -16,7 +16,7 @@ from ..errors import Place, RecordingError
 from ..media import sized
 from ..model import Call, Conversation, Media, Message, Role, Scalar, Tool, ToolCall
 from ..source import Problems, decode, records, whole_file
-from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere, as_object, text_of
+from . import LIST, OBJECT, UNNAMED, Fields, Reader, Recordings, anywhere, as_object, text_of
 from .messages import ChatMessage, History, chat_message, chat_messages, in_order, iso_time, joined, role_of, tool
 from .prompts import Stored, exchange, stored_messages
 from .requests import asked_of, numbered
@@ -28,11 +28,10 @@ class CtxbenchJsonl(Reader):
 
     about = "ctxbench's own JSON Lines, one conversation a line"
     shapes = (frozenset({".ctxbench", ".id", ".messages", ".messages[].id"}),)
+    record_type = Conversation
 
-    def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:  # noqa: ARG002
-        conversation = decode(raw, Conversation, place)
-        del raw  # its conversation is used for long
-        yield place, conversation
+    def conversations(self, record: Fields, problems: Problems) -> Recordings:  # noqa: ARG002
+        yield record.place, record.record
 
 
 class _Chat(msgspec.Struct):
@@ -63,45 +62,31 @@ class OpenAIChat(Reader):
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
-            yield from _chats(path, problems)
-
-
-def _chats(path: Path, problems: Problems) -> Recordings:
-    """Yield the file's chats, then one chat of the messages that stand alone on their lines."""
-    single, last_call, unnamed = History(problems), "", 0
-    for place, raw in records(path, problems):
-        try:
-            kind = None if raw.startswith(b"[") else decode(raw, _Kind, place)
-            if kind is not None and kind.role is not msgspec.UNSET and kind.messages is msgspec.UNSET:
-                message = decode(raw, ChatMessage, place)
-                said = chat_message(message, f"m{len(single.messages)}", place, problems, last_call)
-                single.add(said, place)
-                last_call = said.calls[-1].id if said.calls else last_call
-                continue
-            conversation = _chat(raw, place, problems)
-        except RecordingError as error:
-            problems.add(error)
-            continue
-        if conversation.id == _UNNAMED:
-            unnamed += 1
-            conversation = replace(conversation, id=numbered(path.stem, unnamed))
-        del raw  # it may take as much memory as the conversation, which is used for long
-        yield place, conversation
-    if single.messages:
-        yield Place(str(path), 1), Conversation(numbered(path.stem, unnamed + 1), single.in_order())
-
-
-_UNNAMED = "\0"
+            single, last_call = History(problems), ""  # of messages that stand alone on their lines
+            for place, raw in records(path, problems):
+                with problems.collect():
+                    kind = None if raw.startswith(b"[") else decode(raw, _Kind, place)
+                    if kind is None or kind.role is msgspec.UNSET or kind.messages is not msgspec.UNSET:
+                        conversation = _chat(raw, place, problems)
+                        del raw  # it may take as much memory as the conversation, which is used for long
+                        yield place, conversation
+                    else:
+                        message = decode(raw, ChatMessage, place)
+                        said = chat_message(message, f"m{len(single.messages)}", place, problems, last_call)
+                        single.add(said, place)
+                        last_call = said.calls[-1].id if said.calls else last_call
+            if single.messages:
+                yield Place(str(path), 1), single.conversation(UNNAMED)
 
 
 def _chat(raw: bytes, place: Place, problems: Problems) -> Conversation:
     if raw.startswith(b"["):
-        return Conversation(_UNNAMED, chat_messages(decode(raw, list[ChatMessage], place), place, problems))
+        return Conversation(UNNAMED, chat_messages(decode(raw, list[ChatMessage], place), place, problems))
     chat = decode(raw, _Chat, place)
     messages = asked_of(chat.model, chat_messages(chat.messages, place.at("messages"), problems))
     names = (str(name) for name in (chat.id, chat.conversation_id, chat.thread_id) if name is not None)
     tools = exchange(None, None, place, problems, "openai_chat", tools=chat.tools).tools
-    return Conversation(next(names, _UNNAMED), messages, tools=tools)
+    return Conversation(next(names, UNNAMED), messages, tools=tools)
 
 
 _ROLES: dict[str, Role] = {
@@ -158,17 +143,13 @@ class ShareGpt(Reader):
             for speaker, said in (("from", "value"), ("role", "value"), ("role", "content"))
         )
     )
+    record_type = Share
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        for path in files:
-            unnamed = 0
-            for place, raw in records(path, problems):
-                with problems.collect():
-                    share = decode(raw, Share, place)
-                    unnamed += share.id is None
-                    name = numbered(path.stem, unnamed) if share.id is None else str(share.id)
-                    messages = share_messages(share, place)
-                    yield place, Conversation(name, messages, tools=share_tools(share.tools, place.at("tools")))
+    def conversations(self, record: Fields, problems: Problems) -> Recordings:  # noqa: ARG002
+        share, place = record.record, record.place
+        name = UNNAMED if share.id is None else str(share.id)
+        messages = share_messages(share, place)
+        yield place, Conversation(name, messages, tools=share_tools(share.tools, place.at("tools")))
 
 
 def share_messages(share: Share, place: Place) -> tuple[Message, ...]:
@@ -252,19 +233,16 @@ class ClaudeAi(Reader):
 
     about = "Claude.ai's data export (conversations.json)"
     shapes = anywhere((".uuid", ".chat_messages", ".chat_messages[].sender"))
+    each_record = staticmethod(span_records)
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        for path in files:
-            for place, raw in span_records(path, problems):
-                with problems.collect():
-                    chat = Fields(decode(raw, OBJECT, place), place)
-                    name, _ = chat.needed("uuid", str), chat.needed("chat_messages", LIST)
-                    said = list(chat.each("chat_messages"))
-                    stored = (_exported(said[at], f"chat_messages[{at}]") for at in _branch(chat, said, problems))
-                    if messages := stored_messages(stored, place, problems, "claude_ai"):
-                        yield place, Conversation(name, in_order(messages))
-                    else:
-                        problems.unknown("claude_ai: conversation without messages", place)
+    def conversations(self, record: Fields, problems: Problems) -> Recordings:
+        name, _ = record.needed("uuid", str), record.needed("chat_messages", LIST)
+        said = list(record.each("chat_messages"))
+        stored = (_exported(said[at], f"chat_messages[{at}]") for at in _branch(record, said, problems))
+        if messages := stored_messages(stored, record.place, problems, "claude_ai"):
+            yield record.place, Conversation(name, in_order(messages))
+        else:
+            problems.unknown("claude_ai: conversation without messages", record.place)
 
 
 def _branch(chat: Fields, said: Sequence[Fields], problems: Problems) -> list[int]:
@@ -316,19 +294,14 @@ class ChatGpt(Reader):
 
     about = "ChatGPT's data export (conversations.json)"
     shapes = anywhere((".mapping", ".mapping.*.message", ".mapping.*.children"))
+    each_record = staticmethod(span_records)
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        for path in files:
-            unnamed = 0
-            for place, raw in span_records(path, problems):
-                with problems.collect():
-                    export = Fields(decode(raw, OBJECT, place), place)
-                    name = export.text("conversation_id|id")
-                    unnamed += not name
-                    if messages := _gpt_messages(export, problems):
-                        yield place, Conversation(name or numbered(path.stem, unnamed), messages)
-                    else:
-                        problems.unknown("chatgpt: conversation without messages", place)
+    def conversations(self, record: Fields, problems: Problems) -> Recordings:
+        history = _gpt_history(record, problems)
+        if history.messages:
+            yield record.place, history.conversation(record.text("conversation_id|id") or UNNAMED)
+        else:
+            problems.unknown("chatgpt: conversation without messages", record.place)
 
 
 def _gpt_branch(export: Fields, problems: Problems) -> Iterator[Fields]:
@@ -349,9 +322,8 @@ def _gpt_branch(export: Fields, problems: Problems) -> Iterator[Fields]:
             yield Fields(message, place.below(f"mapping.{node_name}.message"))
 
 
-def _gpt_messages(export: Fields, problems: Problems) -> tuple[Message, ...]:
-    history = History(problems)
-    last_call = ""
+def _gpt_history(export: Fields, problems: Problems) -> History:
+    history, last_call = History(problems), ""
     for said in _gpt_branch(export, problems):
         author = Fields(said.needed("author", OBJECT), said.place.below("author"))
         role = role_of(author.needed("role", str), author.place)
@@ -388,7 +360,7 @@ def _gpt_messages(export: Fields, problems: Problems) -> tuple[Message, ...]:
             without = message.text.removesuffix(text).rstrip("\n")
             message = replace(message, text=without, calls=(*message.calls, ToolCall(last_call, called, arguments)))
         history.add(message, said.place)
-    return history.in_order()
+    return history
 
 
 def _content(content: dict[str, Any], place: Place, problems: Problems) -> tuple[str, str, tuple[Media, ...]]:

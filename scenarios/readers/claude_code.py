@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import Place, RecordingError
-from ..model import Call, Compaction, Conversation, Message, Scalar
+from ..model import Call, Conversation, Message, Scalar
 from ..source import Problems, convert, objects
 from . import OBJECT, Fields, Reader, Recordings, as_object, text_of
 from .messages import History, Moment, decoded_body, moment_seconds
@@ -25,6 +25,7 @@ _NOT_SENT = (
 )
 
 
+_KEPT = "compactMetadata.preservedSegment.headUuid"  # the first line that a compaction keeps
 _NEEDED = {"tool_use": ("id", "name"), "tool_result": ("tool_use_id",)}
 
 
@@ -230,37 +231,30 @@ def conversation_of(
     name: str, branch: Sequence[SessionLine], meta: dict[str, Scalar], problems: Problems
 ) -> Conversation:
     """Return a branch of a tree of lines as a conversation."""
-    history = History(problems)
-    compactions: list[Compaction] = []
-    responses: dict[str, list[SessionLine]] = {}
+    history, responses = History(problems), dict[str, list[SessionLine]]()
     for line in branch:
         responses.setdefault(line.response or line.uuid, []).append(line)
     for group in responses.values():
-        first = group[0]
-        try:
-            messages = list(_messages(group, problems))
-        except RecordingError as error:
-            problems.add(error)
-            continue
-        if first.is_boundary:
-            if history.messages:
-                compactions.append(_compaction(first, history.messages))
-        elif first.at("isCompactSummary") is True and history.messages:
-            if not compactions or compactions[-1].summary or compactions[-1].after != history.last:
-                compactions.append(_compaction(first, history.messages))
-            summary = "\n".join(message.text for message in messages)
-            compactions[-1] = replace(compactions[-1], summary=summary, hidden="")
-        else:
-            for message in messages:
-                history.add(message, first.below("message"))
-    return Conversation(name, history.in_order(), compactions=tuple(compactions), meta=meta)
-
-
-def _compaction(line: SessionLine, messages: Iterable[Message]) -> Compaction:
-    ids, head = [message.id for message in messages], line.text("compactMetadata.preservedSegment.headUuid")
-    tokens = line.typed("compactMetadata.preTokens", int)
-    # The summary has a line of its own behind this one.
-    return Compaction(ids[-1], "", head if head in ids else None, tokens, line.time, hidden="it is not recorded")
+        with problems.collect():
+            first, messages, compactions = group[0], list(_messages(group, problems)), history.compactions
+            is_summary = not first.is_boundary and first.at("isCompactSummary") is True and bool(history.messages)
+            if not (first.is_boundary or is_summary):
+                for message in messages:
+                    history.add(message, first.below("message"))
+                continue
+            # The summary has a line of its own behind that of its compaction.
+            is_known = bool(compactions) and not compactions[-1].summary and compactions[-1].after == history.last
+            if history.messages and not (is_summary and is_known):
+                tokens, head = (
+                    first.typed("compactMetadata.preTokens", int),
+                    "compactMetadata.preservedSegment.headUuid",
+                )
+                kept = next((message.id for message in history.messages if message.id == head), None)
+                history.compact("", kept, tokens_before=tokens, time=first.time, hidden="it is not recorded")
+            if is_summary:
+                summary = "\n".join(message.text for message in messages)
+                compactions[-1] = replace(compactions[-1], summary=summary, hidden="")
+    return history.conversation(name, meta=meta)
 
 
 def _messages(group: Sequence[SessionLine], problems: Problems) -> Iterator[Message]:

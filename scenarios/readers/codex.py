@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,9 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import Place
-from ..model import Call, Compaction, Conversation, Media, Message, Scalar, Tool, ToolCall
-from ..source import Problems, as_text, decode, objects
-from . import OBJECT, Fields, Reader, Recordings
+from ..model import Call, Media, Message, Scalar, Tool, ToolCall
+from ..source import Problems, as_text
+from . import OBJECT, UNNAMED, Fields, Recordings, Session, SessionReader
 from .messages import (
     COMPACTIONS,
     ENCRYPTED,
@@ -45,7 +45,7 @@ class _Row(msgspec.Struct):
     payload: dict[str, Any]
 
 
-class Codex(Reader):
+class Codex(SessionReader):
     """Codex rollouts: JSON Lines of `{timestamp, type, payload}`, `~/.codex/sessions/<date>/rollout-<time>-<id>.jsonl`.
 
     Source: github.com/openai/codex, `codex-rs/protocol` and `codex-rs/rollout` (checked up to version 0.144). The
@@ -76,14 +76,10 @@ class Codex(Reader):
         frozenset({".timestamp", ".type", ".payload", ".payload.type", ".payload.role", ".payload.content"}),
     )
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        for path in files:
-            session = _Rollout(problems, History(problems))
-            for place, raw in objects(path, problems):
-                with problems.collect():
-                    session.add(decode(raw, _Row, place), place)
-            if session.history.messages:
-                yield Place(str(path)), session.conversation(path.stem)
+    record_type = _Row
+
+    def session(self, problems: Problems) -> Session:
+        return _Rollout(problems, History(problems))
 
 
 @dataclass(slots=True)
@@ -92,12 +88,11 @@ class _Rollout:
 
     problems: Problems
     history: History
-    session: Fields | None = None  # the first `session_meta` row
+    head: Fields | None = None  # the first `session_meta` row
     parent: str = ""
     model: str = ""
     effort: str = ""
     tools: tuple[Tool, ...] = ()
-    compactions: list[Compaction] = field(default_factory=list)
     hosted: int = 0
     rolled_back: int = 0
     _began: float = 0.0
@@ -115,18 +110,19 @@ class _Rollout:
     # Places in the history at which the user's turns begin.
     _turns: list[int] = field(default_factory=list)
 
-    def add(self, row: _Row, place: Place) -> None:
+    def add(self, record: Fields) -> None:
         """Add the next row. Raises RecordingError if it cannot be read."""
-        payload, written = Fields(row.payload, place.at("payload")), row.timestamp.timestamp()
+        row: _Row = record.record
+        payload, written = Fields(row.payload, record.place.at("payload")), row.timestamp.timestamp()
         # A fork writes its parent's rows anew when it begins: their times say nothing about when they were said.
         time = None if self.parent and written - self._began < _COPYING else written
         match row.type:
             case "session_meta":
                 tools, name = tuple(_offered(payload.each("dynamic_tools"))), payload.typed("id", str) or ""
-                if self.session is None:
-                    self.session, self.tools, self._began = payload, tools, written
+                if self.head is None:
+                    self.head, self.tools, self._began = payload, tools, written
                     self.parent = payload.text(f"forked_from_id|{_STARTED_BY}")
-                elif name != self.session.text("id"):
+                elif name != self.head.text("id"):
                     self.parent = self.parent or name
             case "turn_context":
                 self.model, self.effort = (payload.typed(name, str) or "" for name in ("model", "effort"))
@@ -137,24 +133,21 @@ class _Rollout:
             case "compacted":
                 self._compact(payload, time)
             case _ if row.type not in _IGNORED_ROWS:
-                self.problems.unknown(f"codex: row of type {row.type!r}", place)
+                self.problems.unknown(f"codex: row of type {row.type!r}", record.place)
 
-    def conversation(self, stem: str) -> Conversation:
-        """Return the session; a session without a `session_meta` row has the file's name as its id."""
+    def conversations(self, path: Path) -> Recordings:
+        """Yield the session, if anything was said in it."""
+        if not self.history.messages:
+            return
         self._close()
-        session = self.session or Fields({}, Place(""))
-        prompt = session.text("base_instructions.text")
-        system = (Message("instructions", "system", prompt),) if prompt else ()
-        told = {
-            "parent": self.parent,
-            "version": session.text("cli_version"),
-            "provider": session.text("model_provider"),
-        }
+        head = self.head or Fields({}, Place(""))
+        if prompt := head.text("base_instructions.text"):
+            self.history.messages.insert(0, Message("instructions", "system", prompt))
+        told = {"parent": self.parent, "version": head.text("cli_version"), "provider": head.text("model_provider")}
         meta: dict[str, Scalar] = {"off_branch": self.rolled_back, "hosted_tool_calls": self.hosted}
         meta |= {name: value for name, value in told.items() if value}
         self.problems.written_by(told["version"], Codex.checked)
-        messages, compactions = (*system, *self.history.in_order()), tuple(self.compactions)
-        return Conversation(session.text("id") or stem, messages, tools=self.tools, compactions=compactions, meta=meta)
+        yield Place(str(path)), self.history.conversation(head.text("id") or UNNAMED, tools=self.tools, meta=meta)
 
     def _item(self, item: Fields, time: float | None) -> None:
         kind = item.typed("type", str) or "message"
@@ -264,7 +257,8 @@ class _Rollout:
         start = self._turns[-min(turns, len(self._turns))] if self._turns else len(self.history.messages)
         dropped = {message.id for message in self.history.messages[start:]}
         del self.history.messages[start:], self._turns[-turns:]
-        self.compactions = [compaction for compaction in self.compactions if compaction.after not in dropped]
+        kept = [compaction for compaction in self.history.compactions if compaction.after not in dropped]
+        self.history.compactions = kept
         self.rolled_back += len(dropped)
         self._unpaid = self._turn_reply = self._turn_began = None
 
@@ -280,7 +274,7 @@ class _Rollout:
                 parts.append(self._said(item, "content")[0])
         summary = "\n\n".join(part for part in parts if part)
         if self.history.messages:
-            self.compactions.append(Compaction(self.history.last, summary, time=time, hidden=hidden))
+            self.history.compact(summary, time=time, hidden=hidden)
         else:
             self.history.add(Message("", "user", summary, time=time), compacted.place)
 

@@ -7,12 +7,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace
-
 from ..errors import Place, RecordingError
-from ..model import Call, Conversation, Scalar
+from ..model import Call, Scalar
 from ..source import Problems, as_text, decode, objects, records, whole_file
-from . import LIST, OBJECT, Fields, Reader, Recordings, as_object, text_of
+from . import LIST, OBJECT, UNNAMED, Fields, Reader, Recordings, as_object, text_of
 from .messages import History, milliseconds
 from .prompts import recorded_messages
 from .requests import usage
@@ -47,16 +45,23 @@ class Cursor(Reader):
             if path.parent.name == "subagents":
                 meta["parent"] = path.resolve().parent.parent.name
             for logged, place in (_exported if path.suffix == ".md" else _transcript)(path, problems):
-                _add(history, logged, place, "cursor", Call(), None)
+                _add(history, logged, place, "cursor", Call())
             if history.messages:
-                yield Place(str(path)), Conversation(path.stem, history.in_order(), meta=meta)
+                yield Place(str(path)), history.conversation(UNNAMED, meta=meta)
 
 
-def _add(history: History, logged: dict[str, Any], place: Place, form: str, call: Call, time: float | None) -> None:
+def _add(
+    history: History,
+    logged: dict[str, Any],
+    place: Place,
+    form: str,
+    call: Call | None = None,
+    time: float | None = None,
+) -> None:
     """Add a message in Anthropic's form, its tool results apart; an answer has the call."""
     with history.problems.collect():
-        for message in recorded_messages(logged, place, history.problems, form, time):
-            history.add(replace(message, id="", call=call if message.role == "assistant" else None), place)
+        for message in recorded_messages(logged, place, history.problems, form, time, call):
+            history.add(message, place)
 
 
 def _exported(path: Path, problems: Problems) -> Iterator[tuple[dict[str, Any], Place]]:
@@ -118,7 +123,7 @@ class VsCodeChat(Reader):
                     with problems.collect():
                         _add_request(history, request)
                 if history.messages:
-                    yield session.place, Conversation(session.text("sessionId") or path.stem, history.in_order())
+                    yield session.place, history.conversation(session.text("sessionId") or UNNAMED)
 
 
 def _changed(state: Any, entry: Fields) -> Any:
@@ -148,13 +153,14 @@ def _add_request(history: History, request: Fields) -> None:
     counts = {"input_tokens": request.get("promptTokens|result.usage.promptTokens|result.metadata.promptTokens")}
     counts["output_tokens"] = request.get("completionTokens|result.usage.completionTokens|result.metadata.outputTokens")
     used = usage(counts, place, history.problems) if len(answers) == 1 and any(counts.values()) else None
-    _add(history, {"role": "user", "content": request.text("message.text|message")}, place, "vscode_chat", Call(), time)
-    for at, (content, results, asked) in enumerate(answers):
-        name = request.text("result.metadata.resolvedModel") or (asked or model).removeprefix("copilot/")
+    asked = {"role": "user", "content": request.text("message.text|message")}
+    _add(history, asked, place, "vscode_chat", time=time)
+    for at, (content, results, own) in enumerate(answers):
+        name = request.text("result.metadata.resolvedModel") or (own or model).removeprefix("copilot/")
         call = Call(name, "copilot", used, request_id=f"{request.text('requestId')}/{at}")
-        _add(history, {"role": "assistant", "content": content}, place, "vscode_chat", call, None)
+        _add(history, {"role": "assistant", "content": content}, place, "vscode_chat", call)
         if results:
-            _add(history, {"role": "user", "content": results}, place, "vscode_chat", call, None)
+            _add(history, {"role": "user", "content": results}, place, "vscode_chat")
 
 
 _Answer = tuple[list[dict[str, Any]], list[dict[str, Any]], str]  # content, results of tools, and the model's name

@@ -5,7 +5,6 @@ Neither stream has the prompt that the command was given: the conversation begin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,8 @@ from msgspec.structs import replace
 
 from ..errors import Place
 from ..model import Call, Conversation, Scalar
-from ..source import Problems, as_text, decode, objects, records
-from . import OBJECT, Fields, Reader, Recordings, anywhere, as_object, text_of
+from ..source import Problems, as_text, records
+from . import OBJECT, UNNAMED, Fields, Recordings, Session, SessionReader, anywhere, as_object, text_of
 from .claude_code import SessionLine, Tree, conversation_of
 from .exchanges import updated
 from .prompts import Stored, stored_messages
@@ -25,7 +24,7 @@ _SHARED = "claude_stream: answers have their share of the output tokens of their
 _PROMPT_COUNTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
 
-class ClaudeStream(Reader):
+class ClaudeStream(SessionReader):
     """Events of `claude -p --output-format stream-json`, which claude-code-action keeps in its execution file.
 
         {type: "system", subtype: "init" | "compact_boundary", session_id, claude_code_version}
@@ -44,15 +43,10 @@ class ClaudeStream(Reader):
     checked = "Claude Code 2.1"
     shapes = anywhere((".type", ".message", ".message.role", ".session_id", ".parent_tool_use_id"))
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        for path in files:
-            stream = _ClaudeEvents(problems)
-            for place, raw in records(path, problems):
-                with problems.collect():
-                    stream.add(Fields(decode(raw, OBJECT, place), place))
-            for name, branch, meta in Tree(stream.lines).conversations(path.stem):
-                meta |= {} if "parent" in meta else stream.told
-                yield branch[0].place, conversation_of(name, branch, meta, problems)
+    each_record = staticmethod(records)
+
+    def session(self, problems: Problems) -> Session:
+        return _ClaudeEvents(problems)
 
 
 @dataclass(slots=True)
@@ -99,6 +93,12 @@ class _ClaudeEvents:
             case kind if kind not in ("rate_limit_event", "auth_status") and not kind.startswith("tool_"):
                 self.problems.unknown(f"claude_stream: event of type {kind!r}", event.place)
 
+    def conversations(self, path: Path) -> Recordings:
+        """Yield the session, and those of the agents that it started."""
+        for name, branch, meta in Tree(self.lines).conversations(path.stem):
+            meta |= {} if "parent" in meta else self.told
+            yield branch[0].place, conversation_of(name, branch, meta, self.problems)
+
     def _line(self, event: Fields, agent: str, told: dict[str, Any]) -> None:
         """Add an event as the line that a session file would have, behind the last one of its agent."""
         session = event.text("session_id")
@@ -137,7 +137,7 @@ def _count(counts: dict[str, Any], name: str) -> int:
     return count if isinstance(count := counts.get(name), int) else 0
 
 
-class CodexExec(Reader):
+class CodexExec(SessionReader):
     """Events of `codex exec --json`: items of a thread, or, up to version 0.43, those of the protocol.
 
         {type: "thread.started", thread_id} · {type: "turn.started"} · {type: "item.started" | "item.completed", item:
@@ -163,16 +163,8 @@ class CodexExec(Reader):
         under=("",),
     )
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        for path in files:
-            stream = _CodexEvents(problems)
-            for place, raw in objects(path, problems):
-                with problems.collect():
-                    stream.add(Fields(decode(raw, OBJECT, place), place))
-            stream.close()
-            if any(stored.call for stored in stream.stored):
-                messages = stored_messages(stream.stored, Place(str(path)), problems, "codex_exec")
-                yield Place(str(path)), Conversation(stream.name or path.stem, messages, meta=stream.told)
+    def session(self, problems: Problems) -> Session:
+        return _CodexEvents(problems)
 
 
 _SAID = {"reasoning": "thinking", "agent_message": "text", "assistant_message": "text", "plan": "text"}
@@ -246,6 +238,13 @@ class _CodexEvents:
                 self._results.append({"type": "tool_result", "tool_use_id": name, "content": item.get(_OUTPUTS)})
         elif kind not in ("error", "web_search"):
             self.problems.unknown(f"codex_exec: item of type {kind!r}", item.place)
+
+    def conversations(self, path: Path) -> Recordings:
+        """Yield the thread, if a model answered in it."""
+        self.close()
+        if any(stored.call for stored in self.stored):
+            messages = stored_messages(self.stored, Place(str(path)), self.problems, "codex_exec")
+            yield Place(str(path)), Conversation(self.name or UNNAMED, messages, meta=self.told)
 
     def close(self) -> None:
         """Store the answer so far, and the results of its tools."""

@@ -264,7 +264,12 @@ def frames(body: bytes, place: Place) -> list[tuple[str, bytes]]:
         if not _PRELUDE + headers + _CHECKSUM <= size <= len(body) - start:
             break
         at = start + _PRELUDE
-        kind, payload = _event_type(body[at : at + headers]), body[at + headers : start + size - _CHECKSUM]
+        # The header `:event-type` has its value behind its name, its type and its length (2 bytes).
+        value, payload = (
+            body[at : at + headers].partition(_EVENT_TYPE)[2],
+            body[at + headers : start + size - _CHECKSUM],
+        )
+        kind = value[2 : 2 + int.from_bytes(value[:2], "big")].decode("utf-8", "replace")
         if kind == "chunk":
             coded = Fields(decode(payload, OBJECT, place), place).needed("bytes", str)
             payload = _json({"base64_string": coded}, place)
@@ -274,12 +279,6 @@ def frames(body: bytes, place: Place) -> list[tuple[str, bytes]]:
 
 
 _PRELUDE, _CHECKSUM, _EVENT_TYPE = 12, 4, b":event-type\x07"
-
-
-def _event_type(headers: bytes) -> str:
-    """Return the value of the header `:event-type`: behind its name, its type and its length (2 bytes)."""
-    _, _, value = headers.partition(_EVENT_TYPE)
-    return value[2 : 2 + int.from_bytes(value[:2], "big")].decode("utf-8", "replace")
 
 
 def converse_response(stream: list[tuple[str, bytes]], place: Place) -> dict[str, Any]:

@@ -190,27 +190,23 @@ def from_address(address: str, reader: HuggingFace | None = None) -> HuggingFace
 
 def _messages(value: Any, column: str, place: Place, problems: Problems) -> tuple[Message, ...]:
     """Return a row's conversation in either form. A list of records may come as a record of lists, or as text."""
+    where = place.at(column)
     if isinstance(value, str):
-        value = _from_text(value, place.at(column))
+        try:
+            value = msgspec.json.decode(value)
+        except msgspec.DecodeError as error:
+            why = str(error).removeprefix("JSON is malformed: ")
+            try:  # Python's, as which pandas writes a list into CSV: literals alone, so that nothing is run
+                value = ast.literal_eval(mended(value.encode())[0].decode())
+            except (ValueError, SyntaxError, MemoryError, RecursionError):
+                what = f"neither a list nor JSON: {why}"
+                raise RecordingError(where, what, "write the column as JSON text") from None
     if isinstance(value, dict):
         try:
             value = [dict(zip(value, record, strict=True)) for record in zip(*value.values(), strict=True)]
         except (TypeError, ValueError):
             what = "a record of lists whose lists have not one length"
-            raise RecordingError(place.at(column), what, "give a list of messages") from None
+            raise RecordingError(where, what, "give a list of messages") from None
     if isinstance(value, list) and value and isinstance(value[0], dict) and "from" in value[0]:
         return share_messages(convert({"conversations": value}, Share, place), place)
-    where = place.at(column)
     return chat_messages(convert(without_nulls(value), list[ChatMessage], where), where, problems)
-
-
-def _from_text(text: str, place: Place) -> Any:
-    """Return the value of JSON text, or of Python's, as which pandas writes a list into CSV."""
-    try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
-        why = str(error).removeprefix("JSON is malformed: ")
-    try:
-        return ast.literal_eval(mended(text.encode())[0].decode())  # literals alone: it runs nothing
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        raise RecordingError(place, f"neither a list nor JSON: {why}", "write the column as JSON text") from None

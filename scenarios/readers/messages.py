@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from ..chat import ROLES
 from ..errors import Place, RecordingError
 from ..media import document_text, media_of
-from ..model import Call, Media, Message, Role, Tool, ToolCall
+from ..model import Call, Compaction, Conversation, Media, Message, Role, Tool, ToolCall
 from ..source import Problems, as_text, decode
 from . import OBJECT, Fields
 
@@ -337,6 +337,7 @@ class History:
 
     problems: Problems
     messages: list[Message] = field(default_factory=list)
+    compactions: list[Compaction] = field(default_factory=list)
     _calls: set[str] = field(default_factory=set)
     _count: int = 0
 
@@ -363,9 +364,17 @@ class History:
         self._calls.update(call.id for call in calls)
         self.messages[at] = replace(message, calls=message.calls + calls)
 
-    def in_order(self) -> tuple[Message, ...]:
-        """Return all messages, with the times that run backwards removed."""
-        return in_order(self.messages)
+    def compact(self, summary: str, first_kept: str | None = None, **about: Any) -> None:
+        """Add a compaction behind the last message; `about` are other fields of `Compaction`."""
+        self.compactions.append(Compaction(self.last, summary, first_kept, **about))
+
+    def conversation(self, name: str, system: str = "", **about: Any) -> Conversation:
+        """Return the session, with the times that run backwards removed; `about` are other fields of `Conversation`.
+
+        A system prompt that stands beside the messages is the first of them, `system`.
+        """
+        before = (Message("system", "system", system),) if system else ()
+        return Conversation(name, (*before, *in_order(self.messages)), compactions=tuple(self.compactions), **about)
 
     @property
     def last(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import Place, RecordingError
 from ..media import media_of
-from ..model import Call, Compaction, Conversation, Message, Scalar, ToolCall, Usage
+from ..model import Call, Message, Scalar, ToolCall, Usage
 from ..source import Problems, as_text, decode, file_head, records, whole_file
 from . import LIST, OBJECT, Fields, Reader, Recordings
 from .messages import History, joined, milliseconds
@@ -179,8 +179,7 @@ class _Tables:
 
 
 def _conversation(session: Fields, recorded: Iterable[_Recorded], place: Place, problems: Problems) -> Recordings:
-    history, compactions, system = History(problems), list[Compaction](), ""
-    first_of, tail = dict[str, str](), ""
+    history, first_of, system, tail = History(problems), dict[str, str](), "", ""
     for one in recorded:
         with problems.collect():
             info, role, before = one.info, one.info.needed("role", str), len(history.messages)
@@ -197,10 +196,16 @@ def _conversation(session: Fields, recorded: Iterable[_Recorded], place: Place, 
             elif role != "assistant":
                 raise RecordingError(info.place.below("role"), f"unknown role {role!r}", "use user, assistant")
             elif info.at("summary") is True:
-                compactions += _compaction(info, parts, history, first_of.get(tail), problems)
+                told = (_usage(part, problems) for part in parts if part.at("tokens") is not None)
+                used = next(filter(None, told), None)
+                if history.messages:  # its call is no message
+                    time, started = (milliseconds(info, f"time.{at}") for at in ("completed|time.created", "created"))
+                    call = Call(info.text("modelID"), info.text("providerID"), used, started)
+                    tokens, kept = None if used is None else used.input, first_of.get(tail)
+                    history.compact(_text(parts), kept, tokens_before=tokens, time=time, call=call)
             else:
-                told = info.typed("system", str | list[str]) or ""  # type: ignore[arg-type]
-                system = system or (told if isinstance(told, str) else "\n".join(told))
+                prompt = info.typed("system", str | list[str]) or ""  # type: ignore[arg-type]
+                system = system or (prompt if isinstance(prompt, str) else "\n".join(prompt))
                 for message in _answers(info, parts, history, problems):
                     history.add(message, info.place)
             if one.name and len(history.messages) > before:
@@ -210,9 +215,7 @@ def _conversation(session: Fields, recorded: Iterable[_Recorded], place: Place, 
     problems.written_by(version := session.text("version"), OpenCode.checked)
     meta: dict[str, Scalar] = {"version": version} if version else {}
     meta |= {"parent": parent} if (parent := session.text("parentID|parent_id")) else {}
-    prompt = (Message("system", "system", system),) if system else ()
-    messages, name = (*prompt, *history.in_order()), session.needed("id", str)
-    yield place, Conversation(name, messages, compactions=tuple(compactions), meta=meta)
+    yield place, history.conversation(session.needed("id", str), system, meta=meta)
 
 
 def _parts(recorded: Iterable[Fields], problems: Problems) -> Iterator[Fields]:
@@ -225,19 +228,6 @@ def _parts(recorded: Iterable[Fields], problems: Problems) -> Iterator[Fields]:
             elif part.at("ignored") is not True:
                 part.typed("text", str)  # a bad text costs the part, not its message
                 yield part
-
-
-def _compaction(
-    info: Fields, parts: Sequence[Fields], history: History, kept: str | None, problems: Problems
-) -> Iterator[Compaction]:
-    """Yield the compaction that a summary is, if there is anything before it. Its call is no message."""
-    told = (_usage(part, problems) for part in parts if part.at("tokens") is not None)
-    used = next(filter(None, told), None)
-    if history.messages:
-        time, started = milliseconds(info, "time.completed|time.created"), milliseconds(info, "time.created")
-        call = Call(info.text("modelID"), info.text("providerID"), used, started)
-        before = None if used is None else used.input
-        yield Compaction(history.last, _text(parts), kept, before, time, call=call)
 
 
 def _answers(info: Fields, parts: Sequence[Fields], history: History, problems: Problems) -> Iterator[Message]:

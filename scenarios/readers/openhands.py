@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..errors import Place
-from ..model import Call, Compaction, Conversation, Tool, Usage
+from ..model import Call, Tool, Usage
 from ..source import Problems, convert, decode, records, whole_file
 from . import OBJECT, Fields, Reader, Recordings
 from .messages import History, iso_seconds
@@ -74,9 +74,9 @@ class OpenHands(Reader):
         if events:
             folder = files[0].resolve().parent
             name = folder.parent.name if folder.name == "events" else folder.name
-            conversation = _conversation(name, events, _usage(folder, problems), problems)
-            if conversation.messages:
-                yield Place(str(files[0].parent)), conversation
+            history, tools = _history(events, _usage(folder, problems), problems)
+            if history.messages:
+                yield Place(str(files[0].parent)), history.conversation(name, tools=tools)
 
 
 def _usage(folder: Path, problems: Problems) -> dict[str, tuple[str, Usage | None]]:
@@ -94,11 +94,11 @@ def _usage(folder: Path, problems: Problems) -> dict[str, tuple[str, Usage | Non
     return reported
 
 
-def _conversation(
-    name: str, events: Sequence[_Event], reported: dict[str, tuple[str, Usage | None]], problems: Problems
-) -> Conversation:
-    """Return the conversation of some events; it may be empty. `reported` has model and usage by response."""
-    history, compactions, tools = History(problems), list[Compaction](), tuple[Tool, ...]()
+def _history(
+    events: Sequence[_Event], reported: dict[str, tuple[str, Usage | None]], problems: Problems
+) -> tuple[History, tuple[Tool, ...]]:
+    """Return the history of some events, and the tools. `reported` has model and usage by response."""
+    history, tools = History(problems), tuple[Tool, ...]()
     place_of: dict[str, int] = {}  # in the history, of the message that an event became
     actions: dict[str, list[_Event]] = {}
     for event in events:
@@ -110,9 +110,9 @@ def _conversation(
                 # What follows the last forgotten message is kept.
                 forgotten = (place_of.get(name, -1) for name in event.typed("forgotten_event_ids", list[str]) or ())
                 at = max(forgotten, default=-1) + 1
-                first = history.messages[at].id if at < len(history.messages) else None
                 if history.messages:
-                    compactions.append(Compaction(history.last, event.text("summary"), first, time=event.time))
+                    first = history.messages[at].id if at < len(history.messages) else None
+                    history.compact(event.text("summary"), first, time=event.time)
                 continue
             if event.kind == "SystemPromptEvent":
                 keys = ("title|kind", "description")
@@ -123,17 +123,16 @@ def _conversation(
                 place_of[event.id] = place_of.get(together[0].id, -1)
                 continue
             logged, place = _logged(event, together, problems)
-            read = recorded_messages(logged, place, problems, "openhands", event.time) if logged is not None else ()
-            for message in read:
-                call, text = None, message.text
-                if message.role == "assistant" and (event.response or event.kind == "ActionEvent"):
-                    model, used = reported.get(event.response, ("", None))
-                    call = Call(model, usage=used, request_id=event.response)
-                elif event.at("observation") is not None:
-                    text = _shown(event, text)
-                history.add(replace(message, id=history.next, text=text, call=call), event.place)
+            if logged is None:
+                continue
+            model, used = reported.get(event.response, ("", None))
+            is_call = bool(event.response) or event.kind == "ActionEvent"
+            call = Call(model, usage=used, request_id=event.response) if is_call else None
+            for message in recorded_messages(logged, place, problems, "openhands", event.time, call):
+                is_seen = message.call is None and event.at("observation") is not None
+                history.add(replace(message, text=_shown(event, message.text)) if is_seen else message, event.place)
                 place_of[event.id] = len(history.messages) - 1
-    return Conversation(name, history.in_order(), tools=tools, compactions=tuple(compactions))
+    return history, tools
 
 
 def _logged(event: _Event, actions: Sequence[_Event], problems: Problems) -> tuple[dict[str, Any] | None, Place]:

@@ -33,7 +33,7 @@ from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere, as_object, dec
 from .messages import iso_seconds
 from .prompts import LoggedCall, exchange
 from .requests import dollars, other_than, tier, usage
-from .spans import CACHED, Kind, TraceSpan, counted, number, sound, span_records, traces
+from .spans import CACHED, Kind, TraceSpan, conversations, counted, number, sound, span_records, spans_of
 
 _PROTOBUF = (".pb", ".binpb", ".otlp")
 _LENGTH = 4  # bytes of the length before each message in the collector's protobuf files
@@ -104,7 +104,7 @@ class Otel(Reader):
         return path.suffix.lower() in _PROTOBUF and (first[:1] == b"\n" or first[_LENGTH:] == b"\n")
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        yield from traces(files, _spans, problems, "otel")
+        yield from conversations(spans_of(files, _spans, problems), problems, "otel")
 
 
 _Reading = tuple[Callable[[Fields], _Recorded], Fields]  # a function that reads a span, and the span
@@ -251,7 +251,11 @@ def _protobuf(path: Path, problems: Problems) -> Iterator[_Reading]:
         what, _, remedy = str(MissingExtra("opentelemetry-proto", "otlp")).partition(": ")
         raise RecordingError(Place(str(path)), what, remedy) from None
     data = whole_file(path, problems)
-    messages = [data] if data[:1] == b"\n" else list(_framed(data))
+    messages, start = [data] if data[:1] == b"\n" else [], len(data) if data[:1] == b"\n" else 0
+    while start < len(data):
+        size = int.from_bytes(data[start : start + _LENGTH], "big")
+        messages.append(data[start + _LENGTH : start + _LENGTH + size])
+        start += _LENGTH + size
     for at, message in enumerate(messages):
         place = Place(str(path), 0, f"message[{at}]" if len(messages) > 1 else "")
         try:
@@ -264,14 +268,6 @@ def _protobuf(path: Path, problems: Problems) -> Iterator[_Reading]:
             for name in ("traceId", "spanId", "parentSpanId"):
                 span.record[name] = b64decode(span.record.get(name, "")).hex()
             yield read, span
-
-
-def _framed(data: bytes) -> Iterator[bytes]:
-    start = 0
-    while start < len(data):
-        size = int.from_bytes(data[start : start + _LENGTH], "big")
-        yield data[start + _LENGTH : start + _LENGTH + size]
-        start += _LENGTH + size
 
 
 _CONVENTIONS = shipped("otel")

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from ..errors import Place, RecordingError
-from ..model import Call, Compaction, Conversation, Message, Role, Scalar, Tool
+from ..model import Call, Conversation, Message, Role, Scalar, Tool
 from ..source import Problems, decode, objects
-from . import OBJECT, Fields, Reader, Recordings
+from . import OBJECT, UNNAMED, Fields, Reader, Recordings
 from .messages import History, Moment, decoded_body, milliseconds, moment_seconds, texts, tool_call
 from .requests import dollars, numbered, other_than, usage
 
@@ -82,11 +82,11 @@ class Pi(Reader):
                     elif entry.kind != "title":
                         entries.append(entry)
             if entries:
-                yield Place(str(path)), _conversation(path, header, entries, problems)
+                yield Place(str(path)), _conversation(header, entries, problems)
 
 
-def _conversation(path: Path, header: Fields, entries: list[_Entry], problems: Problems) -> Conversation:
-    branch, history, compactions, tools = _branch(entries), History(problems), list[Compaction](), list[str]()
+def _conversation(header: Fields, entries: list[_Entry], problems: Problems) -> Conversation:
+    branch, history, tools = _branch(entries), History(problems), list[str]()
     level = effort = header.text("thinkingLevel")
     for entry in branch:
         if entry.at("message.role") == "user":
@@ -95,7 +95,13 @@ def _conversation(path: Path, header: Fields, entries: list[_Entry], problems: P
             if entry.kind == "thinking_level_change":
                 level = entry.typed("thinkingLevel", str) or ""
             elif entry.kind == "compaction" and history.messages:
-                compactions.append(_compaction(entry, branch, history))
+                lowest, first = entry.typed("firstKeptEntryIndex", int), entry.typed("firstKeptEntryId", str)
+                if first is not None:
+                    lowest = next((other.number for other in branch if other.id == first), None)
+                names = {message.id for message in history.messages}
+                later = (each.name for each in branch if lowest is not None and each.number >= lowest)
+                kept, tokens = next(filter(names.__contains__, later), None), entry.typed("tokensBefore", int)
+                history.compact(entry.typed("summary", str) or "", kept, tokens_before=tokens, time=entry.time)
             elif entry.kind == "session_init":
                 tools, told = entry.typed("tools", list[str]) or [], entry.typed("systemPrompt", _PROMPT) or ""
                 prompt = told if isinstance(told, str) else "\n\n".join(told)
@@ -106,8 +112,7 @@ def _conversation(path: Path, header: Fields, entries: list[_Entry], problems: P
     meta: dict[str, Scalar] = {"off_branch": len(entries) - len(branch)}
     if parent := header.text("branchedFrom|parentSession"):
         meta["parent"] = Path(parent).stem.rpartition("_")[2]
-    offered, name = tuple(map(Tool, tools)), header.text("id") or path.stem
-    return Conversation(name, history.in_order(), tools=offered, compactions=tuple(compactions), meta=meta)
+    return history.conversation(header.text("id") or UNNAMED, tools=tuple(map(Tool, tools)), meta=meta)
 
 
 def _branch(entries: list[_Entry]) -> list[_Entry]:
@@ -122,16 +127,6 @@ def _branch(entries: list[_Entry]) -> list[_Entry]:
         # Upwards always, so that a circle of parents ends.
         at = parent if parent < at else at - 1
     return branch[::-1]
-
-
-def _compaction(entry: _Entry, branch: list[_Entry], history: History) -> Compaction:
-    lowest, first = entry.typed("firstKeptEntryIndex", int), entry.typed("firstKeptEntryId", str)
-    if first is not None:
-        lowest = next((other.number for other in branch if other.id == first), None)
-    names = {message.id for message in history.messages}
-    kept = (later.name for later in branch if lowest is not None and later.number >= lowest and later.name in names)
-    summary, tokens = entry.typed("summary", str) or "", entry.typed("tokensBefore", int)
-    return Compaction(history.last, summary, next(kept, None), tokens, entry.time)
 
 
 def _message(entry: _Entry, effort: str, problems: Problems) -> Message | None:
@@ -239,8 +234,13 @@ class OpenClawTelemetry(Reader):
                 if not histories:
                     problems.unknown("openclaw_telemetry: agent without a history", Place(str(path)))
                 for number, (place, recorded) in enumerate(histories, 1):
-                    if messages := _claw_messages(recorded, place, problems):
-                        yield place, Conversation(numbered(name or path.stem, number), messages)
+                    history = History(problems)
+                    for at, raw in enumerate(recorded):
+                        with problems.collect():
+                            where = place.at(f"messages[{at}]")
+                            _add_said(history, Fields(decoded_body(raw, where), where), f"m{at}", problems)
+                    if history.messages:
+                        yield place, history.conversation(numbered(name or path.stem, number))
 
 
 def _add(histories: list[tuple[Place, list[bytes]]], history: list[bytes], place: Place) -> None:
@@ -254,16 +254,10 @@ def _add(histories: list[tuple[Place, list[bytes]]], history: list[bytes], place
     histories.append((place, history))
 
 
-def _claw_messages(recorded: list[bytes], place: Place, problems: Problems) -> tuple[Message, ...]:
-    """Return the messages of a history; their times are when they began, so that an answer has none."""
-    history = History(problems)
-    for at, raw in enumerate(recorded):
-        where = place.at(f"messages[{at}]")
-        with problems.collect():
-            said, name = Fields(decoded_body(raw, where), where), f"m{at}"
-            time = None if said.at("role") == "assistant" else milliseconds(said, "timestamp")
-            if said.at("role") == _SUMMARY:
-                history.add(Message(name, "user", said.text("summary"), name=_SUMMARY, time=time), where)
-            elif (message := _agent_message(said, name, time, "", problems)) is not None:
-                history.add(message, where)
-    return history.in_order()
+def _add_said(history: History, said: Fields, name: str, problems: Problems) -> None:
+    """Add a message of a history. The times are when they began, so that an answer has none."""
+    time = None if said.at("role") == "assistant" else milliseconds(said, "timestamp")
+    if said.at("role") == _SUMMARY:
+        history.add(Message(name, "user", said.text("summary"), name=_SUMMARY, time=time), said.place)
+    elif (message := _agent_message(said, name, time, "", problems)) is not None:
+        history.add(message, said.place)

@@ -125,7 +125,7 @@ def exchange(
 
 
 class Stored(NamedTuple):
-    """A stored message: its field, itself, the model call that only answers get, and when it was complete."""
+    """A stored message: its field, itself, the model call that its answers get, and when the last was complete."""
 
     at: str
     logged: Any
@@ -138,19 +138,36 @@ def stored_messages(
 ) -> tuple[Message, ...]:
     """Return the messages of a conversation that was stored at `place`."""
     history = _Messages(place, problems, format_name)
-    for each in stored:
-        history.read_stored(each)
+    messages = history.take()
+    for at, logged, call, time in stored:
+        before = len(messages)
+        history.read(logged, at, "user")
+        if call is not None or time is not None:
+            history.take()
+            for number, message in enumerate(messages[before:], before):
+                own = time if number == len(messages) - 1 and message.role != "tool" else None
+                called = call if message.role == "assistant" else None
+                messages[number] = msgspec.structs.replace(message, call=called, time=own)
     return tuple(history.take())
 
 
 def recorded_messages(
-    logged: dict[str, Any], place: Place, problems: Problems, format_name: str, time: float | None = None
+    logged: dict[str, Any],
+    place: Place,
+    problems: Problems,
+    format_name: str,
+    time: float | None = None,
+    call: Call | None = None,
 ) -> list[Message]:
-    """Return the messages that one at `place` is: each result of a tool in it is a message of its own."""
+    """Return the messages that one at `place` is, without ids: each result of a tool in it is a message of its own.
+
+    They have the time, and answers the call.
+    """
     above, _, name = place.field.rpartition(".")
-    messages = _Messages(place.at(above), problems, format_name)
-    messages.read(logged, name, "user")
-    return [msgspec.structs.replace(message, time=time) for message in messages.take()]
+    read = _Messages(place.at(above), problems, format_name)
+    read.read(logged, name, "user")
+    calls = {"assistant": call}
+    return [msgspec.structs.replace(each, id="", time=time, call=calls.get(each.role)) for each in read.take()]
 
 
 def _begins_with_system(prompt: Any) -> bool:
@@ -235,19 +252,6 @@ class _Messages:
         """Return all messages that were read."""
         self._close()
         return self._messages
-
-    def read_stored(self, stored: Stored) -> None:
-        """Read a stored message; its answers get the call, and the last message its time."""
-        before = len(self._messages)
-        self.read(stored.logged, stored.at, "user")
-        if stored.call is None and stored.time is None:
-            return
-        self._close()
-        for at in range(before, len(self._messages)):
-            message, is_last = self._messages[at], at == len(self._messages) - 1
-            call = stored.call if message.role == "assistant" else None
-            time = stored.time if is_last and message.role != "tool" else None
-            self._messages[at] = msgspec.structs.replace(message, call=call, time=time)
 
     def read(self, logged: Any, at: str, role: Role) -> None:
         """Read a text, a message, a list of messages or a request. `role` is that of what has none."""
@@ -396,7 +400,12 @@ class _Messages:
             self.read_tools(content)  # Langfuse logs LangChain's tools as messages
             self._turn = None
             return
-        if role == "tool" and not (isinstance(content, list) and any(map(_holds_result, content))):
+        holds_result = isinstance(content, list) and any(
+            _kind(part) in _RESULTS or any(_AROUND.get(key) == "tool_result" for key in part)
+            for part in content
+            if isinstance(part, dict)
+        )
+        if role == "tool" and not holds_result:
             assert self._turn is not None
             for part in map(as_object, content if isinstance(content, list) else ()):
                 self._turn.control = self._control(part, self._turn.control)
@@ -578,11 +587,6 @@ def _is_message(logged: Any) -> bool:
     return (
         bool({"role", "lc"} & logged.keys()) or kind in _ITEMS or kind in _ROLES or _is_message(logged.get("message"))
     )
-
-
-def _holds_result(part: Any) -> bool:
-    held = part if isinstance(part, dict) else {}
-    return _kind(held) in _RESULTS or any(_AROUND.get(key) == "tool_result" for key in held)
 
 
 def _kind(logged: dict[str, Any]) -> str:

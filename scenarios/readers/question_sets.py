@@ -144,10 +144,9 @@ class Mtrag(Reader):
         frozenset({".documents[].document_id", ".tasks[].task_id", ".tasks[].input[].speaker"}),
     )
 
-    def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
-        record = Fields(decode(raw, OBJECT, place), place)
+    def conversations(self, record: Fields, problems: Problems) -> Recordings:
         if record.at("tasks") is None:
-            yield place, _mtrag_conversation(record, {})
+            yield record.place, _mtrag_conversation(record, {})
             return
         record.needed("documents", LIST)
         documents = record.each("documents")
@@ -177,6 +176,12 @@ def _mtrag_conversation(task: Fields, documents: Mapping[str, str]) -> Conversat
     questions = [message for message in messages if message.role == "user"]
     if not questions:
         raise RecordingError(place.below("input"), "nobody asks anything", "let the last turn be the user's")
+    passages = []
+    for context in task.each("contexts"):
+        document, own = context.needed("document_id", str, blank=True), context.typed("text", str)
+        if own is None and document not in documents:
+            raise RecordingError(context.below("document_id"), f"{document!r} names no document", "add it to documents")
+        passages.append(documents[document] if own is None else own)
     keys = ("answerability|Answerability", "Question Type", "Multi-Turn")
     labels, kinds, several = (", ".join(task.typed(key, list[str]) or ()) for key in keys)
     answerable, collection = "UNANSWERABLE" not in labels.split(", "), task.text("Collection")
@@ -187,7 +192,7 @@ def _mtrag_conversation(task: Fields, documents: Mapping[str, str]) -> Conversat
         category=kinds,
         after=questions[-1].id,
         answerable=answerable,
-        passages=tuple(_passages(task, documents)),
+        passages=tuple(passages),
     )
     meta: dict[str, Scalar] = {
         "conversation": name.partition("<::>")[0],
@@ -198,15 +203,6 @@ def _mtrag_conversation(task: Fields, documents: Mapping[str, str]) -> Conversat
         "times_dropped": dropped,
     }
     return Conversation(name, tuple(messages), probes=(probe,), licence="Apache-2.0", language="en", meta=meta)
-
-
-def _passages(task: Fields, documents: Mapping[str, str]) -> Iterator[str]:
-    for context in task.each("contexts"):
-        name, own = context.needed("document_id", str, blank=True), context.typed("text", str)
-        text = documents.get(name) if own is None else own
-        if text is None:
-            raise RecordingError(context.below("document_id"), f"{name!r} names no document", "add it to documents")
-        yield text
 
 
 class _HaystackTurn(msgspec.Struct):
@@ -237,13 +233,12 @@ class LongMemEval(Reader):
         (".questions", ".questions[].question", ".haystack_dates", ".haystack_sessions"),
     )
 
-    def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
-        record = Fields(decode(raw, OBJECT, place), place)
+    def conversations(self, record: Fields, problems: Problems) -> Recordings:
         messages, evidence, reordered = _haystack(record)
         several = record.at("questions") is not None
         questions = list(record.each("questions")) if several else [record]
         if not questions:
-            problems.add(RecordingError(place.at("questions"), "no question is in it", "leave it out"))
+            problems.add(RecordingError(record.below("questions"), "no question is in it", "leave it out"))
         probes, answered = list[Probe](), dict[str, None]()
         for question in questions:
             with problems.collect():
@@ -267,7 +262,7 @@ class LongMemEval(Reader):
         if probes:
             meta: dict[str, Scalar] = {"sessions": len(record.at("haystack_dates"))}
             meta |= {"answer_sessions": " ".join(answered), "sessions_reordered": reordered}
-            yield place, Conversation(probes[0].id, messages, probes=tuple(probes), language="en", meta=meta)
+            yield record.place, Conversation(probes[0].id, messages, probes=tuple(probes), language="en", meta=meta)
 
 
 def _haystack(record: Fields) -> tuple[tuple[Message, ...], list[tuple[str, str]], bool]:

@@ -295,7 +295,11 @@ def usage(
     if reported is None:
         return None if cost is None else Usage(cost=cost)
     if cost is None and isinstance(reported, dict):
-        cost = _own_cost(reported, place, problems)
+        stated, details = reported.get("cost"), as_object(reported.get("cost_details"))
+        stated = stated.get("total_cost") if isinstance(stated, dict) else stated
+        cost = dollars(stated, place.below("cost"), problems) if isinstance(stated, (int, float)) else None
+        if cost is not None and reported.get("is_byok") is True:  # most of it is the provider's bill
+            cost += dollars(details.get("upstream_inference_cost"), place.below("cost_details"), problems) or 0.0
     try:
         converted = _usage(reported, place, cost, whole_prompt)
         # Raised to be caught just below: counts that contradict each other are left out like a count that is none.
@@ -306,17 +310,6 @@ def usage(
         return None
     counts = (converted.input, converted.output, converted.cache_read, converted.cache_write, converted.cost)
     return converted if any(counts) else None  # recorders write zeros for a call stopped before any answer
-
-
-def _own_cost(reported: dict[str, Any], place: Place, problems: Problems) -> float | None:
-    """Return the cost that a usage block states. With a key of the user's own, most of it is the provider's bill."""
-    stated, details = reported.get("cost"), reported.get("cost_details")
-    if isinstance(stated, dict):
-        stated = stated.get("total_cost")
-    cost = dollars(stated, place.below("cost"), problems) if isinstance(stated, (int, float)) else None
-    if cost is not None and reported.get("is_byok") is True and isinstance(details, dict):
-        cost += dollars(details.get("upstream_inference_cost"), place.below("cost_details"), problems) or 0.0
-    return cost
 
 
 def response_usage(

@@ -1,6 +1,6 @@
 """Traces as conversations: the span tree that all readers of traces share.
 
-A dialect (`otel.py`, `tracers.py`) reads its files into spans. `traces` makes conversations of them:
+A dialect (`otel.py`, `tracers.py`) reads its files into spans. `conversations` makes conversations of them:
 
     agent planner                        planner:  S U A1 T A2        (A1 and A2 are its model calls)
       llm  S U            -> A1
@@ -67,13 +67,6 @@ class TraceSpan:
     call: Call = _NO_CALL  # its `started` is the start of the span
     response: str = ""  # the provider's id of the response
     cached: str = ""  # where the counts of the call have its cached tokens, as `counted` says
-
-
-def traces(
-    files: Sequence[Path], read: Callable[[Path, Problems], Iterable[TraceSpan]], problems: Problems, format_name: str
-) -> Recordings:
-    """Yield the conversations in all files, whose spans `read` yields. A file that cannot be read costs only itself."""
-    yield from conversations(_spans_of(files, read, problems), problems, format_name)
 
 
 def conversations(spans: Iterable[TraceSpan], problems: Problems, format_name: str) -> Recordings:
@@ -213,10 +206,10 @@ def sound(make: Callable[[], TraceSpan], place: Place, problems: Problems) -> It
         problems.add(RecordingError(place, "nested too deep", "flatten it"))
 
 
-def _spans_of(
+def spans_of(
     files: Sequence[Path], read: Callable[[Path, Problems], Iterable[TraceSpan]], problems: Problems
 ) -> Iterator[TraceSpan]:
-    """Yield the spans of all files.
+    """Yield the spans of all files, by a function of one. A file that cannot be read costs only itself.
 
     A file without a model call, and without a span of a trace that has one, is no recording.
     """

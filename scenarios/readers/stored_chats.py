@@ -24,7 +24,7 @@ from .. import packed
 from ..errors import Place, RecordingError
 from ..model import Call, Conversation, Message
 from ..source import LONGEST, Problems, decode, file_head, record_head, records, whole_file
-from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere, as_object, text_of
+from . import LIST, OBJECT, UNNAMED, Fields, Reader, Recordings, anywhere, as_object, text_of
 from .messages import COMPACTIONS, HOSTED, OUTPUTS
 from .prompts import LoggedCall, Stored, exchange, stored_messages
 from .requests import LoggedRequest, asked_of, conversations, numbered, tier, usage
@@ -50,11 +50,8 @@ class StoredChats(Reader):
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
-            unnamed = 0
             for place, name, logged in self.stored(path, problems):
-                unnamed += not name
-                name = name or numbered(path.stem, unnamed)
-                yield place, Conversation(name, logged.messages, tools=logged.tools)
+                yield place, Conversation(name or UNNAMED, logged.messages, tools=logged.tools)
 
     def stored(self, path: Path, problems: Problems) -> Iterator[tuple[Place, str, LoggedCall]]:
         """Yield the conversations of a file with their places and their names, which may be empty."""

@@ -24,7 +24,7 @@ from .messages import epoch_seconds, iso_seconds
 from .otel import agent_name, offered_tools, reported_counts, seconds_of, span_kind, tree_of
 from .prompts import exchange
 from .requests import dollars, effort, other_than, tier, usage
-from .spans import CACHED, Kind, TraceSpan, counted, number, paged_records, sound, span_records, traces
+from .spans import CACHED, Kind, TraceSpan, conversations, counted, number, paged_records, sound, span_records, spans_of
 from .stored_chats import metadata_counts
 
 
@@ -73,7 +73,7 @@ class Tracer(Reader):
     from_cache: ClassVar[str] = ""  # mark of an answer from a cache of answers: no model was asked, nobody was billed
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        yield from traces(files, self.spans, problems, self.name)
+        yield from conversations(spans_of(files, self.spans, problems), problems, self.name)
 
     def spans(self, path: Path, problems: Problems) -> Iterator[TraceSpan]:
         """Yield the spans of a file; one that cannot be read is a problem."""
@@ -546,8 +546,20 @@ class Langfuse(Tracer):
         told = reported_counts(self._attributes(fields))
         if isinstance(told, dict) and any("cache" in name and count for name, count in told.items()):
             return told, "metadata.attributes"
-        details = decoded(fields.get("usageDetails|usage_details|usage"))
-        return _langfuse_counts(details) if isinstance(details, dict) else details, "usageDetails"
+        where, details = "usageDetails", decoded(fields.get("usageDetails|usage_details|usage"))
+        if not isinstance(details, dict):
+            return details, where
+        numbers = {name: count for name, count in details.items() if isinstance(count, int) and name != "total"}
+        cached = [next((numbers[key] for key in keys if key in numbers), None) for keys in (_READ, _WRITTEN)]
+        thought, total = next((numbers[key] for key in _REASONING if key in numbers), None), details.get("total")
+        # input 20, input_cache_read 80, output 10 and total 110 are kinds that add up: a prompt of 100. With input 100
+        # they do not, so the 80 are a part of it.
+        if total != sum(numbers.values()):
+            return counted(details.get("input"), details.get("output"), *cached, total, thought), where
+        kinds = ("output", "completion")
+        output = sum(count for name, count in numbers.items() if name.startswith(kinds) or name in _REASONING)
+        told = output if "output" in details else None
+        return counted(total - output, told, *cached, total, thought, cached_at="added"), where
 
     def _attributes(self, fields: Fields) -> Fields:
         return Fields(fields.at("attributes"), fields.place)
@@ -556,23 +568,6 @@ class Langfuse(Tracer):
 _READ = ("input_cache_read", "input_cached_tokens", "cache_read_input_tokens", "prompt_details.cache_read")
 _WRITTEN = ("input_cache_creation", "cache_creation_input_tokens", "prompt_details.cache_write")
 _REASONING = ("output_reasoning_tokens", "output_reasoning", "reasoning_tokens", "completion_details.reasoning")
-
-
-def _langfuse_counts(details: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the counts of Langfuse's `usageDetails`."""
-    numbers = {name: count for name, count in details.items() if isinstance(count, int) and name != "total"}
-    read, written, reasoning = (
-        next((numbers[key] for key in keys if key in numbers), None) for keys in (_READ, _WRITTEN, _REASONING)
-    )
-    # input 20, input_cache_read 80, output 10 and total 110 are kinds that add up: a prompt of 100. With input 100 they
-    # do not, so the 80 are a part of it.
-    if details.get("total") != sum(numbers.values()):
-        return counted(details.get("input"), details.get("output"), read, written, details.get("total"), reasoning)
-    kinds = ("output", "completion")
-    output = sum(count for name, count in numbers.items() if name.startswith(kinds) or name in _REASONING)
-    prompt = sum(numbers.values()) - output
-    told = output if "output" in details else None
-    return counted(prompt, told, read, written, prompt + output, reasoning, cached_at="added")
 
 
 class MlflowTraces(Tracer):

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from .. import packed
 from ..errors import Place, RecordingError
-from ..model import Call, Compaction, Conversation, Media, Message, Role, Scalar, ToolCall
+from ..model import Call, Conversation, Media, Message, Role, Scalar, ToolCall
 from ..source import LONGEST, Problems, as_text, convert, decode, file_head, whole_file
 from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere
 from .messages import (
@@ -53,8 +53,10 @@ class TauBench(Reader):
     about = "τ-bench trajectories (a JSON array of trials)"
     shapes = (frozenset({"[].traj", "[].traj[].role", "[].reward"}),)
 
-    def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
-        trial = decode(raw, _Trial, place)
+    record_type = _Trial
+
+    def conversations(self, record: Fields, problems: Problems) -> Recordings:
+        trial, place = record.record, record.place
         name = f"{Path(place.file).stem}/{trial.task_id}.{trial.trial}"
         meta: dict[str, Scalar] = {"reward": trial.reward, "task": str(trial.task_id), "trial": str(trial.trial)}
         yield place, Conversation(name, chat_messages(trial.traj, place.at("traj"), problems), meta=meta)
@@ -85,13 +87,12 @@ class Tau2(Reader):
         frozenset({".info.environment_info", ".info.agent_info", ".info.user_info"}),  # tasks alone can fill the head
     )
 
-    def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
-        results = Fields(decode(raw, OBJECT, place), place)
-        results.needed("simulations", LIST)
-        for run in results.each("simulations"):
+    def conversations(self, record: Fields, problems: Problems) -> Recordings:
+        record.needed("simulations", LIST)
+        for run in record.each("simulations"):
             with problems.collect():
                 convert(run.record, OBJECT, run.place)
-                for conversation in _simulation(run, results, Path(place.file).stem, problems):
+                for conversation in _simulation(run, record, Path(run.place.file).stem, problems):
                     yield run.place, conversation
 
 
@@ -195,15 +196,14 @@ class MiniSwe(Reader):
         frozenset({".info", ".info.mini_version", ".messages", ".messages[].role"}),
     )
 
-    def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
-        run = Fields(decode(raw, OBJECT, place), place)
-        run.needed("info", OBJECT)
-        run.needed("messages", LIST)
-        status = run.typed("info.exit_status", str)
-        name = run.typed("instance_id", str) or Path(place.file).name.partition(".")[0]
-        provider, slash, _ = run.text("info.config.model.model_name").partition("/")
+    def conversations(self, record: Fields, problems: Problems) -> Recordings:
+        record.needed("info", OBJECT)
+        record.needed("messages", LIST)
+        status = record.typed("info.exit_status", str)
+        name = record.typed("instance_id", str) or Path(record.place.file).name.partition(".")[0]
+        provider, slash, _ = record.text("info.config.model.model_name").partition("/")
         history, responses = History(problems), Responses(problems)
-        for at, recorded in enumerate(run.each("messages")):
+        for at, recorded in enumerate(record.each("messages")):
             message, where, call = convert(recorded.record, ChatMessage, recorded.place), recorded.place, None
             recorded.typed("extra", OBJECT)
             if message.role == "exit":
@@ -226,10 +226,11 @@ class MiniSwe(Reader):
                 )
             time = recorded.typed("extra.timestamp", float)
             history.add(chat_message(message, f"m{at}", where, problems, time=time, call=call), where)
-        meta = {"task": name, "exit_status": status, "agent_version": run.typed("info.mini_version", str)}
-        named: dict[str, Scalar] = {key: value for key, value in meta.items() if value is not None}
-        problems.written_by(run.text("info.mini_version"), self.checked)
-        yield place, Conversation(name, history.in_order(), meta=named)
+        version = record.typed("info.mini_version", str)
+        problems.written_by(version or "", self.checked)
+        meta = {"task": name, "exit_status": status, "agent_version": version}
+        named = {key: value for key, value in meta.items() if value is not None}
+        yield record.place, history.conversation(name, meta=named)
 
 
 class SweAgent(Reader):
@@ -250,15 +251,14 @@ class SweAgent(Reader):
     about = "SWE-agent trajectories (.traj)"
     shapes = (frozenset({".trajectory", ".history", ".history[].role", ".history[].content", ".info"}),)
 
-    def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
-        trajectory = Fields(decode(raw, OBJECT, place), place)
-        name, model, histories = Path(place.file).stem, "", dict[str, History]()
+    def conversations(self, record: Fields, problems: Problems) -> Recordings:
+        name, model, histories = Path(record.place.file).stem, "", dict[str, History]()
         with problems.collect():
-            if isinstance(config := trajectory.at("replay_config"), str):
-                decode(config.encode(), OBJECT, place.at("replay_config"))
-            model = trajectory.typed("replay_config.agent.model.name", str) or ""
-        trajectory.needed("history", LIST)
-        for at, recorded in enumerate(trajectory.each("history")):
+            if isinstance(config := record.at("replay_config"), str):
+                decode(config.encode(), OBJECT, record.below("replay_config"))
+            model = record.typed("replay_config.agent.model.name", str) or ""
+        record.needed("history", LIST)
+        for at, recorded in enumerate(record.each("history")):
             where = recorded.place
             with problems.collect():
                 turn, named = convert(recorded.record, ChatMessage, where), recorded.typed("tool_call_ids", list[str])
@@ -270,17 +270,16 @@ class SweAgent(Reader):
                 for number, answers in enumerate(answered):
                     whole = f"m{at}.{number}" if number else f"m{at}"
                     history.add(replace(message, id=whole, answers=answers), where)
-        meta: dict[str, Scalar] = {"exit_status": status} if (status := trajectory.text("info.exit_status")) else {}
+        meta: dict[str, Scalar] = {"exit_status": status} if (status := record.text("info.exit_status")) else {}
         for total in ("tokens_sent", "tokens_received", "api_calls", "instance_cost"):
-            counted = trajectory.at(f"info.model_stats.{total}")
+            counted = record.at(f"info.model_stats.{total}")
             if isinstance(counted, (int, float)) and counted:
                 meta[total] = counted
         main = next(iter(histories), "")
         for agent, history in histories.items():
-            if history.messages and agent == main:
-                yield place, Conversation(name, history.in_order(), meta=meta)
-            elif history.messages:
-                yield place, Conversation(f"{name}/{agent or 'main'}", history.in_order(), meta={"parent": name})
+            full, about = (name, meta) if agent == main else (f"{name}/{agent or 'main'}", {"parent": name})
+            if history.messages:
+                yield record.place, history.conversation(full, meta=about)
 
 
 class Atif(Reader):
@@ -307,23 +306,22 @@ class Atif(Reader):
     checked = "ATIF-v1.6"
     shapes = anywhere((".schema_version", ".agent", ".steps", ".steps[].step_id", ".steps[].source"))
 
-    def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
-        trajectory = Fields(decode(raw, OBJECT, place), place)
-        yield from _trajectory(trajectory, trajectory.text("session_id") or Path(place.file).stem, {}, problems)
+    def conversations(self, record: Fields, problems: Problems) -> Recordings:
+        yield from _trajectory(record, record.text("session_id") or Path(record.place.file).stem, {}, problems)
 
 
 def _trajectory(trajectory: Fields, name: str, meta: dict[str, Scalar], problems: Problems) -> Recordings:
     """Yield a trajectory's conversation, then those of the agents that it started."""
     problems.written_by(trajectory.needed("schema_version", str), Atif.checked)
     trajectory.needed("steps", LIST)
-    history, compactions = History(problems), list[Compaction]()
+    history = History(problems)
     for step in trajectory.each("steps"):
         with problems.collect():
             is_system = step.needed("source", str) == "system"
             if is_system and any(message.role == "assistant" for message in history.messages):
                 if any(result.at("subagent_trajectory_ref") for result in step.each("observation.results")):
                     text, time = _atif_text(step, "message", problems)[0], iso_time(step, "timestamp")
-                    compactions.append(Compaction(history.last, text, time=time, hidden="another trajectory has it"))
+                    history.compact(text, time=time, hidden="another trajectory has it")
                 else:
                     problems.unknown("atif: step of the system behind the first answer", step.place)
             else:
@@ -340,8 +338,7 @@ def _trajectory(trajectory: Fields, name: str, meta: dict[str, Scalar], problems
         about |= {"continued_in": after} if (after := trajectory.text("continued_trajectory_ref")) else {}
         offered = trajectory.at("agent.tool_definitions")
         tools = exchange(None, None, trajectory.place, problems, "atif", tools=offered).tools
-        whole = Conversation(name, history.in_order(), tools=tools, compactions=tuple(compactions), meta=about)
-        yield trajectory.place, whole
+        yield trajectory.place, history.conversation(name, tools=tools, meta=about)
     for at, started in enumerate(trajectory.each("subagent_trajectories")):
         with problems.collect():
             helper = f"{name}/{started.text('agent.name') or at}"
@@ -535,7 +532,7 @@ class _Sample(Fields):
                 with problems.collect():
                     history.add(self._message(self._resolved(message), f"m{at}"), message.place)
             if history.messages:
-                yield self.place, Conversation(name, history.in_order(), meta=meta)
+                yield self.place, history.conversation(name, meta=meta)
 
     def _follow(self, kind: str, event: Fields) -> None:
         """Enter or leave the span or step that an event begins or ends."""

@@ -19,17 +19,19 @@ import msgspec
 from ctxbench.scenarios.chat import arguments_object
 from ctxbench.scenarios.errors import MissingExtra
 
+from ..base import data
 from ..functions import ChatDict, Step, finished, live
 from ..services import ChatServices, content_text
 from . import process
 
 
 def adapter(
-    library: str, extra: str, family: str, fails: str, by: Callable[..., Step] | None = None
+    library: str, extra: str, by: Callable[..., Step] | None = None, **row: str
 ) -> Callable[[Callable[..., Any]], type[Any]]:
     """Return a decorator like `live` for a strategy of a library, which is a package that `extra` brings.
 
-    With `by` the function only has the parameters, and returns what else `by` is called with, by name, to open a step.
+    Its row is in `data/adapters.toml`, or given. With `by` the function has the parameters alone, and may return
+    others: `by(services, kind, **all)` opens a step, where `kind` is that of the row.
 
     The library is called here, or in another Python if the run names one for it (`process`). A strategy raises
     MissingExtra when it is made without its library. `chain.packages` has the library's version.
@@ -42,11 +44,14 @@ def adapter(
             raise MissingExtra(library, extra, process.remedy(library)) from None
 
     def strategy(open_step: Callable[..., Any]) -> type[Any]:
+        rows, module = data("adapters"), open_step.__module__.rpartition(".")[2]
+        about = row or rows[module][open_step.__name__]
+
         @wraps(open_step)
         def opened(services: ChatServices, **parameters: Any) -> Step | Any:
             try:
                 step = open_step(services, **parameters)
-                return step if by is None else by(services, **parameters, **step)
+                return step if by is None else by(services, about["kind"], **parameters, **(step or {}))
             except AttributeError as error:
                 module = error.obj.__name__ if isinstance(error.obj, ModuleType) else ""
                 package = module.partition(".")[0].replace("_", "")
@@ -62,7 +67,8 @@ def adapter(
                 return opened(services, **parameters)
             return process.open_step(path, f"{open_step.__module__}:{open_step.__name__}", services, parameters)
 
-        variables = {"library": library, "extra": extra, "source": library, "family": family, "fails": fails}
+        variables = {"library": library, "extra": extra, "source": library, "family": about["family"]}
+        variables["fails"] = about.get("fails") or rows["fails"][about["family"]]
         return live(open_in_place, open_step=staticmethod(opened), __post_init__=check_installed, **variables)
 
     return strategy

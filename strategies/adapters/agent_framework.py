@@ -88,10 +88,7 @@ def _compact(services: ChatServices, kind: str, **settings: Any) -> Step:
     return of_all(compacted, to_agent_framework)
 
 
-_EARLIER = "the answer rests on a message before the last ones, as the task itself may"
-
-
-@adapter(_LIBRARY, _EXTRA, "window", _EARLIER, _compact)
+@adapter(_LIBRARY, _EXTRA, _compact)
 def truncation(
     services: ChatServices,
     max_n: int = 8000,
@@ -100,44 +97,33 @@ def truncation(
     preserve_first_user_group: bool = False,
 ) -> dict[str, Any]:
     """Drop the oldest messages down to `compact_to` tokens, once there are over `max_n` (`TruncationStrategy`)."""
-    return {"kind": "TruncationStrategy", "tokenizer": services}
+    return {"tokenizer": services}
 
 
-@adapter(_LIBRARY, _EXTRA, "window", _EARLIER, _compact)
-def sliding_window(services: ChatServices, keep_last_groups: int = 20, preserve_system: bool = True) -> dict[str, Any]:
+@adapter(_LIBRARY, _EXTRA, _compact)
+def sliding_window(services: ChatServices, keep_last_groups: int = 20, preserve_system: bool = True) -> None:
     """Send the newest groups: messages, or calls with their results (`SlidingWindowStrategy`)."""
-    return {"kind": "SlidingWindowStrategy"}
 
 
-@adapter(_LIBRARY, _EXTRA, "clearing", "a tool result that was dropped is needed again", _compact)
-def selective_tool_call(services: ChatServices, keep_last_tool_call_groups: int = 1) -> dict[str, Any]:
+@adapter(_LIBRARY, _EXTRA, _compact)
+def selective_tool_call(services: ChatServices, keep_last_tool_call_groups: int = 1) -> None:
     """Drop all but the newest tool calls with their results (`SelectiveToolCallCompactionStrategy`)."""
-    return {"kind": "SelectiveToolCallCompactionStrategy"}
 
 
-@adapter(
-    _LIBRARY, _EXTRA, "compression", "the end of a long tool result is needed, or the arguments of its call", _compact
-)
-def tool_result_compaction(services: ChatServices, keep_last_tool_call_groups: int = 1) -> dict[str, Any]:
+@adapter(_LIBRARY, _EXTRA, _compact)
+def tool_result_compaction(services: ChatServices, keep_last_tool_call_groups: int = 1) -> None:
     """Replace older calls by their results, cut to 4,096 characters (`ToolResultCompactionStrategy`)."""
-    return {"kind": "ToolResultCompactionStrategy"}
 
 
-@adapter(_LIBRARY, _EXTRA, "summary", "the summary leaves out what is asked for later", _compact)
+@adapter(_LIBRARY, _EXTRA, _compact)
 def summarization(
     services: ChatServices, target_count: int = 4, threshold: int = 2, max_summary_input_tokens: int | None = 8000
 ) -> dict[str, Any]:
     """Summarise all but `target_count` messages, once there are `threshold` more (`SummarizationStrategy`)."""
-    return {"kind": "SummarizationStrategy", "client": chat_client(services), "tokenizer": services}
+    return {"client": chat_client(services), "tokenizer": services}
 
 
-@adapter(
-    _LIBRARY,
-    _EXTRA,
-    "hybrid",
-    "the answer rests on a message before the last ones, or on the end of a long tool result",
-    _compact,
-)
+@adapter(_LIBRARY, _EXTRA, _compact)
 def context_window(
     services: ChatServices,
     max_context_window_tokens: int = 128_000,
@@ -148,4 +134,4 @@ def context_window(
     preserve_first_user_group: bool = False,
 ) -> dict[str, Any]:
     """Compact tool results, then truncate, as the window of a model fills (`ContextWindowCompactionStrategy`)."""
-    return {"kind": "ContextWindowCompactionStrategy", "tokenizer": services}
+    return {"tokenizer": services}

@@ -86,28 +86,18 @@ def _remember(services: ChatServices, kind: str, **settings: Any) -> Step:
     return system_apart(step)
 
 
-@adapter(
-    _LIBRARY, _EXTRA, "window", "the answer rests on a message before the last ones, as the task itself may", _remember
-)
-def buffered(services: ChatServices, buffer_size: int = 20) -> dict[str, Any]:
+@adapter(_LIBRARY, _EXTRA, _remember)
+def buffered(services: ChatServices, buffer_size: int = 20) -> None:
     """Send the newest messages, but no result without its call first (`BufferedChatCompletionContext`)."""
-    return {"kind": "BufferedChatCompletionContext"}
 
 
-@adapter(_LIBRARY, _EXTRA, "window", "the answer rests on a message in the middle", _remember)
-def head_and_tail(services: ChatServices, head_size: int = 4, tail_size: int = 20) -> dict[str, Any]:
+@adapter(_LIBRARY, _EXTRA, _remember)
+def head_and_tail(services: ChatServices, head_size: int = 4, tail_size: int = 20) -> None:
     """Send the first and the newest messages, and how many are skipped (`HeadAndTailChatCompletionContext`)."""
-    return {"kind": "HeadAndTailChatCompletionContext"}
 
 
-@adapter(
-    _LIBRARY,
-    _EXTRA,
-    "window",
-    "the answer rests on a message in the middle, or a call is sent without its result",
-    _remember,
-)
+@adapter(_LIBRARY, _EXTRA, _remember)
 def token_limited(services: ChatServices, token_limit: int = 8000) -> dict[str, Any]:
     """Drop messages from the middle down to a token limit (`TokenLimitedChatCompletionContext`)."""
     client = SimpleNamespace(count_tokens=lambda messages, tools: chat_tokens(services, from_autogen(messages)))
-    return {"kind": "TokenLimitedChatCompletionContext", "model_client": client}
+    return {"model_client": client}

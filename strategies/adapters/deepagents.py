@@ -15,7 +15,7 @@ from .langchain import chat_model, from_langchain, to_langchain, token_counter
 _LIBRARY, _EXTRA = "deepagents", "adapter-deepagents"
 
 
-@adapter(_LIBRARY, _EXTRA, "summary", "the summary leaves out what is asked for later")
+@adapter(_LIBRARY, _EXTRA)
 def summarization(services: ChatServices, window: int | None = None) -> Step:
     """Summarise all but the newest messages at a limit (`SummarizationMiddleware`).
 

@@ -9,7 +9,7 @@ from . import adapter, imported, of_all
 _LIBRARY, _EXTRA = "distil-llm", "adapter-distil"
 
 
-@adapter(_LIBRARY, _EXTRA, "compression", "a line that was folded away is needed")
+@adapter(_LIBRARY, _EXTRA)
 def compress(services: ChatServices, verbatim: bool = False) -> Step:
     """Shorten tool results by their form (`compress_chat_completions`).
 

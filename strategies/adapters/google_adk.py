@@ -101,7 +101,7 @@ def llm(services: ChatServices) -> Any:
     return SummariserLlm(model="summariser")
 
 
-@adapter(_LIBRARY, _EXTRA, "window", "the answer rests on a message before the last questions")
+@adapter(_LIBRARY, _EXTRA)
 def context_filter(services: ChatServices, num_invocations_to_keep: int = 3, remove_amount: int = 1) -> Step:
     """Send the newest questions, each with what was called and said for it (`ContextFilterPlugin`)."""
     plugins = imported("google.adk.plugins.context_filter_plugin", _LIBRARY, _EXTRA)
@@ -118,7 +118,7 @@ def context_filter(services: ChatServices, num_invocations_to_keep: int = 3, rem
     return system_apart(step)
 
 
-@adapter(_LIBRARY, _EXTRA, "summary", "the summary leaves out what is asked for later")
+@adapter(_LIBRARY, _EXTRA)
 def events_compaction(
     services: ChatServices,
     compaction_interval: int | None = 3,

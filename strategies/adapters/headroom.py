@@ -15,7 +15,7 @@ from . import adapter, imported, of_all
 _LIBRARY, _EXTRA = "headroom-ai", "adapter-headroom"
 
 
-@adapter(_LIBRARY, _EXTRA, "compression", "what was left out of a compressed tool result is needed")
+@adapter(_LIBRARY, _EXTRA)
 def compress(
     services: ChatServices,
     protect_recent: int = 4,

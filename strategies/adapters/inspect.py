@@ -107,21 +107,18 @@ def _compact(services: ChatServices, kind: str, **settings: Any) -> Step:
     return step
 
 
-@adapter(_LIBRARY, _EXTRA, "clearing", "a cleared tool result is needed again", _compact)
+@adapter(_LIBRARY, _EXTRA, _compact)
 def compaction_edit(
     services: ChatServices, threshold: int = _THRESHOLD, keep_tool_uses: int = 3, keep_tool_inputs: bool = True
-) -> dict[str, Any]:
+) -> None:
     """Replace all but the last tool results once there are over `threshold` tokens (`CompactionEdit`)."""
-    return {"kind": "CompactionEdit"}
 
 
-@adapter(_LIBRARY, _EXTRA, "window", "the answer rests on a message before the last ones", _compact)
-def compaction_trim(services: ChatServices, threshold: int = _THRESHOLD, preserve: float = 0.8) -> dict[str, Any]:
+@adapter(_LIBRARY, _EXTRA, _compact)
+def compaction_trim(services: ChatServices, threshold: int = _THRESHOLD, preserve: float = 0.8) -> None:
     """Drop the oldest messages but for a share once there are over `threshold` tokens (`CompactionTrim`)."""
-    return {"kind": "CompactionTrim"}
 
 
-@adapter(_LIBRARY, _EXTRA, "summary", "the summary leaves out what is asked for later", _compact)
-def compaction_summary(services: ChatServices, threshold: int = _THRESHOLD) -> dict[str, Any]:
+@adapter(_LIBRARY, _EXTRA, _compact)
+def compaction_summary(services: ChatServices, threshold: int = _THRESHOLD) -> None:
     """Summarise all but the input once there are over `threshold` tokens (`CompactionSummary`)."""
-    return {"kind": "CompactionSummary"}

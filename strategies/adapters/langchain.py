@@ -79,7 +79,7 @@ def chat_model(services: ChatServices) -> Any:
     return SummariserModel()
 
 
-@adapter(_CORE, _EXTRA, "window", "the answer rests on a message before the last ones")
+@adapter(_CORE, _EXTRA)
 def trim_messages(
     services: ChatServices,
     max_tokens: int = 8000,
@@ -96,7 +96,7 @@ def trim_messages(
     return of_all(trimmed, to_langchain)
 
 
-@adapter(_LANGCHAIN, _EXTRA, "summary", "the summary leaves out what is asked for later")
+@adapter(_LANGCHAIN, _EXTRA)
 def summarization(services: ChatServices, trigger: int = 8000, keep: int = 20) -> Step:
     """Summarise all but the last `keep` messages once they have `trigger` tokens (`SummarizationMiddleware`)."""
     middleware = imported("langchain.agents.middleware", _LANGCHAIN, _EXTRA).SummarizationMiddleware(
@@ -118,7 +118,7 @@ def summarization(services: ChatServices, trigger: int = 8000, keep: int = 20) -
     return system_apart(step)
 
 
-@adapter(_LANGCHAIN, _EXTRA, "clearing", "a cleared tool result is needed again")
+@adapter(_LANGCHAIN, _EXTRA)
 def clear_tool_uses(
     services: ChatServices, trigger: int = 100_000, keep: int = 3, clear_at_least: int = 0, clear_inputs: bool = False
 ) -> Step:

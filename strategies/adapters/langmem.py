@@ -16,7 +16,7 @@ from .langchain import chat_model, from_langchain, to_langchain, token_counter
 _LIBRARY, _EXTRA = "langmem", "adapter-langmem"
 
 
-@adapter(_LIBRARY, _EXTRA, "summary", "the summary leaves out what is asked for later")
+@adapter(_LIBRARY, _EXTRA)
 def summarization(
     services: ChatServices,
     max_tokens: int = 8000,

@@ -85,19 +85,18 @@ def _remember(services: ChatServices, kind: str, **settings: Any) -> Step:
     return system_apart(step)
 
 
-@adapter(_LIBRARY, _EXTRA, "window", "the answer rests on a message before the last ones", _remember)
-def chat_memory_buffer(services: ChatServices, token_limit: int = 3000) -> dict[str, Any]:
+@adapter(_LIBRARY, _EXTRA, _remember)
+def chat_memory_buffer(services: ChatServices, token_limit: int = 3000) -> None:
     """Send the newest messages within a token limit (`ChatMemoryBuffer`)."""
-    return {"kind": "ChatMemoryBuffer"}
 
 
-@adapter(_LIBRARY, _EXTRA, "summary", "the summary leaves out what is asked for later", _remember)
+@adapter(_LIBRARY, _EXTRA, _remember)
 def chat_summary_memory_buffer(services: ChatServices, token_limit: int = 2000) -> dict[str, Any]:
     """Send the newest messages within a token limit and a summary of the others (`ChatSummaryMemoryBuffer`)."""
-    return {"kind": "ChatSummaryMemoryBuffer", "llm": llm(services)}
+    return {"llm": llm(services)}
 
 
-@adapter(_LIBRARY, _EXTRA, "window", "the answer rests on a message before the last ones")
+@adapter(_LIBRARY, _EXTRA)
 def memory(
     services: ChatServices,
     token_limit: int = 30_000,

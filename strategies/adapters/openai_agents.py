@@ -64,7 +64,7 @@ def from_items(items: Iterable[dict[str, Any]]) -> list[ChatDict]:
     return messages
 
 
-@adapter(_LIBRARY, _EXTRA, "compression", "the end of a trimmed tool result is needed")
+@adapter(_LIBRARY, _EXTRA)
 def tool_output_trimmer(
     services: ChatServices, recent_turns: int = 2, max_output_chars: int = 500, preview_chars: int = 200
 ) -> Step:
@@ -80,7 +80,7 @@ def tool_output_trimmer(
     return of_all(trimmed, to_items)
 
 
-@adapter(_LIBRARY, _EXTRA, "summary", "the summary leaves out what the assistant and the tools said")
+@adapter(_LIBRARY, _EXTRA)
 def compaction_session(services: ChatServices, threshold: int = 10) -> Step:
     """Compact all but the user's messages (`OpenAIResponsesCompactionSession`).
 

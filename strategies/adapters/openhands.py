@@ -131,7 +131,7 @@ def _text(message: Any) -> str:
     return "".join(part.text for part in message.content if part.type == "text")
 
 
-@adapter(_LIBRARY, _EXTRA, "summary", "the summary leaves out what is asked for later")
+@adapter(_LIBRARY, _EXTRA)
 def llm_summarizing_condenser(
     services: ChatServices, max_size: int = 240, keep_first: int = 2, max_tokens: int | None = None
 ) -> Step:

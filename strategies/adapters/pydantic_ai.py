@@ -145,33 +145,30 @@ def _before_each_request(services: ChatServices, kind: str, **limits: Any) -> St
     return step
 
 
-@adapter(_HARNESS, _EXTRA, "clearing", "a cleared tool result is needed again", _before_each_request)
+@adapter(_HARNESS, _EXTRA, _before_each_request)
 def clear_tool_results(
     services: ChatServices, max_tokens: int = 100_000, keep_pairs: int = 3, min_clear_tokens: int | None = None
-) -> dict[str, Any]:
+) -> None:
     """Replace all but the last `keep_pairs` tool results once there are over `max_tokens` (`ClearToolResults`)."""
-    return {"kind": "ClearToolResults"}
 
 
-@adapter(_HARNESS, _EXTRA, "window", "the answer rests on a message before the last ones", _before_each_request)
+@adapter(_HARNESS, _EXTRA, _before_each_request)
 def sliding_window(
     services: ChatServices,
     max_messages: int | None = 80,
     keep_messages: int = 40,
     max_tokens: int | None = None,
     keep_tokens: int | None = None,
-) -> dict[str, Any]:
+) -> None:
     """Send the first prompts and the newest messages once there are too many (`SlidingWindowCompaction`)."""
-    return {"kind": "SlidingWindowCompaction"}
 
 
-@adapter(_HARNESS, _EXTRA, "summary", "the summary leaves out what is asked for later", _before_each_request)
+@adapter(_HARNESS, _EXTRA, _before_each_request)
 def summarizing(
     services: ChatServices,
     max_messages: int | None = 60,
     keep_messages: int = 20,
     max_tokens: int | None = None,
     keep_tokens: int | None = None,
-) -> dict[str, Any]:
+) -> None:
     """Summarise all but the first prompts and the newest messages once there are too many (`SummarizingCompaction`)."""
-    return {"kind": "SummarizingCompaction"}

@@ -79,15 +79,12 @@ def _reduce(services: ChatServices, kind: str, **settings: Any) -> Step:
     return step
 
 
-@adapter(
-    _LIBRARY, _EXTRA, "window", "the answer rests on a message before the last ones, as the task itself may", _reduce
-)
-def truncation(services: ChatServices, target_count: int = 20, threshold_count: int = 0) -> dict[str, Any]:
+@adapter(_LIBRARY, _EXTRA, _reduce)
+def truncation(services: ChatServices, target_count: int = 20, threshold_count: int = 0) -> None:
     """Send the newest messages, once there are `threshold_count` over the target (`ChatHistoryTruncationReducer`)."""
-    return {"kind": "ChatHistoryTruncationReducer"}
 
 
-@adapter(_LIBRARY, _EXTRA, "summary", "the summary leaves out what is asked for later, tool results among it", _reduce)
+@adapter(_LIBRARY, _EXTRA, _reduce)
 def summarization(
     services: ChatServices,
     target_count: int = 20,
@@ -96,4 +93,4 @@ def summarization(
     include_function_content_in_summary: bool = False,
 ) -> dict[str, Any]:
     """Summarise all but the newest messages (`ChatHistorySummarizationReducer`)."""
-    return {"kind": "ChatHistorySummarizationReducer", "service": chat_completion(services)}
+    return {"service": chat_completion(services)}

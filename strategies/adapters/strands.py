@@ -137,9 +137,7 @@ def _manage(services: ChatServices, kind: str, context_window: int, **settings: 
     return step
 
 
-@adapter(
-    _LIBRARY, _EXTRA, "window", "the answer rests on a message before the last ones, as the task itself may", _manage
-)
+@adapter(_LIBRARY, _EXTRA, _manage)
 def sliding_window(
     services: ChatServices,
     window_size: int = 40,
@@ -148,15 +146,14 @@ def sliding_window(
     pin_first: int | None = None,
     proactive_compression: bool = False,
     context_window: int = 200_000,
-) -> dict[str, Any]:
+) -> None:
     """Send the newest messages, cut where an invocation has ended (`SlidingWindowConversationManager`).
 
     `per_turn` cuts before each model call, or before each so many.
     """
-    return {"kind": "SlidingWindowConversationManager"}
 
 
-@adapter(_LIBRARY, _EXTRA, "summary", "the summary leaves out what is asked for later", _manage)
+@adapter(_LIBRARY, _EXTRA, _manage)
 def summarizing(
     services: ChatServices,
     summary_ratio: float = 0.3,
@@ -164,9 +161,8 @@ def summarizing(
     pin_first: int | None = None,
     proactive_compression: bool = False,
     context_window: int = 200_000,
-) -> dict[str, Any]:
+) -> None:
     """Summarise the oldest messages when the context window is full (`SummarizingConversationManager`).
 
     `proactive_compression` summarises once 70 % of it are.
     """
-    return {"kind": "SummarizingConversationManager"}

@@ -153,14 +153,6 @@ def test_sessions_that_are_packed(tmp_path: Path) -> None:
     assert json.loads(ctxbench("audit", "mine", "-j", 1, "--json", cwd=tmp_path).stdout)["own"]["sessions"] == 3
 
 
-def test_nothing_was_compacted(tmp_path: Path) -> None:
-    """Then the alternatives are measured against sending everything."""
-    sessions(tmp_path / "mine", 2, summary="")
-    lines = verdict(ctxbench("audit", "mine", "-j", 1, cwd=tmp_path).stdout)
-    assert lines[0].startswith("Your agent compacted nothing")
-    assert "these sessions hold no compaction to judge" in lines[1]
-
-
 def test_a_chat_in_which_no_quality_can_be_measured(tmp_path: Path) -> None:
     """It was compacted by nobody, and that is said: not a single strategy has a place."""
     messages = [{"role": role, "content": role} for role in ("user", "assistant", "user", "assistant")]
@@ -183,17 +175,6 @@ def test_summaries_that_are_not_recorded(tmp_path: Path) -> None:
     lines = verdict(ctxbench("audit", "mine", "-j", 1, cwd=tmp_path).stdout)
     assert "2 times in 2 of 3 sessions" in lines[1]
     assert any(line.endswith(reason) for line in lines)
-
-
-def test_the_newest_sessions(tmp_path: Path) -> None:
-    """`--last` reads the files that were written last, the newest first."""
-    folder = sessions(tmp_path / "mine", 4)
-    for age, name in enumerate(("s2", "s0", "s3", "s1")):
-        os.utime(folder / f"{name}.jsonl", (1e9 - age, 1e9 - age))
-    done = ctxbench("audit", "mine", "--last", 2, "-j", 1, cwd=tmp_path)
-    assert "the newest 2 of 4 sessions; --last 4 reads them all" in said(done.stderr)
-    manifest = json.loads((tmp_path / "runs/audit/manifest.json").read_text())
-    assert [Path(name).stem for name in manifest["plan"]["names"]] == ["s2", "s0"]
 
 
 def test_folders_of_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

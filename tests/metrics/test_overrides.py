@@ -23,7 +23,7 @@ def prices(tmp_path: Path) -> Made:
 
     def made(text: str, batch: bool = False) -> Prices:
         (tmp_path / "mine.toml").write_text(text)
-        return Prices(read_prices(tmp_path / "mine.toml"), batch)
+        return Prices(tmp_path / "mine.toml", batch)
 
     return made
 
@@ -175,7 +175,7 @@ def test_as_windows_writes_it(tmp_path: Path) -> None:
     """A byte order mark and CRLF are no mistakes, and lines are counted right."""
     path = tmp_path / "mine.toml"
     path.write_bytes(b"\xef\xbb\xbf[models.a]\r\ninput = 1\r\noutput = 2\r\n")
-    assert dollars(Prices(read_prices(path)), "a")[:2] == [1, 2]
+    assert dollars(Prices(path), "a")[:2] == [1, 2]
     path.write_bytes(b"\xef\xbb\xbf[models.a]\r\ninput = 1\r\noutput = -2\r\n")
     with pytest.raises(SetupError, match=r"mine\.toml:3: models\.a\.output"):
         read_prices(path)

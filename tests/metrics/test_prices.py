@@ -116,15 +116,6 @@ def test_writes_that_are_not_sold_cost_as_input() -> None:
     assert tariff("gemini-2.5-pro").at(300_000).write == pytest.approx(2.5e-6)
 
 
-def test_tiers_of_each_model() -> None:
-    """A model's tiers begin where they are listed, rising, whatever their number."""
-    assert [above for above, _ in tariff("claude-haiku-5-5").tiers] == [0, 100_000]
-    for name, found in PRICED.items():
-        sizes = [above for above, _ in found.tiers]
-        assert sizes == sorted(set(sizes)), name
-        assert sizes[0] == 0, name
-
-
 @given(
     st.lists(st.integers(1, 10**6), max_size=4, unique=True).map(lambda sizes: [0, *sorted(sizes)]),
     st.integers(0, 1_100_000),
@@ -243,12 +234,6 @@ def test_prices_that_are_not_known(model: str) -> None:
 def test_own_machines_are_free(model: str, prices: Prices) -> None:
     """A model on the user's own machine costs nothing."""
     assert tariff(model, prices).at(10**6) == Price(0, 0, 0, 0, 0)
-
-
-def test_embedders_sell_no_output() -> None:
-    """A model that makes vectors has a price without one for output."""
-    assert BUNDLED.cost("text-embedding-3-small", TokenUsage(1_000_000, 0)) == pytest.approx(0.02)
-    assert BUNDLED.cost("mistral/mistral-embed", TokenUsage(1_000_000, 0)) == pytest.approx(0.1)
 
 
 def test_what_is_said_of_a_model_without_a_price() -> None:

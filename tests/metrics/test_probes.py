@@ -13,12 +13,10 @@ from hypothesis import strategies as st
 from ctxbench.metrics.probes import (
     MEASURES,
     Evidence,
-    Latency,
     PlacedProbe,
     RetainedEvidence,
     SentText,
     State,
-    latency,
     placed_probes,
     ranked,
     recall,
@@ -224,9 +222,3 @@ def test_recall() -> None:
     assert recall(["a", "a"], ["a", "a", "b"], 5) == 0.5
     assert recall([], ["a"], 5) == 0
     assert isinstance(recall(["a"], [], 5), Missing)
-
-
-def test_latency() -> None:
-    """Percentiles; of nothing there are none."""
-    assert latency(list(range(101))) == Latency(50, 95, 99)
-    assert isinstance(latency([]), Missing)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ctxbench.harness.engine.plan import RunInputs
 from ctxbench.metrics.grounding import said
 from ctxbench.metrics.probes import spellings
-from ctxbench.metrics.quiz import AGES, MOST, age_of, quiz
+from ctxbench.metrics.quiz import AGES, MOST, quiz
 from ctxbench.metrics.values import occurs
 from ctxbench.scenarios.model import Conversation, Message, Probe, ToolCall
 from ctxbench.scenarios.source import Problems
@@ -169,11 +169,6 @@ def test_hostile_results_cost_no_more_than_their_length() -> None:
     ]
     made = asked(session(*(({"command": f"c{at}"}, text) for at, text in enumerate(results))))
     assert made == {"What did `c5` print?": "\ud800 = 1"}
-
-
-def test_ages() -> None:
-    """6 messages or more, 20, 60."""
-    assert [age_of(number) for number in (6, 19, 20, 59, 60, 900)] == [6, 6, 20, 20, 60, 60]
 
 
 def recorded(folder: Path, *names: str) -> Iterator[Conversation]:

@@ -13,7 +13,7 @@ from ctxbench.harness.folder.run import Run, load
 from ctxbench.metrics.survival import Survival
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.render import markdown
-from ctxbench.reports.results import as_json, by_conversation, summarise
+from ctxbench.reports.results import as_json, summarise
 from ctxbench.reports.tables import survival_tables, tables
 from ctxbench.strategies.base import Context, StrategyContext, View
 from ctxbench.strategies.bounds import LastTurn
@@ -60,18 +60,6 @@ def test_a_strategy_that_finished_nothing_takes_no_part(tmp_path: Path, monkeypa
     said = "over the 2 of 2 conversations that every strategy finished but last_turn, which finished none."
     assert said in main.notes[0]
     assert main.notes[-1] == "Failed: in every conversation."
-
-
-def test_a_failed_cell_has_a_row_with_its_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By conversation, a cell that failed is a row that says so, with the reason."""
-    fail(monkeypatch, Window, "question 1 ")
-    cells = by_conversation(ran(tmp_path, recording(tmp_path, conversations=2)))
-    assert [(row["conversation"], row["strategy"]) for row in cells] == [
-        (name, strategy) for strategy in STRATEGIES for name in ("c0", "c1")
-    ]
-    printed = json.loads(msgspec.json.encode(cells[3]["saving"]))
-    assert printed["why"] == "failed"
-    assert printed["detail"].startswith("IndexError")
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, why: str) -> None:

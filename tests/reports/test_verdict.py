@@ -222,12 +222,6 @@ def test_what_to_use() -> None:
     assert exact["choices"] == {"0": "none", "1": "good", "5": "good", "10": "good"}
 
 
-def test_what_changes_nothing_is_beaten() -> None:
-    """Cost and quality are those of the whole history: it is not the cheapest for its quality, but the same."""
-    found = by_hand({**COSTS, "idle": COSTS["none"]}, {**SHARES, "idle": SHARES["none"]}, {"broken": 3})
-    assert (found.places["idle"], found.beaten_by["idle"], "idle" in found.best) == ("beaten", "none", False)
-
-
 def test_a_loss_that_cannot_be_ruled_out_is_told() -> None:
     """Eight conversations with a question each, of which none changed: 5 points more or less cannot be told."""
     costs = {"none": [2.0] * 8, "short": [1.0] * 8}
@@ -245,14 +239,6 @@ def test_the_choice_for_each_loss() -> None:
         assert rows[f"{lose:g} points (--lose)"] == name == (found.shipped or "none")
         expected = ("Keep the whole history",) if name == "none" else (f"Use {name}:", f"Try {name}:")
         assert headline(found).startswith(expected)
-
-
-def test_bounds_are_never_judged() -> None:
-    """`last_turn` is the cheapest and as good: it is a bound all the same, and on no frontier."""
-    costs = {"none": [4.0] * 8, "last_turn": [1.0] * 8, "short": [3.0] * 8}
-    found = by_hand(costs, dict.fromkeys(costs, [0.9] * 8))
-    assert found.places == {"none": "beaten", "last_turn": "bound", "short": "chosen"}
-    assert "last_turn" not in found.points
 
 
 @st.composite

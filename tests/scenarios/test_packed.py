@@ -32,7 +32,7 @@ from ctxbench.scenarios.packed import size_of
 from ctxbench.scenarios.read import find, read
 from ctxbench.scenarios.source import Problems
 from tests.examples import examples
-from tests.scenarios.readers.samples import SAMPLES, codex
+from tests.scenarios.readers.samples import SAMPLES
 from tests.scenarios.readers.test_fuzz import contents
 
 
@@ -309,7 +309,7 @@ def test_files_of_the_hub_are_read_in_any_format(tmp_path: Path, monkeypatch: py
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "a.jsonl").write_bytes(chat("a"))
     (tmp_path / "logs" / "b.jsonl.gz").write_bytes(gzip.compress(chat("b")))
-    (tmp_path / "rollout.jsonl").write_text("".join(json.dumps(line) + "\n" for line in codex("c")))
+    (tmp_path / "rollout.jsonl").write_text("".join(json.dumps(line) + "\n" for line in SAMPLES["codex"].make("c")))
     (tmp_path / "README.md").write_text("# Logs")
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Hub, directory=str(tmp_path))) as server:
         Thread(target=server.serve_forever, daemon=True).start()

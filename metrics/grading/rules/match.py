@@ -395,10 +395,7 @@ def agrees(accepted: When, date: When) -> bool:
 
 
 def date_order(gold: Gold, answer: ParsedAnswer) -> int:
-    """Return how the best date of the answer agrees: 4 the same, 3 finer, 2 coarser, 1 another, 0 none.
-
-    Of several accepted dates the worst counts: all must be there.
-    """
+    """Return how the best date agrees: 4 the same, 3 finer, 2 coarser, 1 another, 0 none; of several the worst."""
     dates = [date for date, _, _ in answer.words.dates] if gold.bounded else answer.words.exact[0]
     if not dates:
         return min(1, len(answer.words.dates))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 from ctxbench.harness.folder.run import Run
@@ -20,10 +20,7 @@ def find_conversation(run: Run, text: str) -> str:
 
 
 def find_probe(run: Run, conversation: str, text: str) -> int:
-    """Return the number of a probe, from 0, from its id or its number in the list, from 1. An id wins.
-
-    Raises RunError with the ids that there are.
-    """
+    """Return the number of a probe, from 0, by its id or its number in the list, from 1. Raises RunError."""
     names = [probe.id for probe in run.conversation(conversation).probes]
     if not names:
         raise RunError(f"{conversation!r} has no probes")
@@ -43,10 +40,7 @@ def _at(names: Sequence[str], text: str) -> int | None:
 
 
 def find_strategy(run: Run, text: str | None) -> str:
-    """Return the strategy of the run from its text or an unambiguous part of it; without a text the first but none.
-
-    Raises RunError with the strategies of the run.
-    """
+    """Return the strategy of a text, or of a part of one; by default the first but none. Raises RunError."""
     names = run.manifest.plan.strategies
     if text is None:
         return next((name for name in names if name != "none"), names[0])
@@ -54,7 +48,7 @@ def find_strategy(run: Run, text: str | None) -> str:
     with suppress(UserError):  # it is no strategy here, or its file or library is gone
         normal = spec(parse(text))
     matches = [name for name in names if name in (text, normal) or given.get(name) == text]
-    matches = matches or [name for name in names if _is_part(_stages(text), _stages(name))]
+    matches = matches or [name for name in names if _is_part(text, name)]
     if len(matches) == 1:
         return matches[0]
     if matches:
@@ -63,18 +57,12 @@ def find_strategy(run: Run, text: str | None) -> str:
     raise RunError(f"{run.name}: {text!r} was not run here; these were: {', '.join(names)}{near}")
 
 
-_Stages = Sequence[tuple[str, Mapping[str, object]]]
-
-
-def _is_part(part: _Stages, whole: _Stages) -> bool:
-    """Return whether a chain has the stages of another, and no parameter that the other has not."""
-    same = bool(part) and [stage for stage, _ in part] == [stage for stage, _ in whole]
-    return same and all(one.items() <= other.items() for (_, one), (_, other) in zip(part, whole, strict=True))
-
-
-def _stages(text: str) -> _Stages:
-    """Return names and parameters of a chain's stages, without digests of files; none if it cannot be parsed."""
+def _is_part(part: str, whole: str) -> bool:
+    """Return whether a chain has the stages of another, whatever the digests of files, and no other parameter."""
     try:
-        return [(call.name.partition("@")[0], call.parameters) for call in calls(quote_files(text), "strategy")]
+        one, other = ([*calls(quote_files(text), "strategy")] for text in (part, whole))
     except SpecError:
-        return []
+        return False
+    stages = [[call.name.partition("@")[0] for call in chain] for chain in (one, other)]
+    pairs = zip(one, other, strict=False)
+    return stages[0] == stages[1] != [] and all(a.parameters.items() <= b.parameters.items() for a, b in pairs)

@@ -205,21 +205,16 @@ _DISPLAY = {
 }
 
 
-def _shown(key: str) -> str:
-    """Return the name that people read: `cost(gpt-5.6)` is `cost (gpt-5.6)`, `net_saving` is `net saved`."""
-    return _DISPLAY.get(key) or (display_name(key) if metric_of(key) else key.replace("_", " "))
-
-
 def described(frame: pd.DataFrame, names: Names) -> pd.DataFrame:
-    """Return the frame with `attrs["names"]` and `attrs["units"]`, its columns renamed if `names` says so.
-
-    Raises SpecError for other `names`.
-    """
+    """Return the frame with `attrs["names"]` and `attrs["units"]`, its columns renamed if `names` is "display"."""
     if names not in ("keys", "display"):
         raise SpecError(f'names={names!r}: give "keys" or "display"')
-    keys = [str(column) for column in frame.columns]
-    frame.attrs["names"] = {key: _shown(key) for key in keys}
-    frame.attrs["units"] = {key: metric.unit for key in keys if (metric := metric_of(key)) is not None}
+    metrics = {str(column): metric_of(str(column)) for column in frame.columns}
+    frame.attrs["names"] = {
+        key: _DISPLAY.get(key) or (display_name(key) if metric else key.replace("_", " "))
+        for key, metric in metrics.items()
+    }
+    frame.attrs["units"] = {key: metric.unit for key, metric in metrics.items() if metric is not None}
     return frame.rename(columns=frame.attrs["names"]) if names == "display" else frame
 
 
@@ -289,10 +284,7 @@ class BenchmarkRun:
 
     @cached_property
     def models(self) -> tuple[str, ...]:
-        """Models that the run is billed under, the most important first.
-
-        They are those that were given, or else those of `ctxbench report`.
-        """
+        """Models that the run is billed under, the most important first: those given, or those of `ctxbench report`."""
         return billed_models(self.reader, self._models)
 
     @cached_property

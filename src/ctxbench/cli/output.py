@@ -44,10 +44,7 @@ def under_first(results: Results) -> Results:
 
 
 def verdict_tables(results: Results) -> list[Table]:
-    """Return the verdict on a run, the five measures of each strategy, and what could not be read or replayed.
-
-    Of a run of traps, return which of them break each strategy instead of the verdict.
-    """
+    """Return the verdict and the measures, or of traps which of them break a strategy; and what could not be read."""
     if is_traps(results):
         return [trap_table(results), *incomplete(results.summary)]
     return [*first_screen(verdict(results)), *incomplete(results.summary)]

@@ -195,10 +195,7 @@ def _name(names: tuple[str, ...]) -> str:
 
 
 def report_manifest(manifest: Manifest, folder: Path, remote: RemoteFolder | None = None) -> None:
-    """Print the records that were left out, with the reasons, and the files that are no recordings.
-
-    Raises RunError if nothing could be read: then nothing stays of the run.
-    """
+    """Print what was left out, and which files are no recordings. Raises RunError if nothing could be read."""
     from ctxbench.harness.folder.schema import alike
     from ctxbench.harness.folder.store import remove_empty
 

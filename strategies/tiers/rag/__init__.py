@@ -51,19 +51,11 @@ def passage(message: Message) -> Passage:
     return Passage(message.id, text)
 
 
-class Fusion(NamedTuple):
-    """How the rankings of the retrievers are fused."""
-
-    by: Literal["rrf", "weighted"] = "rrf"
-    rerank: int = 0  # fused passages that are reranked by the exact scores of all retrievers; 0 = none
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RagRules:
     """How passages are stored."""
 
     retrievers: tuple[Retriever, ...] = RETRIEVERS
-    words: bool = True  # whether content words are entities of the graph, too
     index: Index = "exact"
     entries: int | None = None
     """Most texts that the query words of BM25 occur in together, the rarest words first. None = no limit."""
@@ -74,9 +66,7 @@ class RagRules:
             raise ValueError(f"retrievers={self.retrievers!r}: give some of {', '.join(RETRIEVERS)}, each once")
 
 
-FUSING = Fusion()
 CANDIDATES = 100  # passages that each retriever ranks, at least
-
 
 Embed = Callable[[Sequence[str], bool], NDArray[np.float32]]
 """Texts to unit vectors, one row per text, as queries (True) or as passages. `StrategyContext.embed` is one."""
@@ -89,34 +79,18 @@ CONSTANT = 60  # k of the original paper
 def reciprocal_rank(rankings: Sequence[Ranked], k: int) -> Ranked:
     """Return the `k` best documents by the sum of 1 / (60 + rank); the first rank is 1.
 
-    RRF, Cormack, Clarke & Büttcher 2009: scores do not matter.
+    RRF, Cormack, Clarke & Büttcher 2009: scores do not matter. A document has no part from a ranking without it.
     """
-    return _sum(rankings, [1 / (CONSTANT + np.arange(1.0, len(ranking.numbers) + 1)) for ranking in rankings], k)
-
-
-def weighted(rankings: Sequence[Ranked], k: int) -> Ranked:
-    """Return the `k` best documents by the sum of scores, each divided by the best of its ranking.
-
-    Every ranking's best document counts 1 and none counts less than 0.
-    """
-    return _sum(rankings, [relative(ranking.scores) for ranking in rankings], k)
+    parts = [1 / (CONSTANT + np.arange(1.0, len(ranking.numbers) + 1)) for ranking in rankings]
+    numbers, places = np.unique(np.concatenate([ranking.numbers for ranking in rankings]), return_inverse=True)
+    sums: Scores = np.bincount(places, np.concatenate(parts), minlength=len(numbers))  # type: ignore[assignment]
+    return top_k(numbers, sums, k)
 
 
 def relative(scores: Scores) -> Scores:
     """Return scores divided by the best of them, negative ones as 0; all 0 if none is above 0."""
     best = scores.max(initial=0.0)
     return np.maximum(scores, 0) / best if best > 0 else np.zeros(len(scores))
-
-
-def _sum(rankings: Sequence[Ranked], parts: Sequence[Scores], k: int) -> Ranked:
-    """Add up the parts by document. One that is missing from a ranking counts 0 there."""
-    if not rankings:
-        return NOTHING
-    if len(rankings) == 1:
-        return top_k(rankings[0].numbers, parts[0], k)
-    numbers, places = np.unique(np.concatenate([ranking.numbers for ranking in rankings]), return_inverse=True)
-    sums: Scores = np.bincount(places, np.concatenate(parts), minlength=len(numbers))  # type: ignore[assignment]
-    return top_k(numbers, sums, k)
 
 
 class Hit(NamedTuple):
@@ -139,7 +113,7 @@ class Rag:
         self.waiting: list[int] = []
         """Numbers of passages that are not embedded yet."""
         self.vectors: Vectors | None = None
-        self.bm25, self.graph = Bm25(rules.entries), EntityGraph(rules.words)
+        self.bm25, self.graph = Bm25(rules.entries), EntityGraph()
         by_name: dict[Retriever, TextIndex] = {"bm25": self.bm25, "graph": self.graph}
         self._texts = {name: index for name, index in by_name.items() if name in rules.retrievers}
 
@@ -187,25 +161,22 @@ class Rag:
         self.add(passage or Passage(f"\0{at}", "") for at, passage in enumerate(passages))
         self.delete(f"\0{at}" for at, passage in enumerate(passages) if passage is None)
 
-    def search(
-        self, query: str, k: int = 5, *, by: Collection[Retriever] | None = None, fusing: Fusion = FUSING
-    ) -> list[Hit]:
+    def search(self, query: str, k: int = 5, *, by: Collection[Retriever] | None = None, rerank: int = 0) -> list[Hit]:
         """Return the best `k` passages, best first. `by` are the retrievers to use, all if None.
 
+        The first `rerank` of the fused passages are ordered anew by the exact scores of all retrievers.
         Raises the errors of the embedder; then search without `vector`.
         """
-        if not query.strip() or not self.numbers:
-            return []
         retrievers = [name for name in self.rules.retrievers if by is None or name in by]
+        if not query.strip() or not self.numbers or not retrievers:
+            return []
         vector = None
         if "vector" in retrievers and self._embed is not None:
             self.embed()
             vector = self._embed([query], True)[0]
-        most = max(k, CANDIDATES, fusing.rerank)
-        rankings = [self._ranking(name, query, vector, most) for name in retrievers]
-        fuse = reciprocal_rank if fusing.by == "rrf" else weighted
-        fused = fuse(rankings, max(k, fusing.rerank))
-        if fusing.rerank:
+        most = max(k, CANDIDATES, rerank)
+        fused = reciprocal_rank([self._ranking(name, query, vector, most) for name in retrievers], max(k, rerank))
+        if rerank:
             # Each retriever's exact scores are divided by the best of them.
             exact = (relative(self._exact(name, query, vector, fused.numbers)) for name in retrievers)
             scores: Scores = sum(exact, np.zeros(len(fused.numbers)))

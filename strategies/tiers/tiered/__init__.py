@@ -25,7 +25,7 @@ from ..focus import Focus, Focused, FocusSession
 from ..jobs import Trigger
 from ..rag import RagRules
 from ..working.belady import Belady
-from ..working.policies import POLICIES, parse
+from ..working.policies import parse, text_of
 from .tiers import ARCHIVE, FOCUS, RAG, WORKING, TieredSettings, Tiers
 
 QUERY = 400  # characters of a query, half from each end of the message
@@ -292,11 +292,11 @@ class Tiered(TieredSettings):
             raise ValueError(f"recall must be below limit, {self.limit}, not {self.recall}")
         for name in ("policy", "archive_policy"):
             try:
-                recipe = parse(getattr(self, name))
+                policy = parse(getattr(self, name))
             except SpecError as error:
                 raise ValueError(f"{name}: {error}") from None
-            if issubclass(POLICIES[recipe.name], Belady):
-                raise ValueError(f"{name}={str(recipe)!r} needs future accesses, which a strategy does not know")
+            if isinstance(policy, Belady):
+                raise ValueError(f"{name}={text_of(policy)!r} needs future accesses, which a strategy does not know")
         if self.index == "hnsw" and find_spec("hnswlib") is None:
             raise MissingExtra("hnswlib", "hnswlib")
         RagRules(retrievers=self.retrievers)

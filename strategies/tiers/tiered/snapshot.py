@@ -31,7 +31,7 @@ from . import Tiered
 from .quotes import Prints
 from .tiers import KEPT, Event, Loans, Tiers
 
-HEAD = b"ctxbench memory tiers 4\n"
+HEAD = b"ctxbench memory tiers 5\n"
 Held = dict[str, tuple[Message, int]]
 STATE: dict[str, Any] = {
     "now": float,

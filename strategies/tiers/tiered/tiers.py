@@ -37,7 +37,7 @@ from ..heat import Coldest, Gauges, Heat, Replacement
 from ..jobs import Trigger
 from ..migration import Migration, Tier
 from ..quota import Quota
-from ..rag import Embed, Fusion, Rag, RagRules, Retriever, passage, relative
+from ..rag import Embed, Rag, RagRules, Retriever, passage, relative
 from ..rag.vectors import Index
 from ..working.hybrid import Hybrid
 from ..working.lru import Lfu
@@ -257,13 +257,12 @@ class Tiers:
         self.question, self._like = query, None
         if RAG not in self.migration.tiers:
             return []
-        fusing = Fusion(rerank=self.rules.rerank)
         try:
-            hits = self.index.search(query, k, fusing=fusing)
+            hits = self.index.search(query, k, rerank=self.rules.rerank)
         except ModelError as error:
             others = [name for name in self.rules.retrievers if name != "vector"]
             self.record(Failed("embedding", str(error), "searched by words" if others else "nothing is searched for"))
-            hits = self.index.search(query, k, by=others, fusing=fusing) if others else []
+            hits = self.index.search(query, k, by=others, rerank=self.rules.rerank)
         return [(hit.passage.id, round(hit.score, 4)) for hit in hits]
 
     def containing(self, value: Spellings) -> str | None:

@@ -25,8 +25,8 @@ class Arc(Policy):
     """No parameters. `target`, the paper's p, is the size in tokens that T1 should have."""
 
     target: float = field(init=False, default=0.0)
-    t1: dict[str, int] = field(init=False, default_factory=OrderedDict)
-    t2: dict[str, int] = field(init=False, default_factory=OrderedDict)
+    t1: OrderedDict[str, int] = field(init=False, default_factory=OrderedDict)
+    t2: OrderedDict[str, int] = field(init=False, default_factory=OrderedDict)
     t1_used: int = field(init=False, default=0)
     b1: Ghosts = field(init=False, default_factory=Ghosts)
     b2: Ghosts = field(init=False, default_factory=Ghosts)

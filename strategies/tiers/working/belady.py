@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .policy import DERIVED, Policy, Ranks
+from .policy import Policy, Ranks
 
 NEVER = float("inf")
 
@@ -27,7 +27,7 @@ class Belady(Policy):
     came: dict[str, int] = field(init=False, default_factory=dict)
     """Number of each item in the order in which they entered."""
     entries: int = field(init=False, default=0)
-    ranks: Ranks = field(init=False, default_factory=Ranks, metadata=DERIVED)
+    ranks: Ranks = field(init=False, default_factory=Ranks)
 
     def foresee(self, ids: Sequence[str]) -> None:
         self.future, self.clock = {}, 0
@@ -55,15 +55,11 @@ class Belady(Policy):
         return times[-1] if times else NEVER
 
     def _evict(self) -> None:
-        self._leave(self.ranks.pop())
+        self._leave(self.ranks.lowest())
 
     def _take(self, id: str) -> None:
-        self.ranks.drop(id)
+        self.ranks.of.pop(id, None)
         del self.came[id]
-
-    def _rebuild(self) -> None:
-        for id in self.tokens:
-            self._rank(id)
 
 
 @dataclass(eq=False)
@@ -74,7 +70,7 @@ class BeladySize(Belady):
     (`ranks`); the others are looked at one by one, since their order changes with the clock.
     """
 
-    needed: dict[str, int] = field(init=False, default_factory=dict, metadata=DERIVED)
+    needed: dict[str, int] = field(init=False, default_factory=dict)
     """Next access of each item that is needed again, in the order in which they entered."""
 
     def _rank(self, id: str) -> None:
@@ -82,12 +78,12 @@ class BeladySize(Belady):
             self.needed[id] = times[-1]
         else:
             self.needed.pop(id, None)
-            self.ranks.put(id, (self.came[id], 0))
+            self.ranks.put(id, (self.came[id],))
 
     def _evict(self) -> None:
         # An item that is never needed again is infinitely far away: it goes before every other, whatever their sizes.
-        if self.ranks:
-            id = self.ranks.pop()
+        if self.ranks.of:
+            id = self.ranks.lowest()
         else:
             needed, tokens, clock = self.needed, self.tokens, self.clock
             # `max` returns the first of equals, and `needed` is in order of entry (a new value keeps a key's place):

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from .policy import DERIVED, Policy
+from .policy import TRANSIENT, Policy
 
 Weights = tuple[float, float, float]
 Profile = Literal["default", "conversation", "knowledge", "context", "victims"]
@@ -38,7 +38,7 @@ class Hybrid(Policy):
     counts: dict[str, int] = field(init=False, default_factory=dict)
     last: dict[str, int] = field(init=False, default_factory=dict)  # number of the last use of each item
     clock: int = field(init=False, default=0)
-    similarity: Callable[[str], float] | None = field(init=False, default=None, metadata=DERIVED)
+    similarity: Callable[[str], float] | None = field(init=False, default=None, metadata=TRANSIENT)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .policy import DERIVED, Policy, Ranks
+from .policy import Policy, Ranks
 
 
 @dataclass(eq=False)
@@ -30,30 +30,22 @@ class Fifo(Lru):
 class Lfu(Policy):
     """Least frequently used. Hit: count one more use · evict: the fewest uses, of equals the one used longest ago."""
 
-    counts: dict[str, int] = field(init=False, default_factory=dict)
-    since: dict[str, int] = field(init=False, default_factory=dict)
-    """Number of the access at which the item got its count."""
+    ranks: Ranks = field(init=False, default_factory=Ranks)
+    """Count of each item, and the number of the access at which it got that."""
     clock: int = field(init=False, default=0)
-    ranks: Ranks = field(init=False, default_factory=Ranks, metadata=DERIVED)
 
     def _hit(self, id: str) -> None:
-        self._count(id, self.counts[id] + 1)
+        self._count(id, self.ranks.of[id][0] + 1)
 
     def _entered(self, id: str, used: bool) -> None:
         self._count(id, int(used))
 
     def _evict(self) -> None:
-        self._leave(self.ranks.pop())
+        self._leave(self.ranks.lowest())
 
-    def _count(self, id: str, count: int) -> None:
+    def _count(self, id: str, count: float) -> None:
         self.clock += 1
-        self.counts[id], self.since[id] = count, self.clock
         self.ranks.put(id, (count, self.clock))
 
     def _take(self, id: str) -> None:
-        self.ranks.drop(id)
-        del self.counts[id], self.since[id]
-
-    def _rebuild(self) -> None:
-        for id, count in self.counts.items():
-            self.ranks.put(id, (count, self.since[id]))
+        del self.ranks.of[id]

@@ -33,7 +33,7 @@ from math import floor, inf
 
 from ctxbench.scenarios.spec import NonNegativeFloat, PositiveInt
 
-from .policy import DERIVED, Policy, Ranks
+from .policy import Policy, Ranks
 
 
 @dataclass(eq=False)
@@ -53,11 +53,11 @@ class LruK(Policy):
     order: dict[str, int] = field(init=False, default_factory=dict)
     """Number of the last reference to each item in the cache."""
     count: int = field(init=False, default=0)
-    recent: dict[str, None] = field(init=False, default_factory=OrderedDict)
+    recent: OrderedDict[str, None] = field(init=False, default_factory=OrderedDict)
     """Items that may be within their correlated period, in order of LAST or their preload."""
     kept: int = field(init=False, default=0)  # number of histories when outdated ones were last removed
-    eligible: Ranks = field(init=False, default_factory=Ranks, metadata=DERIVED)
-    """Items past their correlated period, by rank of eviction."""
+    eligible: Ranks = field(init=False, default_factory=Ranks)
+    """Items past their correlated period: those without K references by LAST, then the others by HIST(K)."""
 
     def _hit(self, id: str) -> None:
         # With k=2, correlated=10 and references at 0, 4, 20: 4 is correlated (LAST=4,
@@ -99,10 +99,12 @@ class LruK(Policy):
             if now - (self.preloaded[id] if id in self.preloaded else self.last[id]) <= self.correlated:
                 break
             del self.recent[id]
-            self._rank(id)
+            times = self.history.get(id, ())
+            full = len(times) == self.k
+            self.eligible.put(id, (1, times[self.k - 1], self.order[id]) if full else (0, self.order[id]))
         # The paper has no victim where all items are correlated. Room is needed nevertheless; LRU is its subsidiary
         # policy.
-        self._leave(self.eligible.pop() if len(self.eligible) else next(iter(self.recent)))
+        self._leave(self.eligible.lowest() if self.eligible.of else next(iter(self.recent)))
 
     @property
     def _now(self) -> float:
@@ -116,16 +118,12 @@ class LruK(Policy):
         self.count += 1
         self.order[id] = self.count
         # A use begins a new correlated period, so the item leaves the heap and waits at the end of `recent` again.
-        self.eligible.drop(id)
+        self.eligible.of.pop(id, None)
         self.recent.pop(id, None)
         self.recent[id] = None
 
-    def _rank(self, id: str) -> None:
-        times = self.history.get(id, ())
-        self.eligible.put(id, (times[self.k - 1] if len(times) == self.k else -inf, self.order[id]))
-
     def _take(self, id: str) -> None:
-        self.eligible.drop(id)
+        self.eligible.of.pop(id, None)
         self.recent.pop(id, None)
         self.preloaded.pop(id, None)
         # HIST and LAST outlive the eviction.
@@ -133,11 +131,6 @@ class LruK(Policy):
 
     def _is_remembered(self, id: str) -> bool:
         return id in self.history and (self.retained is None or self._now - self.last[id] <= self.retained)
-
-    def _rebuild(self) -> None:
-        for id in self.tokens:
-            if id not in self.recent:
-                self._rank(id)
 
 
 @dataclass(eq=False)

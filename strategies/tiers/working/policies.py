@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
-
+from ctxbench.scenarios import spec
 from ctxbench.scenarios.errors import SpecError
-from ctxbench.scenarios.spec import build, parameters, single
 
 from .arc import Arc
 from .belady import Belady, BeladySize
@@ -39,34 +35,21 @@ POLICIES: dict[str, type[Policy]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyRecipe:
-    """A policy and its parameters, without the capacity of the cache."""
-
-    name: str
-    parameters: Mapping[str, Any]
-
-    def sized(self, capacity: int) -> Policy:
-        """Return an empty cache of this policy. Raises ValueError for a capacity below 1."""
-        return POLICIES[self.name](capacity, **self.parameters)
-
-    def __str__(self) -> str:
-        items = self.parameters.items()
-        texts = [f"{name}={value:g}" if isinstance(value, float) else f"{name}={value!r}" for name, value in items]
-        return f"{self.name}({', '.join(texts)})" if texts else self.name
+def parse(text: str) -> Policy:
+    """Return the policy of a text, for `sized`. Raises SpecError."""
+    policy: Policy = spec.parse(text, POLICIES, "policy")
+    if policy.capacity != 1:
+        raise SpecError(f"policy {text!r}: give the capacity separately, not as a parameter")
+    return policy
 
 
-def parse(text: str) -> PolicyRecipe:
-    """Parse the text of a policy. Parameters at their defaults are dropped, so one policy has one text.
-
-    Raises SpecError.
-    """
-    call = single(text, "policy")
-    if "capacity" in call.parameters:
-        raise SpecError(f"policy {call.name!r}: give the capacity separately, not as a parameter")
-    policy = build(type(call)(call.name, {"capacity": 1, **call.parameters}), POLICIES, "policy")
-    names = [field.name for field in parameters(type(policy)) if field.name != "capacity"]
-    default = POLICIES[call.name](1)
-    return PolicyRecipe(
-        call.name, {name: getattr(policy, name) for name in names if getattr(policy, name) != getattr(default, name)}
-    )
+def text_of(policy: Policy) -> str:
+    """Return a policy as text, without parameters at their defaults and its capacity: one policy has one text."""
+    name = next(name for name, kind in POLICIES.items() if kind is type(policy))
+    default = type(policy)(policy.capacity)
+    texts = [
+        f"{key}={value:g}" if isinstance(value, float) else f"{key}={value!r}"
+        for key in (field.name for field in spec.parameters(type(policy)))
+        if (value := getattr(policy, key)) != getattr(default, key)
+    ]
+    return f"{name}({', '.join(texts)})" if texts else name

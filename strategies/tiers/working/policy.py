@@ -8,23 +8,24 @@
 do on a hit (`_hit`), with an item that enters (`_entered`) and which item to evict (`_evict`). Some also decide where
 an item enters before room is made (`_admit`). Sizes, refusals, the clock and the results are handled here.
 
-The whole state of a policy is in its fields, as plain data: `state()` and `restore()` need no code of their own.
+The whole state of a policy is in its fields: `state()` and `restore()` need no code of their own. Queues are
+OrderedDicts: the first key of a dict is found in time linear in the keys deleted before it.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter, OrderedDict
-from collections.abc import Iterator
-from dataclasses import Field, dataclass, field, fields
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from heapq import heapify, heappop, heappush
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple, Self, get_type_hints
 
 import msgspec
 
 from ctxbench.scenarios.spec import PositiveInt, check_bounds
 
-DERIVED = {"derived": True}  # metadata of a field that `_rebuild` computes from the others
+TRANSIENT = {"transient": True}  # metadata of a field that is no state
 
 
 class Access(NamedTuple):
@@ -42,14 +43,18 @@ HIT, REFUSED = Access(True), Access(False, refused=True)
 class Policy(ABC):
     """A cache of `capacity` tokens."""
 
-    capacity: PositiveInt
-    tokens: dict[str, int] = field(init=False, default_factory=OrderedDict)  # items in the cache and their sizes
+    capacity: PositiveInt = 1
+    tokens: OrderedDict[str, int] = field(init=False, default_factory=OrderedDict)  # sizes of the items in the cache
     used: int = field(init=False, default=0)
     now: float | None = field(init=False, default=None)  # time of the last access
-    evicted: list[str] = field(init=False, default_factory=list, metadata=DERIVED)  # victims of the current access
+    evicted: list[str] = field(init=False, default_factory=list, metadata=TRANSIENT)  # victims of the current access
 
     def __post_init__(self) -> None:
         check_bounds(self)
+
+    def sized(self, capacity: int) -> Self:
+        """Return an empty cache of the same policy. Raises ValueError for a capacity below 1."""
+        return replace(self, capacity=capacity)
 
     def access(self, id: str, tokens: int, now: float, used: bool = True) -> Access:
         """Count a reference to an item, and admit it if it is not in the cache. A preload is not `used`: no reference.
@@ -107,9 +112,6 @@ class Policy(ABC):
     def _take(self, id: str) -> None:  # noqa: B027
         """Drop the policy's own data on an item in the cache."""
 
-    def _rebuild(self) -> None:  # noqa: B027
-        """Compute the derived fields."""
-
     def _store(self, id: str, tokens: int) -> None:
         self.tokens[id] = tokens
         self.used += tokens
@@ -125,24 +127,22 @@ class Policy(ABC):
 
     def state(self) -> dict[str, Any]:
         """Return the whole state as plain data that JSON can hold."""
-        return {stored.name: msgspec.to_builtins(getattr(self, stored.name)) for stored in self._state_fields()}
+        names = self._state_fields()
+        return {name: msgspec.to_builtins(getattr(self, name), enc_hook=lambda ranks: ranks.of) for name in names}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue, while still empty, from the state of another of its kind with the same parameters."""
         hints = get_type_hints(type(self))
-        for stored in self._state_fields():
-            value = msgspec.convert(state[stored.name], hints[stored.name])
-            # JSON gives plain dicts back. Taking the first key of one is linear in the keys deleted before it, so a
-            # queue that evicts from its front would cost the square of its length: in an OrderedDict it is constant.
-            kind = type(getattr(self, stored.name))
-            setattr(self, stored.name, kind(value) if kind is OrderedDict else value)
-        self._rebuild()
+        for name in self._state_fields():
+            # The hook makes the queues, which come as plain dicts.
+            value = msgspec.convert(state[name], hints[name], dec_hook=lambda kind, items: kind(items))
+            setattr(self, name, value)
 
-    def _state_fields(self) -> Iterator[Field[Any]]:
-        return (own for own in fields(self) if not own.init and not own.metadata.get("derived"))
+    def _state_fields(self) -> Iterator[str]:
+        return (own.name for own in fields(self) if not own.init and not own.metadata)
 
 
-Rank = tuple[float, int]
+Rank = tuple[float, ...]
 
 
 class Ranks:
@@ -151,45 +151,38 @@ class Ranks:
     It has at most twice as many entries as items, and a few.
     """
 
-    def __init__(self) -> None:
-        self._heap: list[tuple[Rank, str]] = []
-        self._ranks: dict[str, Rank] = {}
+    def __init__(self, ranks: Mapping[str, Iterable[float]] | None = None) -> None:
+        self.of: dict[str, Rank] = {id: tuple(rank) for id, rank in (ranks or {}).items()}
+        """Ranks of the items, which are removed here."""
+        self._order_anew()
 
-    def __len__(self) -> int:
-        return len(self._ranks)
+    def _order_anew(self) -> None:
+        self._heap = [(rank, id) for id, rank in self.of.items()]
+        heapify(self._heap)
 
     def put(self, id: str, rank: Rank) -> None:
         """Set the rank of an item. No two items have the same rank."""
-        self._ranks[id] = rank
-        # A hit leaves the item's old entry in the heap. Rebuilding
-        # once they outnumber the others costs O(1) a `put` on average.
-        if len(self._heap) > 2 * len(self._ranks) + 64:
-            self._heap = [(current, name) for name, current in self._ranks.items()]
-            heapify(self._heap)
+        self.of[id] = rank
+        # A hit leaves the item's old entry in the heap. Ordering all
+        # anew once they outnumber the others costs O(1) a `put` on average.
+        if len(self._heap) > 2 * len(self.of) + 64:
+            self._order_anew()
         else:
             heappush(self._heap, (rank, id))
 
-    def drop(self, id: str) -> None:
-        self._ranks.pop(id, None)
-
-    def pop(self) -> str:
-        """Remove and return the item with the lowest rank. There must be one."""
-        while True:
-            rank, id = heappop(self._heap)
-            # An item that was put again or dropped has another rank by now, or none: its old entry is skipped.
-            if self._ranks.get(id) == rank:
-                del self._ranks[id]
-                return id
+    def lowest(self) -> str:
+        """Return the item with the lowest rank. There must be one."""
+        # An item that was put again or removed has another rank by now, or none: its old entry is dropped.
+        while self.of.get(self._heap[0][1]) != self._heap[0][0]:
+            heappop(self._heap)
+        return self._heap[0][1]
 
 
 class Ghosts(msgspec.Struct):
     """Ghost queue: ids of items evicted recently, without their content."""
 
-    left: dict[str, int] = msgspec.field(default_factory=OrderedDict)  # tokens by id, oldest first
+    left: OrderedDict[str, int] = msgspec.field(default_factory=OrderedDict)  # tokens by id, oldest first
     used: int = 0
-
-    def __post_init__(self) -> None:
-        self.left = OrderedDict(self.left)  # removing the front of a dict is slow
 
     def remember(self, id: str, tokens: int, limit: int) -> None:
         """Add an evicted item, and forget the oldest ones while all together exceed `limit` tokens."""

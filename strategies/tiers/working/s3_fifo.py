@@ -32,8 +32,8 @@ class S3Fifo(Policy):
     small: Share = 0.1
     remembered: NonNegativeFloat = 0.9
     uses: Annotated[int, msgspec.Meta(ge=1, le=MOST_USES)] = 2
-    s: dict[str, int] = field(init=False, default_factory=OrderedDict)
-    m: dict[str, int] = field(init=False, default_factory=OrderedDict)
+    s: OrderedDict[str, int] = field(init=False, default_factory=OrderedDict)
+    m: OrderedDict[str, int] = field(init=False, default_factory=OrderedDict)
     s_used: int = field(init=False, default=0)
     used_again: dict[str, int] = field(init=False, default_factory=dict)
     """Uses of each item since its admission or promotion."""

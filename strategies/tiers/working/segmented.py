@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from .policy import Policy
 
-Queues = list[dict[str, int]]
+Queues = list[OrderedDict[str, int]]
 
 
 @dataclass(eq=False)
@@ -60,7 +60,3 @@ class Segmented(Policy):
 
     def _take(self, id: str) -> None:
         del self.queues[self.at.pop(id)][id]
-
-    def _rebuild(self) -> None:
-        # A restored state has plain dicts inside the list, from whose front victims are slow to take.
-        self.queues = [OrderedDict(queue) for queue in self.queues]

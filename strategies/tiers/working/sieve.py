@@ -11,55 +11,41 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from .policy import DERIVED, Policy
+from .policy import Policy
 
-Link = dict[str | None, str | None]
+Marks = OrderedDict[str, bool]
 
 
 @dataclass(eq=False)
 class Sieve(Policy):
-    """One bit per item."""
+    """One bit per item. The queue is cut at the hand, so that going on moves an item from one part to the other."""
 
-    marked: dict[str, bool] = field(init=False, default_factory=OrderedDict)
-    """Whether each item is marked, the oldest (the tail) first."""
-    hand: str | None = field(init=False, default=None)  # item at the hand; None = at the tail
-    # The two links form a ring through None: `newer[None]` is the tail
-    # and `older[None]` the head, so neither end is a special case.
-    newer: Link = field(init=False, default_factory=lambda: {None: None}, metadata=DERIVED)
-    """Next newer item; for None the tail, for the head None."""
-    older: Link = field(init=False, default_factory=lambda: {None: None}, metadata=DERIVED)
+    ahead: Marks = field(init=False, default_factory=OrderedDict)
+    """Whether each item from the hand to the head is marked, the oldest first. Empty only if the cache is."""
+    behind: Marks = field(init=False, default_factory=OrderedDict)
+    """The items from the tail to the hand."""
 
     def _hit(self, id: str) -> None:
-        self.marked[id] = True
+        self._part(id)[id] = True
 
     def _entered(self, id: str, used: bool) -> None:  # noqa: ARG002
-        self.marked[id] = False
-        self._link(id)
+        self.ahead[id] = False
 
     def _evict(self) -> None:
-        id = self.hand if self.hand is not None else self.newer[None]
-        assert id is not None
-        while self.marked[id]:
-            self.marked[id] = False
-            id = self.newer[id] or self.newer[None]
-            assert id is not None
-        # The hand is set on the victim first: `_take` then moves it to the next newer item, or to None, which is the
-        # tail again.
-        self.hand = id
+        while self.ahead[id := next(iter(self.ahead))]:
+            del self.ahead[id]
+            self.behind[id] = False
+            self._turn()
         self._leave(id)
 
     def _take(self, id: str) -> None:
-        before, after = self.older.pop(id), self.newer.pop(id)
-        self.newer[before], self.older[after] = after, before
-        del self.marked[id]
-        if self.hand == id:
-            self.hand = after
+        del self._part(id)[id]
+        self._turn()
 
-    def _link(self, id: str) -> None:
-        head = self.older[None]
-        self.newer[head] = self.older[None] = id
-        self.newer[id], self.older[id] = None, head
+    def _part(self, id: str) -> Marks:
+        return self.ahead if id in self.ahead else self.behind
 
-    def _rebuild(self) -> None:
-        for id in self.marked:
-            self._link(id)
+    def _turn(self) -> None:
+        """Go on from the head to the tail."""
+        if not self.ahead:
+            self.ahead, self.behind = self.behind, self.ahead

@@ -26,8 +26,7 @@ from ctxbench.scenarios.model import Conversation, Message
 
 from .belady import Belady
 from .hybrid import Hybrid
-from .policies import PolicyRecipe
-from .policy import Successors
+from .policy import Policy, Successors
 
 Ints = NDArray[np.int64]
 
@@ -71,9 +70,9 @@ class TraceReplay:
     preloaded: int = 0  # tokens loaded because they were predicted
 
 
-def replay(trace: Trace, recipe: PolicyRecipe, capacity: int, preload: Successors | None = None) -> TraceReplay:
+def replay(trace: Trace, policy: Policy, capacity: int, preload: Successors | None = None) -> TraceReplay:
     """Replay a trace with an empty cache. After each access, the items that `preload` predicts are admitted."""
-    cache = recipe.sized(capacity)
+    cache = policy.sized(capacity)
     if isinstance(cache, Belady):
         cache.foresee(trace.names)
     of_context, likeness = None, np.zeros(0)

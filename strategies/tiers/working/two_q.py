@@ -24,8 +24,8 @@ class TwoQ(Policy):
 
     waiting: Share = 0.25
     remembered: NonNegativeFloat = 0.5
-    a1in: dict[str, int] = field(init=False, default_factory=OrderedDict)
-    am: dict[str, int] = field(init=False, default_factory=OrderedDict)
+    a1in: OrderedDict[str, int] = field(init=False, default_factory=OrderedDict)
+    am: OrderedDict[str, int] = field(init=False, default_factory=OrderedDict)
     a1in_used: int = field(init=False, default=0)
     a1out: Ghosts = field(init=False, default_factory=Ghosts)
 

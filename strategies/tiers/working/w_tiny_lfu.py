@@ -31,7 +31,7 @@ class WTinyLfu(Policy):
 
     window: ShareBelowOne = 0.01
     protected: Share = 0.8
-    lists: dict[str, dict[str, int]] = field(init=False, default_factory=dict)
+    lists: dict[str, OrderedDict[str, int]] = field(init=False, default_factory=dict)
     """Window, probation and protected list, each in LRU order, the last used at the end."""
     held_in: dict[str, str] = field(init=False, default_factory=dict)
     sums: dict[str, int] = field(init=False, default_factory=dict)
@@ -121,6 +121,3 @@ class WTinyLfu(Policy):
     def _take(self, id: str) -> None:
         name = self.held_in.pop(id)
         self.sums[name] -= self.lists[name].pop(id)
-
-    def _rebuild(self) -> None:
-        self.lists = {name: OrderedDict(items) for name, items in self.lists.items()}

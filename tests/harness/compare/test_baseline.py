@@ -13,10 +13,9 @@ import pytest
 from ctxbench.harness.compare.figures import measured
 from ctxbench.harness.compare.gate import _BaselineFile, _digest, baseline_text, read_baseline, write_baseline
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.run import load
-from ctxbench.metrics.figures import METRICS, OF_STEPS
+from ctxbench.harness.folder.run import KEYS, load, steps_of
+from ctxbench.metrics.figures import METRICS, figures
 from ctxbench.metrics.value import Missing, value
-from ctxbench.reports.results import by_conversation
 from ctxbench.scenarios.errors import RunError
 from ctxbench.strategies.bounds import LastTurn
 from tests.harness.compare.builders import made
@@ -64,16 +63,16 @@ def test_figures_are_those_of_the_report(tmp_path: Path, monkeypatch: pytest.Mon
     assert list(found.failed) == ["last_turn"]
     assert list(found.failed["last_turn"]) == ["c2"]
     names = list(found.digests)
-    for figures in by_conversation(run):
-        conversation, strategy = figures["conversation"], figures["strategy"]
-        for metric in OF_STEPS:
+    for (conversation, strategy), steps in steps_of(run).groupby(KEYS, observed=True):
+        for metric, figure in figures(steps).items():
             if metric not in found.sums[strategy] or METRICS[metric].unit == "us":
                 continue
             sums = found.sums[strategy][metric][names.index(conversation)]
-            if isinstance(figures[metric], Missing):
-                assert np.isnan(sums).all() or sums[1] == 0
+            if isinstance(figure, Missing):
+                assert sums[1] == 0
             else:
-                assert value(found.metrics[metric].form, *sums) == pytest.approx(figures[metric])
+                assert value(found.metrics[metric].form, *sums) == pytest.approx(figure)
+    assert all(np.isnan(sums[names.index("c2")]).all() for sums in found.sums["last_turn"].values())
     assert "compression_ratio" not in found.sums["last_turn"]  # nor has it what it has nowhere
     assert not any(METRICS[metric].unit == "us" for metric in found.metrics if metric in METRICS)
     assert "latency_p50" in measured(run, clock=True).metrics

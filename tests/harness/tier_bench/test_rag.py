@@ -74,8 +74,8 @@ def test_only_what_was_said_before_a_probe_is_searched() -> None:
 
 
 def test_ways() -> None:
-    """Each retriever, each two and all three, these in three ways; one alone has nothing to be fused with."""
-    assert len(ways(RETRIEVERS)) == 3 + 4 * 3
+    """Each retriever, each two and all three, these in two ways; one alone has nothing to be fused with."""
+    assert len(ways(RETRIEVERS)) == 3 + 4 * 2
     found, _ = found_in(conversation("a"), conversation("b"), by=RETRIEVERS)
     made = rows(found, RETRIEVERS)
     assert all(row.recall_at_twice.mean == 1.0 for row in made)

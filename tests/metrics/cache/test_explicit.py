@@ -39,14 +39,6 @@ def test_the_provider_s_examples() -> None:
     assert cache.request(talk.request(letters(35), 34, at=20)) == CacheUsage(0, 35_000, 0, 0)
 
 
-def test_the_last_place_that_is_looked_at() -> None:
-    """The mark's own place is the first of the twenty: nineteen blocks back is found, twenty is not."""
-    for size, hit in ((29, 9), (30, -1)):
-        talk, cache = Talk(), ExplicitCache()
-        cache.request(talk.request(letters(10), 9))
-        assert cache.request(talk.request(letters(size), size - 1, at=10)).hit == hit
-
-
 def test_an_earlier_mark_is_looked_at_next() -> None:
     """Where the last mark finds nothing, the one before it may."""
     talk, cache = Talk(), ExplicitCache(ExplicitRules(least=0, look_back=1))
@@ -75,13 +67,6 @@ def test_a_lifetime_begins_with_the_start_of_a_request_and_is_renewed_by_reading
     talk, cache = Talk(), ExplicitCache()
     used = [cache.request(talk.request("abc", 2, at=at, lasts=100)).read for at in (0, 299, 598, 898)]
     assert used == [0, 3000, 3000, 0]
-
-
-def test_requests_side_by_side_all_pay() -> None:
-    """What a request writes can be read once it is answered."""
-    talk, cache = Talk(), ExplicitCache()
-    used = [cache.request(talk.request("abc", 2, at=at, lasts=10)).read for at in (0, 9, 10)]
-    assert used == [0, 0, 3000]
 
 
 def test_two_lifetimes() -> None:

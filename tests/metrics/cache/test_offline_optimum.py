@@ -95,25 +95,12 @@ def test_an_hour_pays_when_it_is_read_often_enough() -> None:
     assert bound(*pauses, lifetimes=MINUTES) == (3000, 0, 0, 0, 3000)
 
 
-def test_the_edge_of_a_lifetime() -> None:
-    """After 299 s it is read, which renews it; 300 s after that it is gone, and so it is 300 s after it was written."""
-    asked = [Asked("a", at) for at in (0, 299, 598, 898)]
-    assert bound(*asked, lifetimes=MINUTES) == (1250 + 100 + 100 + 1000, 2000, 1000, 0, 1000)
-    assert bound(Asked("a", 0), Asked("a", 299)) == (1350, 1000, 1000, 0, 0)
-    assert bound(Asked("a", 0), Asked("a", 300)) == (2000, 0, 0, 0, 2000)
-
-
 def test_reading_can_renew_for_an_hour() -> None:
     """A mark of an hour on what is read is free: so written for five minutes, read, and read half an hour later."""
     asked = [Asked("a", at) for at in (0, 60, 1860)]
     marks = [(CacheMark(0),), (CacheMark(0, HOUR),), (CacheMark(0),)]
     assert bound(*asked) == (1450, 2000, 1000, 0, 0)
     assert bill(traced(asked), marks, [PRICE] * 3, 0) == pytest.approx(1450)
-
-
-def test_after_a_long_pause_it_is_written_anew() -> None:
-    """Two pairs of requests with two hours between them."""
-    assert bound(*(Asked("a", at) for at in (0, 60, 7200, 7260))) == (2700, 2000, 2000, 0, 0)
 
 
 def test_requests_side_by_side_cannot_read_each_other() -> None:
@@ -130,12 +117,6 @@ def test_a_renewal_before_the_answer() -> None:
     asked = [Asked("a", 0, lasts=350), Asked("a", 250, lasts=350), Asked("a", 400)]
     assert bill(traced(asked), [(CacheMark(0),)] * 3, [PRICE] * 3, 0) == pytest.approx(1250 + 1250 + 100)
     assert bound(*asked) == (1250 + 1000 + 100, 1000, 1000, 0, 1000)
-
-
-def test_a_prefix_that_comes_back() -> None:
-    """b is left for c and comes back within five minutes: it was worth writing; c was not."""
-    back = [Asked("ab", 0), Asked("ac", 60), Asked("ab", 120)]
-    assert bound(*back) == (2 * 1250 + 3 * 100 + 1000, 3000, 2000, 0, 1000)
 
 
 def test_prefixes_that_are_too_short() -> None:

@@ -263,9 +263,3 @@ def test_a_total_that_moved_the_other_way_than_its_conversations() -> None:
     verdict = judge(difference(Pairs("total", before, after), relative=True), Margin(0.01, relative=True), "lower")
     assert verdict.word == "cannot tell"
     assert "the other" in verdict.why
-
-
-def test_a_total_of_nothing_has_no_typical_change() -> None:
-    """Where a conversation has 0 there is no ratio, and the total itself is tested."""
-    before = np.column_stack([[0.0, 5, 6, 7] * 2, np.zeros(8)])
-    assert difference(Pairs("total", before, before + 1), relative=True).typical is None

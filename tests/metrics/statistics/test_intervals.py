@@ -75,12 +75,6 @@ def test_holm_is_that_of_statsmodels(size: int) -> None:
     assert holm(p_values) == pytest.approx(multipletests(p_values, method="holm")[1])
 
 
-def test_holm_by_hand() -> None:
-    """.01 of four counts four times, .02 three times, .03 twice; none less than the one before."""
-    assert holm([0.03, 0.01, 0.9, 0.02]) == pytest.approx([0.06, 0.04, 0.9, 0.06])
-    assert holm([]) == []
-
-
 def test_nothing_in_every_conversation_is_not_certain() -> None:
     """0 of 8 may be 31 % (one-sided, at 95 %), and 59 conversations are needed for 5 %; 3 of 20 is scipy's; answers of
     conversations that differ in length, or agree among themselves, are worth fewer."""

@@ -151,13 +151,6 @@ def test_other_tools_break_everything() -> None:
     assert reads(rows) == [0, 0]
 
 
-def test_requests_side_by_side() -> None:
-    """What is not answered yet cannot be read."""
-    one = said("one", call(0, 5000, 0, 5000, "u0"), asks="x")
-    two = said("two", call(1, 5000, 0, 5000, "u0"), asks="x")
-    assert reads(compared(one, two)) == [0, 0]
-
-
 def test_a_call_that_reports_nothing() -> None:
     """Stopped, perhaps before it got to the cache, it writes nothing; else its prompt, as long as we count it."""
     for stop, at_least in (("aborted", 5000), ("stop", 5001)):

@@ -80,11 +80,6 @@ def test_errors_of_the_sum_and_of_the_worst_call() -> None:
     assert found["plain_error"] == pytest.approx((2 * PLAIN - 3 * CACHED) / (3 * CACHED))
 
 
-def test_neither_formula() -> None:
-    """Ten times the cost follows neither."""
-    assert costs(spent(10 * CACHED))["follows"] == "neither"
-
-
 def test_a_price_that_is_not_known() -> None:
     """The cost is missing, not free, and it is counted."""
     found = costs(spent(1.0, model="claude-9-nobody"))

@@ -16,9 +16,9 @@ from ctxbench.scenarios.model import Conversation, Usage
 from ctxbench.scenarios.read import detect, find, read
 from ctxbench.scenarios.readers.stored_chats import LangChain, LangGraph
 from ctxbench.scenarios.source import Problems
-from tests.scenarios.readers.samples import langchain
+from tests.scenarios.readers.samples import SAMPLES
 
-MESSAGES = langchain("x")["messages"]
+MESSAGES = SAMPLES["langchain"].make("x")["messages"]
 CLASSES = {"human": "HumanMessage", "ai": "AIMessage", "tool": "ToolMessage"}
 
 

@@ -14,9 +14,9 @@ from ctxbench.scenarios.read import detect, find, read
 from ctxbench.scenarios.readers import stored_chats
 from ctxbench.scenarios.readers.stored_chats import OpenAIItems
 from ctxbench.scenarios.source import Problems
-from tests.scenarios.readers.samples import openai_items
+from tests.scenarios.readers.samples import SAMPLES
 
-ITEMS = openai_items("x")["data"]
+ITEMS = SAMPLES["openai_items"].make("x")["data"]
 
 
 def load(path: Path) -> tuple[list[Conversation], Problems]:

@@ -75,7 +75,7 @@ def written(text: str) -> ChatDict:
     return {"role": "user", "content": text}
 
 
-@adapter(LIBRARY, "adapter-stand-in", "window", "what matters was said earlier")
+@adapter(LIBRARY, "adapter-stand-in", family="window")
 def newest(services: ChatServices, n: int = 2, also: str = "") -> Any:
     """Send the newest messages."""
     return Library(services, n, also).step

@@ -42,7 +42,7 @@ def test_an_older_library_is_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(MissingExtra, match=r"^old-lib 0.1 lacks nowhere_at_all: pip install"):
         imported("oldlib.broken", "old-lib", "adapter-old")
 
-    @adapter("old-lib", "adapter-old", "window", "")
+    @adapter("old-lib", "adapter-old", family="window")
     def stale(services: Any) -> Any:
         return imported("oldlib", "old-lib", "adapter-old").Agent()
 

@@ -13,34 +13,33 @@ from numpy.typing import NDArray
 from ctxbench.scenarios.model import Message, ToolCall
 from ctxbench.strategies.tiers.rag import (
     RETRIEVERS,
-    Fusion,
     Passage,
     Rag,
     RagRules,
     passage,
     reciprocal_rank,
     relative,
-    weighted,
 )
 from ctxbench.strategies.tiers.rag.postings import NOTHING, Ranked
 from tests.examples import examples
 from tests.strategies.tiers.rag.builders import embed, tier
 
-WAYS = [Fusion(), Fusion(by="weighted"), Fusion(rerank=3)]
+WAYS = [0, 3]
+"""Passages that are ranked again."""
 
 
 def ids(rag: Rag, query: str, **how: object) -> list[str]:
     return [hit.passage.id for hit in rag.search(query, **how)]  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("fusing", WAYS)
-def test_finds_by_each_way(fusing: Fusion) -> None:
+@pytest.mark.parametrize("rerank", WAYS)
+def test_finds_by_each_way(rerank: int) -> None:
     """A name, an identifier, a Chinese word: what has it comes first."""
     rag = tier()
-    assert ids(rag, "Where is Anna's cabin?", fusing=fusing)[0] == "m1"
-    assert ids(rag, "When is AB-1234 due?", fusing=fusing)[0] == "m3"
-    assert ids(rag, "北京的办公室", fusing=fusing)[0] == "m5"
-    assert rag.search("When is AB-1234 due?", 1, fusing=fusing)[0].passage.text.startswith("The quarterly report")
+    assert ids(rag, "Where is Anna's cabin?", rerank=rerank)[0] == "m1"
+    assert ids(rag, "When is AB-1234 due?", rerank=rerank)[0] == "m3"
+    assert ids(rag, "北京的办公室", rerank=rerank)[0] == "m5"
+    assert rag.search("When is AB-1234 due?", 1, rerank=rerank)[0].passage.text.startswith("The quarterly report")
 
 
 def test_each_retriever_alone() -> None:
@@ -97,14 +96,14 @@ def test_an_embedder_that_fails() -> None:
     assert ids(rag, "report", by=["vector"])[0] == "a"
 
 
-@pytest.mark.parametrize("fusing", WAYS)
-def test_identical_messages(fusing: Fusion) -> None:
+@pytest.mark.parametrize("rerank", WAYS)
+def test_identical_messages(rerank: int) -> None:
     """Many of the same message: it is found, newest first, and what else there is is found too."""
     rag = Rag(RagRules(), embed)
     rag.add([Passage("odd", "Anna Berg rents a cabin")])
     rag.add([Passage(f"s{at}", "the server answers again") for at in range(1500)])
-    assert [hit.passage.id for hit in rag.search("server", 3, fusing=fusing)] == ["s1499", "s1498", "s1497"]
-    assert rag.search("cabin", 3, fusing=fusing)[0].passage.id == "odd"
+    assert [hit.passage.id for hit in rag.search("server", 3, rerank=rerank)] == ["s1499", "s1498", "s1497"]
+    assert rag.search("cabin", 3, rerank=rerank)[0].passage.id == "odd"
     assert rag.vectors is not None
     assert rag.vectors.different == 2
     rag.delete([f"s{at}" for at in range(1499)])
@@ -132,17 +131,10 @@ def test_reciprocal_rank() -> None:
     assert found.scores == pytest.approx([1 / 62 + 1 / 61, 1 / 61, 1 / 62])
 
 
-def test_weighted() -> None:
-    """Scores by their best: 3 has 0.5 + 1, 7 has 1, 5 has a third."""
-    found = weighted([ONE, OTHER], 5)
-    assert found.numbers.tolist() == [3, 7, 5]
-    assert found.scores == pytest.approx([1.5, 1.0, 1 / 3])
-
-
 def test_nothing_to_fuse() -> None:
     """Empty rankings count for nothing, and scores that are not above 0 neither."""
-    assert reciprocal_rank([], 5).numbers.tolist() == []
-    assert weighted([NOTHING, OTHER], 5).numbers.tolist() == [3, 5]
+    assert tier().search("cabin", by=[]) == []
+    assert reciprocal_rank([NOTHING, OTHER], 5).numbers.tolist() == [3, 5]
     assert relative(np.array([-1.0, 0.0])).tolist() == [0, 0]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ctxbench.strategies.tiers.working.hybrid import Hybrid
-from ctxbench.strategies.tiers.working.policies import POLICIES, parse
+from ctxbench.strategies.tiers.working.policies import POLICIES, parse, text_of
 from ctxbench.strategies.tiers.working.segmented import Segmented
 from tests.strategies.tiers.working.loads import hits, opened, victims
 
@@ -182,5 +182,5 @@ class TestLruKOfTheDocument:
 
 def test_a_policy_as_text_names_what_differs_from_its_defaults() -> None:
     """Parameters are the identity."""
-    assert str(parse("lru_k(k=2, correlated=20)")) == "lru_k(correlated=20)"
-    assert {str(parse(name)) for name in POLICIES} == set(POLICIES)
+    assert text_of(parse("lru_k(k=2, correlated=20)")) == "lru_k(correlated=20)"
+    assert {text_of(parse(name)) for name in POLICIES} == set(POLICIES)
