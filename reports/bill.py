@@ -221,8 +221,8 @@ def _recorded(billed: Billed, scheme: Scheme) -> Iterator[str]:
     elif factors.prompt != 1:
         yield about("bill_counted_elsewhere", model=model, factors=factors)
     if (cost := billed.against_recorded(scheme)) is not None:
-        calls = count(cost.calls, "call that says", "calls that say")
-        change, (recorded, bill) = cost.billed / cost.recorded - 1, map(dollars, (cost.recorded, cost.billed))
+        calls, (recorded, bill) = count(cost[0], "call that says", "calls that say"), map(dollars, cost[1:])
+        change = cost[2] / cost[1] - 1
         yield about("bill_recorded", calls=calls, model=model, recorded=recorded, billed=bill, change=change)
     for what, (number, share) in billed.special_prices(scheme).items():
         yield about("bill_special", model=model, what=what, calls=count(number, "recorded call"), share=percent(share))

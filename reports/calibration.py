@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from operator import methodcaller
 from typing import Any, NamedTuple
-
-import msgspec
 
 from ctxbench.harness.answers.figures import AnswerFigures, StrategyAnswers
 from ctxbench.harness.graders.calibration import Calibrated, LabelledSet
@@ -49,20 +46,19 @@ def interval(estimate: Estimate) -> str:
 
 
 def _columns(show: Callable[[Any], str], **heads: str) -> dict[str, Column]:
-    """Return columns by their keys, which may be lacking in a row."""
+    """Return columns of an agreement's figures by their keys."""
     return {
-        key: Column(head, methodcaller("get", key), lambda value: "–" if value is None else show(value))
+        key: Column(head, f"of.{key}", lambda value: "–" if value is None else show(value))
         for key, head in heads.items()
     }
 
 
 _integer = "{:,}".format
-_GRADER, _ANSWERS = Column("grader", "grader"), Column("answers", "answers", _integer)
+_GRADER, _ANSWERS = Column("grader", "grader"), Column("answers", "of.answers", _integer)
 _FIGURES = {
     **_columns(interval, accuracy="accuracy", kappa="kappa", wrong_accepted="wrong accepted", auc="AUC"),
     **_columns(lambda of: figure(of.value), precision="precision", recall="recall", f1="F1", specificity="specificity"),
 }
-"""Columns of an agreement's figures (`_row`)."""
 _CONFUSION = {
     "right, called right": "true_positive",
     "right, called wrong": "false_negative",
@@ -70,11 +66,11 @@ _CONFUSION = {
     "wrong, called wrong": "true_negative",
 }
 _PEOPLE = (
-    *(_GRADER, Column("by", "by"), Column("of", "of"), _ANSWERS),
-    Column("people: kappa", "people", interval),
-    Column("grader: kappa", "agreement", interval),
-    Column("people: same", "people_same", figure),
-    Column("grader: same", "grader_same", figure),
+    *(_GRADER, Column("by", "by"), Column("of", "group"), _ANSWERS),
+    Column("people: kappa", "of.people", interval),
+    Column("grader: kappa", "of.grader", interval),
+    Column("people: same", "of.people_same", figure),
+    Column("grader: same", "of.grader_same", figure),
 )
 _VARIANTS = ("grader", "strict", "lenient", "kappa, strict", "kappa, lenient")
 
@@ -82,12 +78,6 @@ _VARIANTS = ("grader", "strict", "lenient", "kappa, strict", "kappa, lenient")
 def _figures(**spare: int) -> list[Column]:
     """Return columns of figures by their keys, each with its place among those that a narrow terminal leaves out."""
     return [_FIGURES[key]._replace(spare=place) for key, place in spare.items()]
-
-
-def _row(profile: Profile, of: Agreement, **more: object) -> dict[str, Any]:
-    """Return the figures of a profile's agreement as a row."""
-    figures = msgspec.structs.asdict(of)
-    return {"grader": profile.grader, "set": profile.set, "wrong_accepted": of.wrong_accepted, **figures, **more}
 
 
 def tables(results: Sequence[Calibrated]) -> Iterator[Table]:
@@ -100,7 +90,7 @@ def tables(results: Sequence[Calibrated]) -> Iterator[Table]:
         yield table_of(f"{name}: labels and verdicts", columns, profiles)
         for group, title in _GROUPS.items():
             rows = [
-                _row(profile, of, group=value or "(none)")
+                {"grader": profile.grader, "group": value or "(none)", "of": of}
                 for profile in profiles
                 for value, of in profile.by.get(group, {}).items()
             ]
@@ -110,13 +100,7 @@ def tables(results: Sequence[Calibrated]) -> Iterator[Table]:
                 yield table_of(f"{name}: by {title}", columns, rows, names=2)
         # How far people agree among themselves, and the grader with one of them, by group.
         people = [
-            {
-                **msgspec.structs.asdict(figures),
-                "agreement": figures.grader,
-                "grader": profile.grader,
-                "by": "all answers" if group == "all" else _GROUPS[group],
-                "of": value or "–",
-            }
+            {"grader": profile.grader, "by": _GROUPS.get(group, "all answers"), "group": value or "–", "of": figures}
             for profile in profiles
             for group, by_value in profile.people.items()
             for value, figures in by_value.items()
@@ -172,16 +156,14 @@ def _part(profile: Profile) -> str:
 
 
 def _main(calibrated: Calibrated, first: bool) -> Table:
-    labels = calibrated.labels
-    rows = [_row(profile, profile.whole) for profile in calibrated.profiles]
-    rows += [
-        _row(profile, profile.quoted, grader=f"{profile.grader}, held out")
-        for profile in calibrated.profiles
-        if profile.held_out is not None
-    ]
+    labels, profiles = calibrated.labels, calibrated.profiles
+    rows: list[dict[str, Any]] = [{"grader": profile.grader, "of": profile.whole} for profile in profiles]
+    rows += [{"grader": f"{of.grader}, held out", "of": of.held_out} for of in profiles if of.held_out is not None]
     if (raters := calibrated.raters) is not None:
-        alone = Estimate(raters.same, Missing("undefined", "it has no interval"))
-        rows.append({"grader": _who(labels), "accuracy": alone, "kappa": raters.verdicts})
+        same = Estimate(raters.same, Missing("undefined", "it has no interval"))
+        rows.append(
+            {"grader": _who(labels), "of": {**dict.fromkeys(_FIGURES), "accuracy": same, "kappa": raters.verdicts}}
+        )
     notes = list(_notes(calibrated))
     if first:
         notes.append(about("calibration"))
@@ -258,7 +240,7 @@ def profile_table(by_grader: Mapping[str, Sequence[QuotedProfile]]) -> Table:
     rows = []
     for of in (quote.profile for quote in quotes):
         part = _part(of) + " (a sample)" * (of.sample is not None) + " (held out)" * (of.held_out is not None)
-        rows.append(_row(of, of.quoted, set=of.set + part, labelled_by=of.labelled_by))
+        rows.append({"grader": of.grader, "set": of.set + part, "labelled_by": of.labelled_by, "of": of.quoted})
     names = (_GRADER, Column("labelled set", "set"), Column("labelled by", "labelled_by"))
     columns = (*names, _ANSWERS, *_figures(accuracy=0, kappa=0, recall=0, specificity=0))
     notes = [about("profiles")]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from operator import attrgetter
 from typing import Any
 
 from ctxbench.harness.tier_bench.archive import PLAIN, ArchiveMeasurement, Coded, Corpus, Lossy, Size
-from ctxbench.harness.tier_bench.focus import BOUND, WHOLE, FocusMeasurement
+from ctxbench.harness.tier_bench.focus import FocusMeasurement
 from ctxbench.harness.tier_bench.overview import ARCHIVED, OverviewMeasurement
 from ctxbench.harness.tier_bench.rag import RERANKED, RagComparison, RagMeasurement
 from ctxbench.harness.tier_bench.working import WorkingMeasurement
@@ -24,6 +24,7 @@ from .render import (
     count,
     exact,
     figure_of_few,
+    integer,
     percent,
     share_range,
     table_of,
@@ -51,7 +52,7 @@ def tables(measurement: Measurement) -> list[Table]:
         case RagMeasurement():
             return _rag(measurement)
         case OverviewMeasurement():
-            return [overview_table(measurement)]
+            return _overview(measurement)
 
 
 def as_json(measurement: Measurement) -> dict[str, Any]:
@@ -64,7 +65,7 @@ def as_json(measurement: Measurement) -> dict[str, Any]:
     return figures
 
 
-def overview_table(overview: OverviewMeasurement) -> Table:
+def _overview(overview: OverviewMeasurement) -> list[Table]:
     """Return a row for each tier: our figure, and beside it those of its peers on the same load."""
     working, archive, index = overview.working, overview.archive, overview.rag
     ours, *others = working.rows
@@ -82,7 +83,7 @@ def overview_table(overview: OverviewMeasurement) -> Table:
     )
     loads = f"{working.load} on {tokens(working.capacity)} tokens, {archive.bytes:,} bytes of {ARCHIVED}"
     notes = ("What does each tier add? ctxbench run standard -s none -s 'tiered(tiers=1)' … -s tiered (docs/tiers.md)",)
-    return Table(f"How good is each memory tier under load? ({loads})", ("tier", "ours", "beside it"), rows, notes)
+    return [Table(f"How good is each memory tier under load? ({loads})", ("tier", "ours", "beside it"), rows, notes)]
 
 
 def _overview_actions(overview: OverviewMeasurement) -> TierActions:
@@ -129,7 +130,7 @@ def _working(measured: WorkingMeasurement) -> list[Table]:
     rows = [(limit, percent(bounds.hit_rate), percent(bounds.token_hit_rate), *rest)]
     if not isinstance(expected, Missing):
         rows.append(("popularity known", percent(expected), "", *rest))
-    with_bounds = Table(table.title, table.heads, (*table.rows, *rows), table.notes, spare=table.spare)
+    with_bounds = replace(table, rows=(*table.rows, *rows))
     return [with_bounds, Table("How to read it", (), (), (about("tiers_hit_rates"), about("tiers_bounds")))]
 
 
@@ -280,9 +281,9 @@ def _fused(best: RagComparison | None, k: int) -> str:
     )
 
 
-def _focus_column(head: str, name: str, show: Callable[[Any], str] = "{:,}".format, spare: int = 0) -> Column:
+def _focus_column(head: str, key: str, show: Callable[[Any], str] = integer, spare: int = 0) -> Column:
     """Return a column that is empty for the bound, which is of evidence alone."""
-    return Column(head, lambda row: "" if row.strategy == BOUND else show(attrgetter(name)(row)), spare=spare)
+    return Column(head, lambda row: show(row[key]) if key in row else "", spare=spare)
 
 
 def _micros(name: str) -> Callable[[Latency | Missing], str]:
@@ -298,15 +299,18 @@ _FOCUS_COLUMNS = (
     Column("context recall", "context_recall", with_reach),
     _focus_column("answer in context", "answer_in_context", percent),
     _focus_column("grounding recall", "grounding", percent),
-    Column("latency p50", "latency_us", _micros("p50"), spare=1),
-    Column("latency p99", "latency_us", _micros("p99")),
+    _focus_column("latency p50", "latency_us", _micros("p50"), spare=1),
+    _focus_column("latency p99", "latency_us", _micros("p99")),
 )
 
 
 def _focus(measured: FocusMeasurement) -> list[Table]:
     """Return a row per strategy and for the bound, then how to read it."""
-    whole = next(row for row in measured.rows if row.strategy == WHOLE)
-    counts = count(measured.conversations, "conversation"), count(whole.calls, "call"), count(whole.probes, "probe")
+    whole = measured.rows[0]
+    counts = [
+        count(measured.conversations, "conversation"),
+        *(count(whole[f"{one}s"], one) for one in ("call", "probe")),
+    ]
     title = f"Focus, {measured.limit:,} tokens: {', '.join(counts)}"
     how = about("tiers_focus"), about("tiers_focus_bound")
     shown = [table_of(title, _FOCUS_COLUMNS, measured.rows), Table("How to read it", (), (), how)]

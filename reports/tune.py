@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any
 
 from ctxbench.harness.answers.tally import tallies_json
-from ctxbench.harness.tune.trial import TOKENS
-from ctxbench.harness.tune.tune import Tuned
+from ctxbench.harness.tune.tune import TOKENS, Tuned
 from ctxbench.metrics.figures import METRICS
 from ctxbench.metrics.frontier import dominators, frontier
 from ctxbench.metrics.statistics.intervals import Interval, ends_of

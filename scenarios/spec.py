@@ -86,7 +86,7 @@ def build(call: SpecCall, kinds: Mapping[str, type[Any]], kind: str) -> Any:
     name, kind_of = call.name, f"{kind} {call.name!r}"
     if name not in kinds:
         raise SpecError(f"unknown {kind} {name!r}{suggestion(name, kinds, LISTS.get(kind, ''))}")
-    cls: Any = kinds[name]  # for mypy a type[Any] is not hashable
+    cls = kinds[name]
     known = {field.name: field for field in parameters(cls)}
     hints = get_type_hints(cls)
     values: dict[str, object] = {}
@@ -138,9 +138,13 @@ def parameters(kind: type[Any]) -> list[Field[Any]]:
     return sorted((field for field in fields(kind) if field.init), key=lambda field: field.kw_only is True)
 
 
-@cache
-def bounds(kind: Any) -> dict[str, msgspec.Meta]:
+def bounds(kind: type[Any]) -> dict[str, msgspec.Meta]:
     """Return the bounds of a dataclass's numbers, by parameter. Parameters without bounds are left out."""
+    return _bounds(kind)  # type: ignore[arg-type]  # for mypy a type[Any] is not hashable
+
+
+@cache
+def _bounds(kind: type[Any]) -> dict[str, msgspec.Meta]:
     hints = get_type_hints(kind, include_extras=True)
     by_name = {parameter.name: _meta(hints[parameter.name]) for parameter in parameters(kind)}
     return {name: meta for name, meta in by_name.items() if meta is not None}
@@ -177,7 +181,7 @@ def check_bounds(value: Any) -> None:
 
     PositiveInt, and the value is -1  →  ValueError: limit must be at least 1, not -1
     """
-    for name, meta in bounds(value.__class__).items():
+    for name, meta in bounds(type(value)).items():
         _check(name, getattr(value, name), meta)
 
 

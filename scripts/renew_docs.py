@@ -35,7 +35,7 @@ from ctxbench.harness.folder.run import Run
 from ctxbench.harness.models.local import NAME
 from ctxbench.reports.claims import tables as claim_tables
 from ctxbench.reports.profile import coverage_tables
-from ctxbench.reports.render import markdown
+from ctxbench.reports.render import markdown, percent
 from ctxbench.scenarios.coverage import compared
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.read import find
@@ -280,11 +280,6 @@ def head(*cells: str) -> Sequence[str]:
 def row(*cells: object) -> str:
     """Return a row of a table."""
     return "| " + " | ".join(map(str, cells)) + " |"
-
-
-def percent(share: float) -> str:
-    """Return a share as the tables print it."""
-    return f"{100 * share:.1f} %".replace("-", "−")
 
 
 if __name__ == "__main__":

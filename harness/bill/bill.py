@@ -108,15 +108,15 @@ class Billed:
         here = [models == one.model for one in schemes]
         return {name: np.select(here, [of[name] for of in columns]) for name in columns[0]}
 
-    def against_recorded(self, scheme: Scheme) -> CostComparison | None:
-        """Return the bill of the whole history beside the recorded cost of the same calls; None where there is none."""
+    def against_recorded(self, scheme: Scheme) -> tuple[int, float, float] | None:
+        """Return how many calls have a recorded cost, that, and the bill of the same calls of the whole history."""
         # After a compaction the recorded agent did not send the history.
         messages = self.requests.run.table("messages").astype({"conversation": str, "model": str})
         calls = messages[(messages.model == scheme.model) & (messages.usage_cost > 0) & ~messages.compacted]
         if scheme not in self.usages or not len(calls):
             return None
         both = self._of_none(scheme).merge(calls[["conversation", "at", "usage_cost"]], on=["conversation", "at"])
-        return CostComparison(len(both), float(both.usage_cost.sum()), float(both.cost.sum())) if len(both) else None
+        return (len(both), float(both.usage_cost.sum()), float(both.cost.sum())) if len(both) else None
 
     def _as_recorded(self, scheme: Scheme, usage: Usages) -> tuple[Usages, float]:
         """Return usage with what earlier sessions left, and the share of the cached tokens that calls find."""
@@ -465,14 +465,6 @@ def _in_provider_tokens(usage: Usages, factor: float) -> Usages:
     parts = np.cumsum([usage.read, usage.written, usage.written_1h, usage.fresh], axis=0)
     read, written, written_1h, fresh = np.diff(_scaled(parts, factor), axis=0, prepend=0)
     return Usages(read, written, written_1h, fresh, _scaled(usage.created, factor), usage.token_seconds * factor)
-
-
-class CostComparison(NamedTuple):
-    """Recorded cost of some calls beside their bill, in US dollars."""
-
-    calls: int
-    recorded: float
-    billed: float
 
 
 FREE = "offline"

@@ -439,13 +439,10 @@ class Break(NamedTuple):
 
 def breaks(requests: RunRequests) -> pd.DataFrame:
     """Return every broken prefix of a run, in the order of its steps, with the columns of `Break`."""
-    rows: list[Break] = []
+    rows, keys = list[Break](), ["conversation", "strategy", "step"]
     for piece in requests.pieces():
-        events = piece.run.table("events")[["conversation", "strategy", "step", "kind"]].drop_duplicates()
-        actions: dict[tuple[str, str, int], str] = {}
-        for name, strategy, step, kind in zip(*(events[name].tolist() for name in events), strict=True):
-            key = name, strategy, step
-            actions[key] = f"{actions[key]}, {kind}" if key in actions else kind
+        events = piece.run.table("events")[[*keys, "kind"]].drop_duplicates()
+        actions = events.groupby(keys, observed=True, sort=False).kind.agg(", ".join).to_dict()
         rows += (row for conversation in CountedRequests(piece) for row in _breaks(conversation, actions))
     return pd.DataFrame(rows, columns=list(Break._fields))
 

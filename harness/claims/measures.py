@@ -51,7 +51,7 @@ from ..tier_bench import archive, rag
 from ..tier_bench.bench import fastest
 from ..tier_bench.working import Load, bounds
 from .claim import Measured, exact, exactly, interval, shown
-from .inputs import MODELS, ClaimInputs, has_long_result, of_sums, units_among
+from .rows import MODELS, ClaimInputs, has_long_result, of_sums, units_among
 
 Figures = Iterator[Measured | dict[str, float | str]]
 
@@ -303,7 +303,7 @@ def _of_quantised(inputs: ClaimInputs, of: Callable[[archive.Coded], float]) -> 
 
     def make() -> list[archive.Coded | Missing]:
         try:
-            return [archive.coded(pair, inputs.counter) for pair in _pairs(inputs)]
+            return [archive.coded(pair) for pair in _pairs(inputs)]
         except MissingExtra as error:
             return [Missing("unsupported", f"needs the extra `{error.extra}`")]
 
@@ -322,12 +322,10 @@ def search_accuracy(inputs: ClaimInputs) -> Figures:
     except SetupError as error:
         inputs.failures.append(str(error))
         raise
-    conversations = len({outcome.conversation for outcome in outcomes})
     for row in rag.rows(outcomes, RETRIEVERS):
-        of_way = [outcome for outcome in outcomes if outcome.way == row.name]
-        of = f"{len(of_way)} probes of {conversations} conversations"
-        has_any = [float(outcome.recalls[0] > 0) for outcome in of_way]
-        hit = share_interval(has_any, [outcome.unit for outcome in of_way])
+        of_way = outcomes[outcomes.way == row.name]
+        of = f"{len(of_way)} probes of {of_way.conversation.nunique()} conversations"
+        hit = share_interval((of_way.recall > 0).astype(float).tolist(), of_way.unit.tolist())
         yield Measured("recall", row.name, row.recall, of)
         yield Measured("hit", row.name, hit, of)
         if row.name == ALL:

@@ -25,8 +25,7 @@ from ..folder.run import Run
 from ..folder.schema import signed
 from . import measures
 from .claim import Claimed, ClaimRow, Finding, Measured, Unit, sentence, verdict_of
-from .inputs import ClaimInputs, ClaimSettings
-from .rows import Row, measure_row
+from .rows import ClaimInputs, ClaimSettings, Row, measure_row
 
 Bound = float | dict[str, float] | None  # one for all settings, or by setting: others have none
 

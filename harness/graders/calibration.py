@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import compress
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -95,11 +95,6 @@ def sample_of(whole: LabelledSet, size: int, seed: int = 0, by_system: bool = Fa
     return replace(whole, answers=answers, sample=LabelSample(len(answers), len(whole.answers), seed, by_system))
 
 
-def as_item(answer: Labelled) -> GradedItem:
-    """Return the item that a grader is given: everything but the label."""
-    return GradedItem(**{name: getattr(answer, name) for name in GradedItem.__struct_fields__})
-
-
 def _spread(answers: Sequence[Labelled], size: int, seed: int, used: set[str]) -> set[str]:
     """Return the ids of `size` answers, one round of all questions after the other; those in `used` a round later.
 
@@ -126,13 +121,6 @@ BATCH = 16  # answers that a grader is given at once: at most so many are lost w
 Pairs = Sequence[tuple[Labelled, Grade]]
 
 
-class Options(NamedTuple):
-    """How thorough a calibration is."""
-
-    resamples: int = RESAMPLES
-    seed: int = SEED
-
-
 class Calibrated(NamedTuple):
     """The calibration of some graders on one set."""
 
@@ -144,29 +132,30 @@ class Calibrated(NamedTuple):
 
 
 def calibrated(
-    labels: LabelledSet, graders: Sequence[Grader], options: Options, done: Callable[[int], None]
+    labels: LabelledSet,
+    graders: Sequence[Any],
+    done: Callable[[int], None],
+    seed: int = SEED,
+    resamples: int = RESAMPLES,
 ) -> Calibrated:
-    """Calibrate every grader on one set, one after the other. `done` is called with the number graded since."""
+    """Calibrate every Grader on one set, one after the other. `done` is called with the number graded since."""
     answers, profiles, seconds = labels.answers, list[Profile](), list[float]()
-    votes, passing = [answer.votes for answer in answers], [answer.passing for answer in answers]
-    among = raters(votes, passing, labels.questions, *options)
     for grader in graders:
+        if hasattr(grader, "used"):  # a cost is of this set
+            grader.used = GraderUsage()
         began = perf_counter()
-        used: GraderUsage | None = getattr(grader, "used", None)
-        before = () if used is None else msgspec.structs.astuple(used)
-        grades = graded(grader, labels, done)
+        grades = graded(grader, answers, done)
         seconds.append((perf_counter() - began) / len(answers))
-        cost = None
-        if used is not None:
-            cost = GraderUsage(*(now - then for now, then in zip(msgspec.structs.astuple(used), before, strict=True)))
-        profiles.append(_profile(grader, labels, grades, cost, options))
-    right = sum(answer.correct for answer in answers) / len(answers)
-    return Calibrated(labels, right, among, profiles, seconds)
+        profiles.append(_profile(grader, labels, grades, resamples, seed))
+    votes, passing = [answer.votes for answer in answers], [answer.passing for answer in answers]
+    among = raters(votes, passing, labels.questions, resamples, seed)
+    return Calibrated(labels, sum(answer.correct for answer in answers) / len(answers), among, profiles, seconds)
 
 
-def graded(grader: Grader, labels: LabelledSet, done: Callable[[int], None]) -> list[Grade | Missing]:
-    """Grade every answer. A score that is no number is no grade."""
-    items, grades = [as_item(answer) for answer in labels.answers], list[Grade | Missing]()
+def graded(grader: Grader, answers: Sequence[Labelled], done: Callable[[int], None]) -> list[Grade | Missing]:
+    """Grade every answer, without its label. A score that is no number is no grade."""
+    fields, grades = GradedItem.__struct_fields__, list[Grade | Missing]()
+    items = [GradedItem(**{name: getattr(answer, name) for name in fields}) for answer in answers]
     for begin in range(0, len(items), BATCH):
         asked = items[begin : begin + BATCH]
         batch = grader.grade(asked)
@@ -178,28 +167,13 @@ def graded(grader: Grader, labels: LabelledSet, done: Callable[[int], None]) -> 
     return grades
 
 
-def pairs_of(labels: LabelledSet, grades: Sequence[Grade | Missing]) -> list[tuple[Labelled, Grade]]:
-    """Return the answers that have a grade, each with it."""
-    graded_answers = zip(labels.answers, grades, strict=True)
-    return [(label, grade) for label, grade in graded_answers if isinstance(grade, Grade)]
-
-
-def verdicts_of(pairs: Pairs) -> Verdicts:
-    """Return graded answers as arrays."""
-    return Verdicts.of(
-        [label.correct for label, _ in pairs],
-        [grade.correct for _, grade in pairs],
-        [grade.score for _, grade in pairs],
-        [label.group for label, _ in pairs],
-    )
-
-
 def _profile(
-    grader: Grader, labels: LabelledSet, grades: Sequence[Grade | Missing], cost: GraderUsage | None, options: Options
+    grader: Grader, labels: LabelledSet, grades: Sequence[Grade | Missing], resamples: int, seed: int
 ) -> Profile:
     """Return the figures of a grader's grades against the labels."""
-    pairs, (resamples, seed) = pairs_of(labels, grades), options
-    verdicts = verdicts_of(pairs)
+    graded_answers = zip(labels.answers, grades, strict=True)
+    pairs = [(label, grade) for label, grade in graded_answers if isinstance(grade, Grade)]
+    verdicts = _verdicts([(label.correct, grade, label.group) for label, grade in pairs])
     # A grader that was fitted on labelled answers says so: `fitted_on(set, question)`.
     is_fitted_on = getattr(grader, "fitted_on", lambda _set, _question: False)
     fitted = np.array([is_fitted_on(label.set, label.question) for label, _ in pairs], dtype=bool)
@@ -239,8 +213,15 @@ def _profile(
         },
         people={name: by_value for name, by_value in people.items() if by_value},
         less_exact=sum(is_less_exact(grade.correct, grade.reason) for _, grade in pairs),
-        cost=cost,
+        cost=getattr(grader, "used", None),
     )
+
+
+def _verdicts(graded: Sequence[tuple[bool, Grade, str]]) -> Verdicts:
+    """Return labels, the grades beside them and the names of the questions as arrays."""
+    right, questions = [label for label, _, _ in graded], [question for _, _, question in graded]
+    grades = [(grade.correct, grade.score) for _, grade, _ in graded]
+    return Verdicts.of(right, [correct for correct, _ in grades], [score for _, score in grades], questions)
 
 
 def _beside_people(pairs: Pairs, resamples: int, seed: int) -> BesidePeople | None:
@@ -251,9 +232,7 @@ def _beside_people(pairs: Pairs, resamples: int, seed: int) -> BesidePeople | No
     among = raters(votes, passing, [label.group for label in labels], resamples, seed)
     if among is None:
         return None
-    single = [(vote >= label.passing, grade, label.group) for label, grade in several for vote in label.votes]
-    right, grades, groups = zip(*single, strict=True)
-    verdicts = Verdicts.of(right, [grade.correct for grade in grades], [grade.score for grade in grades], groups)
+    verdicts = _verdicts([(vote >= of.passing, grade, of.group) for of, grade in several for vote in of.votes])
     of_grader = of_verdicts(verdicts, resamples, seed)
     same = float(np.mean(verdicts.people == verdicts.grader))
     return BesidePeople(among.answers, among.verdicts, of_grader["kappa"], among.same, same)

@@ -83,12 +83,7 @@ class LlmGrader:
     def __init__(self, how: Llm, models: Models) -> None:
         """`how.model` is the full name of an available model."""
         self.how, self._models, self._counter = replace(how, prompt=how.digest()), models, TokenCounter()
-        self.used = GraderUsage()
-
-    @property
-    def name(self) -> str:
-        """`llm(model='…', variant='…', prompt='…')`."""
-        return spec("llm", self.how)
+        self.name, self.used = spec("llm", self.how), GraderUsage()
 
     def grade(self, items: Sequence[GradedItem]) -> list[Grade | Missing]:
         """Return a grade for each item. The same request is made once, and charged once."""
@@ -280,12 +275,7 @@ class LogitGrader:
     def __init__(self, how: Logit, models: Models) -> None:
         """`how.model` is the full name of an available model."""
         self.how, self._models = replace(how, prompt=how.digest()), models
-        self.used = GraderUsage()
-
-    @property
-    def name(self) -> str:
-        """`logit(model='…', prompt='…')`."""
-        return spec("logit", self.how)
+        self.name, self.used = spec("logit", self.how), GraderUsage()
 
     def grade(self, items: Sequence[GradedItem]) -> list[Grade | Missing]:
         """Return a grade for each item, one after the other: the model is in this process."""

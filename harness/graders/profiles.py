@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-import shlex
 from collections.abc import Sequence
-from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -124,37 +122,31 @@ class QuotedProfile(NamedTuple):
     stale: str = ""  # empty if the profile is of the very grader that was asked for
 
 
-class _OtherLayout(msgspec.Struct):
-    """The one field that is read of a profile of another layout, as those of other versions of ctxbench are."""
-
-    grader: str = ""
-
-
 class Profiles:
     """All profiles of some folders. Raises RunError for a file that is none."""
 
     def __init__(self, folders: Sequence[Path] = ()) -> None:
         profiles: dict[tuple[str, str, str, bool], Profile] = {}
-        self._other: dict[Path, str] = {}  # graders of those of another layout
         # The user's folder comes before ours: a grader calibrated again is quoted by that.
         for path in (path for folder in folders or (user_folder(), SHIPPED) for path in sorted(folder.glob("*.json"))):
-            profile = _read(path)
-            if isinstance(profile, _OtherLayout):
-                self._other[path] = profile.grader
-            else:
-                profiles.setdefault((profile.grader, profile.set, str(profile.only), profile.sample is None), profile)
+            try:
+                profile = msgspec.json.decode(read_file(path), type=Profile)
+            except OSError as error:
+                raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
+            except msgspec.ValidationError:
+                what = "left out, as another version of ctxbench wrote it: remove it, or calibrate the grader again"
+                logging.getLogger(__name__).warning("%s: %s", path, what)
+                continue
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                raise RunError(f"{path}: is no profile of a grader ({error}): remove it") from None
+            profiles.setdefault((profile.grader, profile.set, str(profile.only), profile.sample is None), profile)
         self.all = tuple(profiles.values())
 
     def of(self, grader: str) -> list[QuotedProfile]:
         """Return the grader's profiles, the best first; those of its other versions if it has none.
 
-        Of several on the same answers only the best: no sample stands beside the whole. Those of another layout are
-        named, once, and left out.
+        Of several on the same answers only the best: no sample stands beside the whole.
         """
-        for path, name in self._other.items():
-            if unversioned(name) == unversioned(grader):
-                again = f"ctxbench lab calibrate ANSWERS --grader {shlex.quote(unversioned(grader))}"
-                _warn_once(f"{path}: left out, as another version of ctxbench wrote it: remove it, or give `{again}`")
         quoted = [QuotedProfile(profile) for profile in self.all if profile.grader == grader] or [
             QuotedProfile(profile, f"measured on {profile.grader}, not {grader}")
             for profile in self.all
@@ -171,24 +163,6 @@ class Profiles:
         for quote in sorted(quoted, key=rank):
             best.setdefault((quote.profile.grader, quote.profile.set, str(quote.profile.only)), quote)
         return list(best.values())
-
-
-@cache
-def _warn_once(text: str) -> None:
-    logging.getLogger(__name__).warning(text)
-
-
-def _read(path: Path) -> Profile | _OtherLayout:
-    try:
-        text = read_file(path)
-        try:
-            return msgspec.json.decode(text, type=Profile)
-        except msgspec.ValidationError:
-            return msgspec.json.decode(text, type=_OtherLayout)
-    except OSError as error:
-        raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise RunError(f"{path}: is no profile of a grader ({error}): remove it") from None
 
 
 def user_folder() -> Path:

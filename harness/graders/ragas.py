@@ -24,7 +24,7 @@ from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import MissingExtra
-from ctxbench.scenarios.spec import spec
+from ctxbench.scenarios.spec import nearest, spec
 from ctxbench.strategies.base import ModelError
 
 from ..models import Models, Unusable
@@ -36,21 +36,6 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 TOKENS = 2_000  # the most tokens of a reply: lists of statements are long
-
-Name = Literal[
-    "faithfulness",
-    "factual_correctness",
-    "context_recall",
-    "answer_relevancy",
-    "answer_accuracy",
-    "semantic_similarity",
-    "bleu_score",
-    "chrf_score",
-    "rouge_score",
-    "exact_match",
-    "string_presence",
-    "string_similarity",
-]
 
 
 class RagasInputs(NamedTuple):
@@ -86,7 +71,7 @@ METRICS: Mapping[str, RagasInputs] = {
 class Ragas:
     """The parameters of the grader `ragas`, as written in a spec."""
 
-    metric: Name
+    metric: str  # one of METRICS
     model: str = ""
     """With its parameters: `openai/qwen3(timeout=30)`. Empty = local."""
     threshold: float = 0.5  # an answer is correct from this score on
@@ -94,6 +79,10 @@ class Ragas:
     prompt: str = ""  # the digest of the version of ragas, which has its prompts, to accept only this one
     embedder: str = ""
     """The embedder whose vectors are compared. Empty = the run's."""
+
+    def __post_init__(self) -> None:
+        if self.metric not in METRICS:
+            raise ValueError(f"metric must be one of {', '.join(METRICS)}{nearest(self.metric, METRICS)}")
 
     def digest(self) -> str:
         """Return a digest of the version of ragas and the metric. Raises MissingExtra if it is not installed."""
@@ -110,16 +99,12 @@ class RagasGrader:
         """Prepare the metric. Raises MissingExtra where ragas, or a library that it needs, cannot be imported."""
         self._metric, self._models, self._counter = METRICS[how.metric], models, TokenCounter()
         embedder = models.settings.embedder if "embeddings" in self._metric.needs else ""
-        self.how, self.used = replace(how, embedder=embedder, prompt=how.digest()), GraderUsage()
+        self.how = replace(how, embedder=embedder, prompt=how.digest())
+        self.name, self.used = spec("ragas", self.how), GraderUsage()
         try:
             self._of_ragas(self._calls())  # fails early where a library is missing
         except ImportError as error:
             raise MissingExtra(f"ragas ({error})", "ragas") from None
-
-    @property
-    def name(self) -> str:
-        """`ragas(metric='…', model='…', prompt='…')`."""
-        return spec("ragas", self.how)
 
     def grade(self, items: Sequence[GradedItem]) -> list[Grade | Missing]:
         """Return a grade for each item: several at once, each in a thread with an event loop of its own."""

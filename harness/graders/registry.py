@@ -13,7 +13,7 @@ from typing import Any
 
 from ctxbench.metrics.grading import Grader
 from ctxbench.scenarios.errors import SetupError, SpecError
-from ctxbench.scenarios.spec import parse, spec
+from ctxbench.scenarios.spec import parse
 
 from ..models import Models, Settings
 from .llm import Llm, LlmGrader, Logit, LogitGrader
@@ -27,7 +27,7 @@ class RulesSpec:
 
 KINDS: Mapping[str, type[Any]] = {"rules": RulesSpec, "llm": Llm, "logit": Logit, "ragas": Ragas}
 """The class that reads the parameters of each name."""
-_MAKERS: Mapping[str, Callable[[Any, Models], Grader]] = {"llm": LlmGrader, "logit": LogitGrader, "ragas": RagasGrader}
+_MAKERS: Mapping[type[Any], Callable[[Any, Models], Grader]] = {Llm: LlmGrader, Logit: LogitGrader, Ragas: RagasGrader}
 
 
 def grader(name: str, settings: Settings | None = None, models: Models | None = None) -> Grader:
@@ -42,10 +42,9 @@ def grader(name: str, settings: Settings | None = None, models: Models | None = 
 
         return RulesGrader()
     available, digest = models or Models(settings or Settings()), how.digest()
-    kind = next(kind for kind, cls in KINDS.items() if isinstance(how, cls))
     if how.prompt and how.prompt != digest:
         raise SpecError(
-            f"grader {spec(kind, how)}: its prompts have changed since, to {digest}: "
+            f"grader {name}: its prompts have changed since, to {digest}: "
             "give it without prompt, and do not compare its grades with those"
         )
     # Without a model in its name where it needs none: such grades are the same whatever model is set.
@@ -60,4 +59,4 @@ def grader(name: str, settings: Settings | None = None, models: Models | None = 
                 raise SetupError(f"grader: {path} holds {weights}, not {model}: name its weights (gguf=…), or replay")
             model = weights
         how = replace(how, model=model)
-    return _MAKERS[kind](how, available)
+    return _MAKERS[type(how)](how, available)

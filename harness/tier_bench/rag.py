@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from operator import itemgetter
 from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
@@ -35,23 +37,16 @@ from .bench import BenchSetup, Counting, uncounted
 RERANKED = 20  # passages that are ranked again, in the ways that rerank
 
 
-class Way(NamedTuple):
-    """One way to search: its retrievers, whose rankings are fused by ranks."""
-
-    name: str
-    by: tuple[Retriever, ...]
-    rerank: int = 0  # passages that are ranked again by the exact scores of all; 0 = none
-
-
 class SearchOutcome(NamedTuple):
-    """The hits of one way for one probe."""
+    """The hits of one way to search for one probe."""
 
     way: str
     conversation: str
     unit: str  # the independent unit of the conversation
     category: str
-    recalls: Sequence[float]  # evidence recall at k, and at twice that
-    seconds: float
+    recall: float  # of the evidence, at k
+    recall_at_twice: float
+    milliseconds: float
 
 
 class Built(NamedTuple):
@@ -115,24 +110,26 @@ class RagBench:
         retrievers = tuple(name for name in RETRIEVERS if name in self.retrievers)
         rules = RagRules(retrievers=retrievers, index=self.index)
         outcomes, built = searched(conversations, rules, models, self.k, bench.counting)
-        if not outcomes:
+        if outcomes.empty:
             raise RunError("no conversation has a probe with evidence: there is nothing to look for")
         found = rows(outcomes, retrievers)
         return RagMeasurement(self.k, len(outcomes) // len(found), found, against(outcomes, found), built)
 
 
-def ways(retrievers: Sequence[Retriever]) -> list[Way]:
-    """Return each retriever alone, then every combination: fused, and reranked."""
+def ways(retrievers: Sequence[Retriever]) -> dict[str, tuple[tuple[Retriever, ...], int]]:
+    """Map each way to search to its retrievers, whose rankings are fused by ranks, and to how many passages are ranked
+    again by the exact scores of all: each retriever alone, then every combination.
+    """
     several = [some for size in range(2, len(retrievers) + 1) for some in combinations(retrievers, size)]
     again = {"rrf": 0, "reranked": RERANKED}
-    fused = [Way(f"{' + '.join(some)}, {how}", some, rerank) for some in several for how, rerank in again.items()]
-    return [*(Way(name, (name,)) for name in retrievers), *fused]
+    fused = {f"{' + '.join(some)}, {how}": (some, rerank) for some in several for how, rerank in again.items()}
+    return {**{name: ((name,), 0) for name in retrievers}, **fused}
 
 
 def searched(
     conversations: Sequence[Conversation], rules: RagRules, models: Models, k: int = 5, counting: Counting = uncounted
-) -> tuple[list[SearchOutcome], list[Built]]:
-    """Return the outcomes of every way for each probe with evidence, and the tiers. Raises SetupError."""
+) -> tuple[pd.DataFrame, list[Built]]:
+    """Return a SearchOutcome for every way and each probe with evidence, and the tiers. Raises SetupError."""
     counter, units = TokenCounter(), independent_units({each.id: each.meta for each in conversations})
 
     def embed(texts: Sequence[str], query: bool) -> NDArray[np.float32]:
@@ -163,50 +160,49 @@ def searched(
                 rag.embed()
                 added, adding, embedding = stop, adding + between - began, embedding + perf_counter() - between
                 evidence = [name for name in probe.evidence if name in rag]
-                for way in ways(rules.retrievers) if evidence else ():
+                for way, (by, rerank) in ways(rules.retrievers).items() if evidence else ():
                     rag.forget()  # each search is timed as the first of its question
                     began = perf_counter()
-                    hits = rag.search(probe.question, 2 * k, by=way.by, rerank=way.rerank)
-                    took, ids = perf_counter() - began, [hit.passage.id for hit in hits]
-                    recalls = tuple(float(recall(ids, evidence, size)) for size in (k, 2 * k))  # type: ignore[arg-type]
-                    outcomes.append(SearchOutcome(way.name, conversation.id, unit, probe.category, recalls, took))
+                    hits = rag.search(probe.question, 2 * k, by=by, rerank=rerank)
+                    took, ids = 1000 * (perf_counter() - began), [hit.passage.id for hit in hits]
+                    recalls = [float(recall(ids, evidence, size)) for size in (k, 2 * k)]  # type: ignore[arg-type]
+                    outcomes.append(SearchOutcome(way, conversation.id, unit, probe.category, *recalls, took))
             if len(outcomes) > before:
                 built.append(Built(conversation.id, len(rag), adding, embedding, *rag.graph.size))
             done()
-    return outcomes, built
+    return pd.DataFrame(outcomes, columns=list(SearchOutcome._fields)), built
 
 
-def rows(outcomes: Sequence[SearchOutcome], retrievers: Sequence[Retriever]) -> list[RagRow]:
+def rows(outcomes: pd.DataFrame, retrievers: Sequence[Retriever]) -> list[RagRow]:
     """Return the figures of each way."""
 
-    def of_way(way: Way) -> RagRow:
-        mine = [outcome for outcome in outcomes if outcome.way == way.name]
-        categories = {
-            category: _recall([outcome for outcome in mine if outcome.category == category])
-            for category in sorted({outcome.category for outcome in mine})
-        }
-        times = latency([outcome.seconds * 1000 for outcome in mine])
-        return RagRow(way.name, way.by, _recall(mine), _recall(mine, 1), categories, times)
+    def share(part: pd.DataFrame, name: str = "recall") -> Interval | Missing:
+        return share_interval(part[name].tolist(), part.unit.tolist())
 
-    return list(map(of_way, ways(retrievers)))
+    every = {name: (by, outcomes[outcomes.way == name]) for name, (by, _) in ways(retrievers).items()}
+    return [
+        RagRow(
+            name,
+            by,
+            share(part),
+            share(part, "recall_at_twice"),
+            {str(category): share(of_category) for category, of_category in part.groupby("category")},
+            latency(part.milliseconds),
+        )
+        for name, (by, part) in every.items()
+    ]
 
 
-def _recall(outcomes: Sequence[SearchOutcome], at: int = 0) -> Interval | Missing:
-    return share_interval([outcome.recalls[at] for outcome in outcomes], [outcome.unit for outcome in outcomes])
-
-
-def against(outcomes: Sequence[SearchOutcome], every: Sequence[RagRow]) -> RagComparison | None:
+def against(outcomes: pd.DataFrame, every: Sequence[RagRow]) -> RagComparison | None:
     """Compare the best fusion with the best single retriever; None if there are no two retrievers.
 
     Both were picked by the same probes. There are more fusions than retrievers, so the fusion is flattered.
     """
-    known = [(row.name, len(row.retrievers), row.recall.mean) for row in every if isinstance(row.recall, Interval)]
-    singles = {name: mean for name, size, mean in known if size == 1}
-    fused = {name: mean for name, size, mean in known if size > 1}
+    known = [(row.recall.mean, row) for row in every if isinstance(row.recall, Interval)]
+    singles, fused = ([pair for pair in known if (len(pair[1].retrievers) > 1) == several] for several in (False, True))
     if not singles or not fused:
         return None
-    best, single = max(fused, key=fused.__getitem__), max(singles, key=singles.__getitem__)
-    by = {name: [outcome for outcome in outcomes if outcome.way == name] for name in (best, single)}
-    pairs = list(zip(by[best], by[single], strict=True))
-    differences = [one.recalls[0] - other.recalls[0] for one, other in pairs]
-    return RagComparison(best, single, interval(differences, [one.unit for one, _ in pairs], -1.0, 1.0))
+    best, single = (max(group, key=itemgetter(0))[1].name for group in (fused, singles))
+    ours, base = (outcomes[outcomes.way == name] for name in (best, single))
+    differences = (ours.recall.to_numpy() - base.recall.to_numpy()).tolist()
+    return RagComparison(best, single, interval(differences, ours.unit.tolist(), -1.0, 1.0))

@@ -1,29 +1,39 @@
-"""Parse a strategy with free parameters, and derive the ranges to search.
+"""Parse a strategy with free parameters, derive the ranges to search, and draw settings of them.
 
 window(max_tokens=?)                       the range follows from the parameter's type, bounds and default
 window(max_tokens=?[1000..64000:log])      from 1000 to 64000, on a logarithmic scale
 window(reserve=?[0..0.5])                  from 0 to 0.5, evenly; whole numbers where both ends are
 facts(place=?['start', 'end'])             these values, as Python literals
+
+Optuna draws. Trial k follows from the seed, k, and the trials of the batches before its own, as a sampler is created
+anew for each.
 """
 
 from __future__ import annotations
 
 import ast
+import hashlib
 import math
 import re
+import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product, takewhile
+from itertools import chain, islice, product, takewhile
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from ctxbench.metrics.frontier import Point
 from ctxbench.scenarios import spec as text_of
-from ctxbench.scenarios.errors import SpecError
+from ctxbench.scenarios.errors import MissingExtra, SpecError
 from ctxbench.strategies import plugins
 from ctxbench.strategies.chain import parse, spec, strategies
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+    from optuna.trial import FrozenTrial
 
 DIGITS = 3
 """Significant digits of the settings tried, so that they can be read: 8120, not 8123, unless a range is narrower."""
@@ -186,14 +196,11 @@ def searched(text: str) -> SearchedStrategy:
         takes = f" ({calls[0].name} takes {', '.join(names)})" if names else ""
         raise SpecError(f"nothing is to be found in {text!r}: write name=? for each parameter to search{takes}")
     # Each has a unique name: its own, with its stage's, or with its stage's number.
-    times = Counter(each.parameter for each in free)
-    stages = Counter((each.parameter, calls[each.stage].name) for each in free)
-    for at, each in enumerate(free):
-        stage = calls[each.stage].name
-        whose = stage if stages[each.parameter, stage] == 1 else f"{each.stage + 1}"
-        if times[each.parameter] > 1:
-            free[at] = replace(each, name=f"{whose}.{each.parameter}")
-    return SearchedStrategy(" ".join(text.split()), calls, tuple(free))
+    names = [(it.parameter, f"{calls[it.stage].name}.{it.parameter}", f"{it.stage + 1}.{it.parameter}") for it in free]
+    times = Counter(chain.from_iterable(names))
+    whole = [next(name for name in options if times[name] == 1) for options in names]
+    named = (replace(each, name=name) for each, name in zip(free, whole, strict=True))
+    return SearchedStrategy(" ".join(text.split()), calls, tuple(named))
 
 
 def _kind(call: text_of.SpecCall) -> type[Any]:
@@ -304,3 +311,116 @@ def _derived(free: Free, longest: Mapping[str, int]) -> tuple[Range, str]:
         f"no range of {free.name!r} follows from its type and default: give it, {free.parameter}=?[low..high] or "
         f"{free.parameter}=?[value, value]"
     )
+
+
+BATCH = 4  # trials that are chosen at once, and may run side by side
+RANDOM_FIRST = 8  # random trials of TPE before there is enough to learn from
+AGAIN = 20  # how often a setting that was tried already is drawn again, by the sampler and then at random
+
+
+class Trial(NamedTuple):
+    """A setting that is to be tried, or was."""
+
+    name: str  # the text of the strategy; where it rejects the setting, its values
+    values: Values
+    point: Point | None = None  # cost and quality; None = it is to be tried, or failed
+    failed: str = ""
+
+
+def check() -> None:
+    """Raise MissingExtra if Optuna is not installed; else keep it from writing on standard error."""
+    try:
+        import optuna
+    except ImportError:
+        raise MissingExtra("optuna", "tune") from None
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+
+def batch(
+    strategy: SearchedStrategy, space: SearchSpace, before: Sequence[Trial], seed: int, trials: int
+) -> list[Trial]:
+    """Return the settings of the next batch, given all trials of the batches before it; empty = no more.
+
+    `trials` is the length of the search. A space with no more settings than that is gone through as a whole.
+    """
+    tried, size = {trial.name for trial in before}, space.size()
+    if size is not None and size <= trials:
+        every = (_setting(strategy, values) for values in space.all())
+        return list(islice((setting for setting in every if setting.name not in tried), BATCH))
+    settings, defaults = list[Trial](), {free.name: free.default for free in strategy.free}
+    if not before and all(space.ranges[name].holds(value) for name, value in defaults.items()):
+        settings.append(_setting(strategy, defaults))
+    finished = [_frozen(space, trial) for trial in before]
+    while len(settings) < BATCH:
+        known = tried | {setting.name for setting in settings}
+        settings.append(_drawn(strategy, space, finished, f"{seed} {len(before) + len(settings)}", known))
+    return settings
+
+
+def _setting(strategy: SearchedStrategy, values: Values) -> Trial:
+    """Return a setting that is to be tried, or one that has failed since the strategy rejects it."""
+    try:
+        return Trial(strategy.at(values), values)
+    except SpecError as error:
+        return Trial(", ".join(f"{name}={value!r}" for name, value in values.items()), values, failed=str(error))
+
+
+def _drawn(
+    strategy: SearchedStrategy, space: SearchSpace, finished: Sequence[FrozenTrial], seed: str, tried: set[str]
+) -> Trial:
+    """Return a setting that was not tried if one turns up, else one that was."""
+    import optuna
+    from optuna.samplers import BaseSampler, RandomSampler, TPESampler
+
+    drawn = Trial("", {})
+    # By the number of the trial and the attempt, not from one random state: that would be lost with the process.
+    for attempt in range(2 * AGAIN):
+        number = int.from_bytes(hashlib.sha256(f"{seed} {attempt}".encode()).digest()[:4])
+        # A sampler that is sure of itself may draw one setting for ever. A study in memory is made anew from the trials
+        # before: a stored sampler state would not survive a stop.
+        # NSGA-II needs generations, and 24 to 40 trials are few: so TPE draws, and at last chance (decision 31).
+        sampler: BaseSampler = RandomSampler(seed=number)
+        if attempt < AGAIN:
+            sampler = TPESampler(seed=number, multivariate=True, n_startup_trials=RANDOM_FIRST)
+        study = optuna.create_study(directions=["minimize", "maximize"], sampler=sampler)
+        study.add_trials(finished)
+        params = study.ask(_distributions(space)).params
+        values = {
+            name: range_.rounded(params[name])
+            if isinstance(range_, Numbers)
+            else next(choice for choice in range_.of if repr(choice) == params[name])
+            for name, range_ in space.ranges.items()
+        }
+        drawn = _setting(strategy, values)
+        if drawn.name not in tried:
+            break
+    return drawn
+
+
+def _distributions(space: SearchSpace) -> dict[str, BaseDistribution]:
+    """Return the space as Optuna's distributions. Choices are represented by their text."""
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+    distributions: dict[str, BaseDistribution] = {}
+    for name, range_ in space.ranges.items():
+        match range_:
+            case Numbers(low, high, log, True):
+                distributions[name] = IntDistribution(int(low), int(high), log=log)
+            case Numbers(low, high, log, _):
+                distributions[name] = FloatDistribution(low, high, log=log)
+            case Choices(of):
+                distributions[name] = CategoricalDistribution([repr(value) for value in of])
+    return distributions
+
+
+def _frozen(space: SearchSpace, trial: Trial) -> FrozenTrial:
+    """Return a finished trial as Optuna has it."""
+    from optuna.trial import TrialState, create_trial
+
+    is_choice = {name: isinstance(range_, Choices) for name, range_ in space.ranges.items()}
+    params = {name: repr(value) if is_choice[name] else value for name, value in trial.values.items()}
+    state = TrialState.COMPLETE if trial.point else TrialState.FAIL
+    values = list(trial.point) if trial.point else None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return create_trial(state=state, values=values, params=params, distributions=_distributions(space))

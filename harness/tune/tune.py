@@ -2,67 +2,233 @@
 
     ctxbench tune 'window(max_tokens=?)' standard
 
-The conversations held out are measured once, at the end: neither their figures nor their lengths choose anything.
+The conversations held out are measured once, at the end: neither their figures nor their lengths choose anything. A
+search that was stopped anywhere resumes with the same trials, and any number of workers gives the same result.
 
-Optuna chooses the next settings. Trial k follows from the seed, k, and the trials of the batches before its own, as a
-sampler is created anew for each: a search that was stopped anywhere resumes with the same trials, and any number of
-workers gives the same result.
+Runs are made under `running/` and removed. `figures/` has the sums that cost and quality are made of, by conversation.
 """
 
 from __future__ import annotations
 
 import hashlib
-import warnings
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
-from itertools import islice
 from pathlib import Path
 from shutil import rmtree
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
-from ctxbench.metrics.frontier import Point
+from ctxbench.metrics.figures import fixed
+from ctxbench.metrics.frontier import Point, frontier
 from ctxbench.metrics.models import model_names
 from ctxbench.metrics.prices import BUNDLED
+from ctxbench.metrics.statistics.comparison import Difference, Pairs, difference
+from ctxbench.metrics.statistics.intervals import BY_CONSTRUCTION, Floats, Interval, by_unit, mean_of, over_units
 from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.scenarios.errors import MissingExtra, RunError, SpecError
+from ctxbench.metrics.value import Missing
+from ctxbench.scenarios.errors import RunError, SpecError
+from ctxbench.scenarios.files import LARGEST, read_file
 from ctxbench.scenarios.model import Conversation, independent_units
 from ctxbench.scenarios.source import Problems
 from ctxbench.scenarios.spec import nearest
 from ctxbench.strategies import plugins
 from ctxbench.strategies.chain import packages, parse
 
-from ..answers.tally import Tally
-from ..engine.plan import RunInputs, written_to
+from ..answers.tally import Tally, run_tallies
+from ..compare.figures import measured
+from ..engine.plan import Plan, RunInputs, execute, written_to
 from ..engine.workers import side_by_side
+from ..folder.files import placed
+from ..folder.run import Run, load
 from ..folder.store import alone, is_free, unwritable
 from ..models import Settings
-from .space import Choices, Numbers, SearchedStrategy, SearchSpace, Values, searched
+from .space import SearchedStrategy, SearchSpace, Trial, batch, check, searched
 from .space import space as space_of
-from .trial import (
-    FIGURES,
-    QUALITIES,
-    TOKENS,
-    Setting,
-    Task,
-    TrialFigures,
-    Tried,
-    against,
-    figures,
-    settings,
-    stored,
-    tried,
-    try_packed,
-)
 
-if TYPE_CHECKING:
-    from optuna.distributions import BaseDistribution
-    from optuna.trial import FrozenTrial
+TOKENS = "tokens"  # the cost where no model is billed: tokens sent, including those of the strategy's own model calls
+QUALITIES = ("answer_quality", "context_recall", "grounding")
+"""Measures of quality: the first of these that the recordings allow is taken."""
+FIGURES = "figures"  # the folder of the figures in that of a search
+
+
+class Task(msgspec.Struct, frozen=True):
+    """A setting, and the recordings to measure it on."""
+
+    spec: str
+    part: str  # the part of the recordings: `train` or `held-out`
+    folder: str
+    cost: str  # the model to bill, or TOKENS
+    qualities: tuple[str, ...]
+    models: Settings  # how to reach the models that the setting names
+    inputs: str  # a digest of the recordings and of the versions of what measures them
+
+    @property
+    def file(self) -> Path:
+        """File of the figures."""
+        text = msgspec.json.encode((self.spec, self.part, self.cost, self.qualities, self.inputs))
+        return Path(self.folder) / FIGURES / f"{self.part}-{hashlib.sha256(text).hexdigest()[:16]}.json"
+
+
+class Tried(msgspec.Struct, frozen=True):
+    """The figures of a setting."""
+
+    spec: str
+    conversations: list[str]
+    cost: list[float] = []  # cost of each conversation
+    quality: dict[str, list[tuple[float, float]]] = {}
+    """Contribution of each conversation to the two sums of each measure (`metrics/value.py`)."""
+    lacking: int = 0  # calls that have neither the newest message nor one written in its place
+    calls: int = 0
+    failed: str = ""  # why there are no figures: the strategy failed in a conversation
+    replies: list[Tally] = []  # replies of the strategy's own models
+
+
+def try_packed(packed: bytes) -> bytes:
+    """Try a task that came as MessagePack, as workers receive it, and return it."""
+    tried(msgspec.msgpack.decode(packed, type=Task))
+    return packed
+
+
+def tried(task: Task) -> Tried:
+    """Return the figures of a setting: the stored ones, or measured now."""
+    if (known := stored(task.file)) is not None:
+        return known
+    folder = Path(task.folder)
+    running = folder / "running" / task.file.stem
+    rmtree(running, ignore_errors=True)
+    plan = Plan(
+        RunInputs((str(folder / f"{task.part}.jsonl"),), "ctxbench"),
+        (task.spec,),
+        models=task.models,
+        probes=bool({"answer_quality", "context_recall"} & set(task.qualities)),
+        answers="answer_quality" in task.qualities,
+    )
+    # Only its sums are stored: the run of a trial is many times as large as its figures.
+    try:
+        execute(plan, running)
+        run = load(running)
+        measured_now = msgspec.structs.replace(_figures(task, run), replies=run_tallies(run))
+    finally:
+        rmtree(running, ignore_errors=True)
+    with placed(task.file) as draft:
+        draft.write_bytes(msgspec.json.encode(measured_now) + b"\n")
+    return measured_now
+
+
+def stored(file: Path) -> Tried | None:
+    """Return the stored figures; None if there are none, or they are damaged."""
+    try:
+        return msgspec.json.decode(read_file(file, LARGEST), type=Tried)
+    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    except OSError as error:
+        raise RunError(f"{file}: cannot be read: {error.strerror or error}") from None
+
+
+def _figures(task: Task, run: Run) -> Tried:
+    run_figures = measured(run, () if task.cost == TOKENS else (task.cost,), prices=BUNDLED)
+    conversations, sums = list(run_figures.digests), run_figures.sums[task.spec]
+    # Figures over fewer conversations would not compare with those of other settings.
+    if failed := run_figures.failed.get(task.spec, {}):
+        name, why = next(iter(failed.items()))
+        more = f" (and in {len(failed) - 1} more)" if len(failed) > 1 else ""
+        return Tried(task.spec, conversations, failed=f"in {name}{more}: {why}")
+    tokens = sums["tokens_sent"][:, 0] + sums["own_tokens"][:, 0]
+    cost = (tokens if task.cost == TOKENS else sums[f"cost({task.cost})"][:, 0]).tolist()
+    if any(map(math.isnan, cost)):
+        why = "the price of a model that it calls is not known: --model tokens needs none"
+        return Tried(task.spec, conversations, failed=why)
+    quality = {name: sums[name].tolist() for name in task.qualities if name in sums}
+    lacking, calls = int(sums["without_newest"][:, 0].sum()), int(sums["steps"][:, 0].sum())
+    return Tried(task.spec, conversations, cost, quality, lacking, calls)
+
+
+@dataclass(frozen=True, slots=True)
+class TrialFigures:
+    """Cost and quality of a setting on some conversations."""
+
+    cost: Interval | Missing  # mean cost of a conversation
+    quality: Interval | Missing
+    conversations: int = 0  # conversations in which the quality can be measured
+
+    @property
+    def point(self) -> Point | None:
+        """Cost and quality, if both are known."""
+        if isinstance(self.cost, Missing) or isinstance(self.quality, Missing):
+            return None
+        return Point(self.cost.mean, self.quality.mean)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting on both sides of the split."""
+
+    spec: str
+    chosen: bool  # whether it is on the frontier of the conversations searched on
+    whole: bool  # whether it is the whole history, which nothing was chosen for
+    train: TrialFigures
+    held_out: TrialFigures
+    against: BaselineComparison | None = None
+    """The held-out figures against those of the whole history; None if it is that itself, or failed."""
+    lacking: int = 0  # held-out calls that lack the newest message
+    calls: int = 0
+    failed: str = ""  # why it has no held-out figures
+
+
+class BaselineComparison(NamedTuple):
+    """The difference of a setting from the whole history, in pairs of conversations."""
+
+    cost: Difference  # relative: −0.6 = 60 % cheaper
+    quality: Difference
+
+
+def figures(tried: Tried, quality: str, units: Mapping[str, str]) -> TrialFigures:
+    """Return the figures of one setting. `units` has the independent unit of each conversation."""
+    if tried.failed:
+        none = Missing("failed", tried.failed)
+        return TrialFigures(none, none)
+    unit_of = np.array([units.get(name, name) for name in tried.conversations], object)
+    cost, sums = _sums(tried, quality)
+    has_any = sums[:, 1] > 0
+    found: Interval | Missing = Missing("undefined", "no conversation has anything to measure it by")
+    if has_any.any():
+        found = over_units(by_unit(sums[has_any], unit_of[has_any].tolist()), mean_of, 0.0, 1.0)
+    if isinstance(found, Interval) and found.mean == fixed(quality, tried.spec):
+        found = Interval(found.mean, BY_CONSTRUCTION, BY_CONSTRUCTION)
+    return TrialFigures(over_units(by_unit(cost, unit_of.tolist()), mean_of, 0.0), found, int(has_any.sum()))
+
+
+def against(tried: Tried, whole: Tried, quality: str, units: Mapping[str, str]) -> BaselineComparison | None:
+    """Return the difference of a setting from the whole history, or None if the setting failed."""
+    if tried.failed:
+        return None
+    (before, base), (after, ours) = (_sums(side, quality) for side in (whole, tried))
+    unit_of = [units.get(name, name) for name in whole.conversations]
+    dearer = difference(Pairs("total", before, after, unit_of), relative=True)
+    return BaselineComparison(dearer, difference(Pairs("ratio", base, ours, unit_of)))
+
+
+def _sums(tried: Tried, quality: str) -> tuple[Floats, Floats]:
+    """Return both sums of the cost and of the quality of each conversation (a row)."""
+    nothing = [(0.0, 0.0)] * len(tried.cost)
+    return np.column_stack([tried.cost, np.ones(len(tried.cost))]), np.array(tried.quality.get(quality, nothing), float)
+
+
+def settings(tried: Mapping[str, Tried], quality: str, units: Mapping[str, str]) -> list[str]:
+    """Return the settings that nothing dominates, the dearest first; of settings with the same figures the first."""
+    points: dict[Point, str] = {}
+    for spec, figures_of_setting in tried.items():
+        if (point := figures(figures_of_setting, quality, units).point) is not None:
+            points.setdefault(point, spec)
+    return frontier({spec: point for point, spec in points.items()})
+
 
 TRAIN, HELD = "train", "held-out"
 WHOLE = "none"  # the whole history, which nothing was chosen for, shown beside the chosen settings
@@ -150,119 +316,6 @@ def _independent_groups(conversations: Sequence[Conversation]) -> dict[str, list
     return groups
 
 
-BATCH = 4  # trials that are chosen at once, and may run side by side
-RANDOM_FIRST = 8  # random trials of TPE before there is enough to learn from
-AGAIN = 20  # how often a setting that was tried already is drawn again, by the sampler and then at random
-
-
-class Trial(NamedTuple):
-    """A setting that is to be tried, or was."""
-
-    name: str  # the text of the strategy; where it rejects the setting, its values
-    values: Values
-    point: Point | None = None  # cost and quality; None = it is to be tried, or failed
-    failed: str = ""
-
-
-def check() -> None:
-    """Raise MissingExtra if Optuna is not installed; else keep it from writing on standard error."""
-    try:
-        import optuna
-    except ImportError:
-        raise MissingExtra("optuna", "tune") from None
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-
-
-def batch(
-    strategy: SearchedStrategy, space: SearchSpace, before: Sequence[Trial], seed: int, trials: int
-) -> list[Trial]:
-    """Return the settings of the next batch, given all trials of the batches before it; empty = no more.
-
-    `trials` is the length of the search. A space with no more settings than that is gone through as a whole.
-    """
-    tried, size = {trial.name for trial in before}, space.size()
-    if size is not None and size <= trials:
-        every = (_setting(strategy, values) for values in space.all())
-        return list(islice((setting for setting in every if setting.name not in tried), BATCH))
-    settings, defaults = list[Trial](), {free.name: free.default for free in strategy.free}
-    if not before and all(space.ranges[name].holds(value) for name, value in defaults.items()):
-        settings.append(_setting(strategy, defaults))
-    finished = [_frozen(space, trial) for trial in before]
-    while len(settings) < BATCH:
-        known = tried | {setting.name for setting in settings}
-        settings.append(_drawn(strategy, space, finished, f"{seed} {len(before) + len(settings)}", known))
-    return settings
-
-
-def _setting(strategy: SearchedStrategy, values: Values) -> Trial:
-    """Return a setting that is to be tried, or one that has failed since the strategy rejects it."""
-    try:
-        return Trial(strategy.at(values), values)
-    except SpecError as error:
-        return Trial(", ".join(f"{name}={value!r}" for name, value in values.items()), values, failed=str(error))
-
-
-def _drawn(
-    strategy: SearchedStrategy, space: SearchSpace, finished: Sequence[FrozenTrial], seed: str, tried: set[str]
-) -> Trial:
-    """Return a setting that was not tried if one turns up, else one that was."""
-    import optuna
-    from optuna.samplers import BaseSampler, RandomSampler, TPESampler
-
-    drawn = Trial("", {})
-    # By the number of the trial and the attempt, not from one random state: that would be lost with the process.
-    for attempt in range(2 * AGAIN):
-        number = int.from_bytes(hashlib.sha256(f"{seed} {attempt}".encode()).digest()[:4])
-        # A sampler that is sure of itself may draw one setting for ever. A study in memory is made anew from the trials
-        # before: a stored sampler state would not survive a stop.
-        # NSGA-II needs generations, and 24 to 40 trials are few: so TPE draws, and at last chance (decision 31).
-        sampler: BaseSampler = RandomSampler(seed=number)
-        if attempt < AGAIN:
-            sampler = TPESampler(seed=number, multivariate=True, n_startup_trials=RANDOM_FIRST)
-        study = optuna.create_study(directions=["minimize", "maximize"], sampler=sampler)
-        study.add_trials(finished)
-        params = study.ask(_distributions(space)).params
-        values = {
-            name: range_.rounded(params[name])
-            if isinstance(range_, Numbers)
-            else next(choice for choice in range_.of if repr(choice) == params[name])
-            for name, range_ in space.ranges.items()
-        }
-        drawn = _setting(strategy, values)
-        if drawn.name not in tried:
-            break
-    return drawn
-
-
-def _distributions(space: SearchSpace) -> dict[str, BaseDistribution]:
-    """Return the space as Optuna's distributions. Choices are represented by their text."""
-    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-
-    distributions: dict[str, BaseDistribution] = {}
-    for name, range_ in space.ranges.items():
-        match range_:
-            case Numbers(low, high, log, True):
-                distributions[name] = IntDistribution(int(low), int(high), log=log)
-            case Numbers(low, high, log, _):
-                distributions[name] = FloatDistribution(low, high, log=log)
-            case Choices(of):
-                distributions[name] = CategoricalDistribution([repr(value) for value in of])
-    return distributions
-
-
-def _frozen(space: SearchSpace, trial: Trial) -> FrozenTrial:
-    """Return a finished trial as Optuna has it."""
-    from optuna.trial import TrialState, create_trial
-
-    is_choice = {name: isinstance(range_, Choices) for name, range_ in space.ranges.items()}
-    params = {name: repr(value) if is_choice[name] else value for name, value in trial.values.items()}
-    state = TrialState.COMPLETE if trial.point else TrialState.FAIL
-    values = list(trial.point) if trial.point else None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return create_trial(state=state, values=values, params=params, distributions=_distributions(space))
-
-
 @dataclass(frozen=True)
 class Tuned:
     """The result of a search."""
@@ -309,11 +362,11 @@ class Search:
     def run(self) -> Tuned:
         """Search, or resume a search. Raises a UserError for what cannot be searched."""
         check()
-        space = self.space
+        _ = self.space  # its errors come before anything is written
         with _entered(self.out):
             for name, part in zip((TRAIN, HELD), self.parts, strict=True):
                 written_to(self.out / f"{name}.jsonl", part)
-            return self._result(space, space.size())
+            return self._result()
 
     @cached_property
     def searched(self) -> SearchedStrategy:
@@ -339,9 +392,10 @@ class Search:
         messages = max(len(conversation.messages) for conversation in train)
         return space_of(strategy, {"max_tokens": tokens, "messages": messages})
 
-    def _result(self, space: SearchSpace, size: int | None) -> Tuned:
-        wanted = (self.quality,) if self.quality else QUALITIES
-        quality, why = _quality([self._tried([WHOLE], part, wanted)[0] for part in (TRAIN, HELD)], self.quality)
+    def _result(self) -> Tuned:
+        space, size, wanted = self.space, self.space.size(), (self.quality,) if self.quality else QUALITIES
+        whole = [self._tried([WHOLE], part, wanted)[0] for part in (TRAIN, HELD)]
+        (quality, why), units = _quality(whole, self.quality), self._units
         trials = self._trials(quality)
         failed = {trial.name: trial.failed for trial in trials if trial.failed}
         values_by_setting = {trial.name: trial.values for trial in trials if not trial.failed}
@@ -351,20 +405,18 @@ class Search:
         train = self._tried(list(values_by_setting), TRAIN, (quality,))
         tried_by_setting = {tried.spec: tried for tried in train}
         # A setting that costs more than the whole history and is no better is no choice.
-        with_whole = {WHOLE: self._tried([WHOLE], TRAIN, (quality,))[0]} | tried_by_setting
-        worth = [setting for setting in settings(with_whole, quality, self._units) if setting in tried_by_setting]
-        chosen = worth or settings(tried_by_setting, quality, self._units)
+        with_whole = {WHOLE: whole[0]} | tried_by_setting
+        worth = [setting for setting in settings(with_whole, quality, units) if setting in tried_by_setting]
+        chosen = worth or settings(tried_by_setting, quality, units)
         at_ends = [
             (name, end, sum(values_by_setting[setting][name] == end for setting in chosen))
             for name, ends in space.beyond.items()
             for end in ends
         ]
-        default = []
+        names = dict.fromkeys(chosen)
         with suppress(SpecError):  # no defaults
-            default.append(self.searched.at({}))
-        names = list(dict.fromkeys([*chosen, *default, WHOLE]))
-        sides = [self._tried(names, part, (quality,)) for part in (TRAIN, HELD)]
-        history, units = sides[1][names.index(WHOLE)], self._units
+            names |= {self.searched.at({}): None}
+        sides = [[*self._tried([*names], part, (quality,)), of] for part, of in zip((TRAIN, HELD), whole, strict=True)]
         rows = (
             Setting(
                 spec=spec,
@@ -372,12 +424,12 @@ class Search:
                 whole=spec == WHOLE,
                 train=figures(before, quality, units),
                 held_out=figures(after, quality, units),
-                against=None if spec == WHOLE else against(after, history, quality, units),
+                against=None if spec == WHOLE else against(after, whole[1], quality, units),
                 lacking=after.lacking,
                 calls=after.calls,
                 failed=after.failed,
             )
-            for spec, before, after in zip(names, *sides, strict=True)
+            for spec, before, after in zip([*names, WHOLE], *sides, strict=True)
         )
         return Tuned(
             strategy=self.searched.text,
@@ -390,7 +442,7 @@ class Search:
             trials=len(values_by_setting) + len(failed),
             exhaustive=size is not None and size <= self.trials,
             failed=tuple(failed.items()),
-            tried=tuple((tried.spec, figures(tried, quality, self._units)) for tried in train),
+            tried=tuple((tried.spec, figures(tried, quality, units)) for tried in train),
             settings=tuple(rows),
             at_ends=tuple(end for end in at_ends if end[2]),
             worth=bool(worth),

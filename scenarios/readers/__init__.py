@@ -7,7 +7,7 @@ reader with options is a frozen dataclass: its options are written like a strate
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
@@ -41,13 +41,16 @@ class Reader:
     folder: ClassVar[bool] = False
     """True if the files of a folder make the recordings together; False if each file is read alone."""
     record_type: ClassVar[Any] = OBJECT  # what a record is decoded to
-    each_record: ClassVar[Callable[[Path, Problems], Iterator[tuple[Place, bytes]]]] = staticmethod(records)
-    """Function that yields the records of a file."""
 
     @staticmethod
     def recognises(path: Path, head: bytes) -> bool:  # noqa: ARG004
         """Return whether a file that no shape tells is of this format, by its name and its first bytes."""
         return False
+
+    @staticmethod
+    def each_record(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
+        """Yield the records of a file."""
+        return records(path, problems)
 
     @staticmethod
     def folder_of(path: Path) -> Path:

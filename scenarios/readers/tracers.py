@@ -550,16 +550,19 @@ class Langfuse(Tracer):
         if not isinstance(details, dict):
             return details, where
         numbers = {name: count for name, count in details.items() if isinstance(count, int) and name != "total"}
-        cached = [next((numbers[key] for key in keys if key in numbers), None) for keys in (_READ, _WRITTEN)]
-        thought, total = next((numbers[key] for key in _REASONING if key in numbers), None), details.get("total")
+        read, written, thought = (
+            next((numbers[key] for key in keys if key in numbers), None) for keys in (_READ, _WRITTEN, _REASONING)
+        )
+        total = details.get("total")
         # input 20, input_cache_read 80, output 10 and total 110 are kinds that add up: a prompt of 100. With input 100
         # they do not, so the 80 are a part of it.
         if total != sum(numbers.values()):
-            return counted(details.get("input"), details.get("output"), *cached, total, thought), where
+            counts = counted(details.get("input"), details.get("output"), read, written, total, thought)
+            return counts, where
         kinds = ("output", "completion")
         output = sum(count for name, count in numbers.items() if name.startswith(kinds) or name in _REASONING)
-        told = output if "output" in details else None
-        return counted(total - output, told, *cached, total, thought, cached_at="added"), where
+        shown = output if "output" in details else None
+        return counted(total - output, shown, read, written, total, thought, cached_at="added"), where
 
     def _attributes(self, fields: Fields) -> Fields:
         return Fields(fields.at("attributes"), fields.place)

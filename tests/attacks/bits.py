@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 import ctxbench
 from ctxbench.cli import app
 from ctxbench.harness.claims.claim import Finding
-from ctxbench.harness.claims.inputs import ClaimSettings
 from ctxbench.harness.claims.registry import write
+from ctxbench.harness.claims.rows import ClaimSettings
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import load
 from ctxbench.harness.folder.schema import Manifest

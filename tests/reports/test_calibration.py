@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from ctxbench.harness.graders.calibration import Calibrated, Options, calibrated, sets_of
+from ctxbench.harness.graders.calibration import Calibrated, calibrated, sets_of
 from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.grading.agreement import Estimate
 from ctxbench.metrics.value import Missing
@@ -19,7 +19,7 @@ NAME = "llm(model='m', variant='{}', prompt='ab')"
 
 def found(*graders: Stub, answers: list[Labelled] | None = None) -> Calibrated:
     [labels] = sets_of(answers or labelled())
-    return calibrated(labels, graders, Options(resamples=200), lambda _: None)
+    return calibrated(labels, graders, lambda _: None, resamples=200)
 
 
 def shown(*calibrations: Calibrated) -> dict[str, Table]:

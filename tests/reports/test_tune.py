@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ctxbench.harness.tune.space import Numbers, SearchSpace
-from ctxbench.harness.tune.trial import Setting, TrialFigures, Tried, against, figures
-from ctxbench.harness.tune.tune import Tuned
+from ctxbench.harness.tune.tune import Setting, TrialFigures, Tried, Tuned, against, figures
 from ctxbench.metrics.statistics.intervals import Ends, Interval
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.render import markdown

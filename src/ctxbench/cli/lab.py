@@ -60,7 +60,7 @@ def calibrate(
             wrong).
     """
     from ctxbench.harness.answers.tally import profile_tally
-    from ctxbench.harness.graders.calibration import Options, calibrated, sample_of
+    from ctxbench.harness.graders.calibration import calibrated, sample_of
     from ctxbench.harness.graders.registry import grader as named
     from ctxbench.harness.models import Models
     from ctxbench.reports import calibration as shown
@@ -81,10 +81,10 @@ def calibrate(
             raise UserError(f"--sample {sample!r}: write 300, or 300,by=system")
         sets = [sample_of(part, int(number[:9]), seed, bool(by)) for part in sets]
     size = len(graders) * sum(len(part.answers) for part in sets)
-    options, kept = Options(seed=seed), f"replies of models are in {settings.path()}"
+    kept = f"replies of models are in {settings.path()}"
     # Standard output is for figures, whatever a library prints.
     with resumable(kept), redirect_stdout(sys.stderr), counting(size, "answers") as done:
-        results = [calibrated(part, graders, options, done) for part in sets]
+        results = [calibrated(part, graders, done, seed) for part in sets]
     put(lambda: shown.as_json(results), lambda: shown.tables(results), as_json)
     profiles = [profile for calibrated in results for profile in calibrated.profiles]
     tallies = [tally for profile in profiles if (tally := profile_tally(profile)) is not None]
@@ -206,8 +206,8 @@ def claims(
         effort: quick: leave out what takes a minute (hybrid scores, large indexes). slow: also build an index of a
             million vectors (15 minutes, 3 GiB).
     """
-    from ctxbench.harness.claims.inputs import ClaimInputs, ClaimSettings
     from ctxbench.harness.claims.registry import chosen, measure, write
+    from ctxbench.harness.claims.rows import ClaimInputs, ClaimSettings
     from ctxbench.harness.folder.run import load
     from ctxbench.reports.claims import as_json as exact
     from ctxbench.reports.claims import brief, tables

@@ -1,4 +1,4 @@
-"""The bill of a stored run: by hand, the invariants of its sums, and the command."""
+"""The bill of a stored run: by hand, the invariants of its sums, the command, and what broke the prefix of a prompt."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from ctxbench.harness.bill.bill import bill as billed_as
+from ctxbench.harness.bill.requests import RunRequests, breaks
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import Run, lacking_newest, load
@@ -424,16 +425,9 @@ def test_models_without_some_of_the_placements(run: Run) -> None:
 
 def test_a_range_is_printed_where_it_is_wide(run: Run) -> None:
     """By half of the calls a cost is from–to; where all but one in a thousand find the cache, it is one figure."""
-    costs = [
-        json.loads(ctxbench("bill", run.folder, "-m", "gpt-4o", "--reuse", reuse, "--json", cwd=run.folder).stdout)
-        for reuse in ("0.5", "1")
-    ]
-    assert costs[0]["bills"][0]["cost"] == costs[1]["bills"][0]["cost"]
-    assert costs[0]["bills"][0]["cost_missed"] > 0 == costs[1]["bills"][0]["cost_missed"]
-    shown = ctxbench("bill", run.folder, "-m", "gpt-4o", "--reuse", "0.5", cwd=run.folder).stdout
-    assert re.search(r"none +\$[\d.]+–\$[\d.]+ ", shown)
-    shown = ctxbench("bill", run.folder, "-m", "gpt-4o", "--reuse", "0.999", cwd=run.folder).stdout
-    assert re.search(r"none +\$[\d.]+ ", shown)
+    for reuse, cost in (("0.5", r"\$[\d.]+–\$[\d.]+ "), ("0.999", r"\$[\d.]+ ")):
+        shown = ctxbench("bill", run.folder, "-m", "gpt-4o", "--reuse", reuse, cwd=run.folder).stdout
+        assert re.search(rf"none +{cost}", shown)
 
 
 def test_images_are_billed_by_each_models_own_rule(tmp_path: Path) -> None:
@@ -458,3 +452,63 @@ def test_images_are_billed_by_each_models_own_rule(tmp_path: Path) -> None:
     scaled = billed_as(run, schemes[:1], factor=1.5).calls(schemes[0]).tokens
     plain = billed_as(texts.requests.run, schemes[:1], factor=1.5).calls(schemes[0]).tokens
     assert (scaled - plain - 1296).abs().max() <= 1
+
+
+TURNS = tuple(Message(f"{role[0]}{at}", role, f"{role} {at}") for at in range(3) for role in ("user", "assistant"))
+NOTE = Message("n", "user", "a note")
+
+SOURCE = """
+from dataclasses import dataclass
+from ctxbench.scenarios.model import Message, Tool
+from ctxbench.scenarios.view import Messages
+from ctxbench.strategies.base import Context
+
+NOTE, OTHER = Message("n", "user", "a note"), Message("n", "user", "another note")
+
+@dataclass(frozen=True)
+class Sends:
+    what: str = ""
+
+    def start(self, services):
+        def view(context):
+            said = tuple(context.messages)
+            first = len(said) == 1
+            sent = {
+                "dropped": said if first else said[1:],
+                "inserted": said if first else (NOTE, *said),
+                "replaced": said if first else (NOTE, *said[1:]),
+                "rewritten": (NOTE if first else OTHER, *said),
+                "taken back": (NOTE, *said) if first else said,
+            }.get(self.what, said)
+            tools = (Tool("load", "loads", "{}"),) if self.what == "tools" and not first else ()
+            return Context(Messages.of(sent), (), tools)
+
+        return view
+"""
+
+
+@pytest.mark.parametrize("cause", ["dropped", "inserted", "replaced", "rewritten", "taken back", "tools"])
+def test_causes(cause: str, tmp_path: Path) -> None:
+    """The second call does one thing to the first message; all of the first prompt is lost."""
+    (tmp_path / "sends.py").write_text(SOURCE)
+    (tmp_path / "t.jsonl").write_bytes(Conversation("t", TURNS[:4]).to_json() + b"\n")
+    strategy = f"{tmp_path / 'sends.py'}:Sends(what={cause!r})"
+    execute(plan(tmp_path / "t.jsonl", strategies=(strategy,)), tmp_path / "run")
+    found = breaks(RunRequests(load(tmp_path / "run")))
+    sent = [NOTE, TURNS[0]] if cause in ("rewritten", "taken back") else [TURNS[0]]
+    lost = sum(map(TokenCounter().message, sent))
+    assert found[["step", "kept", "lost", "before", "cause"]].to_numpy().tolist() == [[1, 0, lost, lost, cause]]
+
+
+def test_what_was_reported_with_it(tmp_path: Path) -> None:
+    """The strategy's own events of that step stand beside what happened; a history that grows breaks nothing."""
+    said = [Message("s", "system", "Be kind.")]
+    for turn in range(12):
+        said += [Message(f"u{turn}", "user", f"word {turn} " * 50), Message(f"a{turn}", "assistant", "yes " * 50)]
+    (tmp_path / "t.jsonl").write_bytes(Conversation("t", tuple(said)).to_json() + b"\n")
+    execute(plan(tmp_path / "t.jsonl", strategies=("none", "summary(threshold=8)")), tmp_path / "run")
+    found = breaks(RunRequests(load(tmp_path / "run")))
+    assert set(found.strategy) == {"summary(threshold=8)"}
+    assert set(found.cause) == {"replaced", "rewritten"}
+    assert set(found.actions) == {"called, summarised"}
+    assert (found.kept == 1).all()

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from ctxbench.harness.claims.claim import Verdict
-from ctxbench.harness.claims.inputs import ClaimInputs, ClaimSettings
 from ctxbench.harness.claims.registry import CLAIMS
+from ctxbench.harness.claims.rows import ClaimInputs, ClaimSettings
 from ctxbench.harness.compare.figures import About
 from ctxbench.harness.compare.figures import MeasuredRun as Figures
 from ctxbench.harness.folder.schema import FORMAT, Manifest, ManifestPlan

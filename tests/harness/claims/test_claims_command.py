@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from ctxbench.harness.claims.claim import Claimed, ClaimRow, Finding, exact
-from ctxbench.harness.claims.inputs import ClaimInputs, ClaimSettings
 from ctxbench.harness.claims.registry import chosen, measure, read, write
+from ctxbench.harness.claims.rows import ClaimInputs, ClaimSettings
 from ctxbench.harness.folder.run import load
 from ctxbench.harness.folder.schema import signed
 from ctxbench.reports.claims import as_json, tables

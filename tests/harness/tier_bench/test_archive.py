@@ -1,15 +1,20 @@
-"""`ctxbench lab tiers archive`, as a user runs it, and what cannot be measured of few messages."""
+"""`ctxbench lab tiers archive`, as a user runs it, embeddings in codes, and what cannot be measured of few messages."""
 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
-from ctxbench.harness.tier_bench.archive import ArchiveBench, ArchiveMeasurement
+import pytest
+from msgspec.structs import replace
+
+from ctxbench.harness.tier_bench.archive import ArchiveBench, ArchiveMeasurement, Coded, coded
 from ctxbench.harness.tier_bench.bench import BenchSetup
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.tiers import tables
-from ctxbench.scenarios.model import Conversation
+from ctxbench.scenarios.errors import MissingExtra
+from ctxbench.scenarios.model import Conversation, Probe
 from tests.builders import talk
 from tests.harness.command import ctxbench
 from tests.harness.runs import recording
@@ -45,15 +50,6 @@ def test_what_cannot_be_read_is_said_and_the_rest_is_measured(tmp_path: Path) ->
     assert "1 conversation," in done.stdout
 
 
-def test_two_runs_differ_in_their_speeds_only(tmp_path: Path) -> None:
-    """All else is the same."""
-    said = [
-        talk(*[("user", f"{name} {at} said so")] * 9, name=f"{name}{at}") for name in ("Anna", "Ben") for at in (1, 2)
-    ]
-    one, two = (measured(tmp_path, *said) for _ in range(2))
-    assert one._replace(speed=two.speed) == two
-
-
 def test_few_messages_and_none(tmp_path: Path) -> None:
     """A measurement of nothing gives reasons in place of figures, divides nothing by 0, and still makes its tables."""
     short = measured(tmp_path, talk(("user", "Hi"), ("assistant", "Hello")))
@@ -62,3 +58,23 @@ def test_few_messages_and_none(tmp_path: Path) -> None:
     assert isinstance(empty.summary, Missing)
     assert tables(short)
     assert tables(empty)
+
+
+pytest.importorskip("faiss")
+SAID = talk(*[("user", f"row {at} holds {at * 7919 % 1000} of the {at % 13} kinds") for at in range(700)])
+SAID = replace(SAID, probes=tuple(Probe(f"p{at}", f"which row holds {at * 31}?", ("1",)) for at in range(20)))
+
+
+def test_16_to_1_and_what_it_loses() -> None:
+    """A code is a sixteenth of its vector; it loses recall, and re-ranking gives it back."""
+    found = coded([SAID])
+    assert isinstance(found, Coded)
+    assert found.bytes_each == found.width * 4 // 16
+    assert found.recall[0] < min(found.recall[100], found.recall[200])
+
+
+def test_without_faiss(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The extra is named."""
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'ctxbench\[tiers\]'"):
+        coded([SAID])

@@ -6,10 +6,11 @@ import json
 from importlib.util import find_spec
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from ctxbench.harness.models import OFFLINE
-from ctxbench.harness.tier_bench.rag import Built, RagMeasurement, SearchOutcome, against, rows, searched, ways
+from ctxbench.harness.tier_bench.rag import Built, RagMeasurement, against, rows, searched, ways
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.tiers import as_json, tables
 from ctxbench.scenarios.model import Conversation, Message, Probe
@@ -18,10 +19,11 @@ from ctxbench.scenarios.source import Problems
 from ctxbench.strategies.tiers.rag import RETRIEVERS, RagRules, Retriever
 from tests.harness.command import ctxbench
 
+RECALLS = ["recall", "recall_at_twice"]
 NEEDS_HNSWLIB = pytest.mark.skipif(find_spec("hnswlib") is None, reason="needs hnswlib")
 
 
-def found_in(*conversations: Conversation, by: tuple[Retriever, ...]) -> tuple[list[SearchOutcome], list[Built]]:
+def found_in(*conversations: Conversation, by: tuple[Retriever, ...]) -> tuple[pd.DataFrame, list[Built]]:
     """Search for all probes of some conversations."""
     return searched(conversations, RagRules(retrievers=by), OFFLINE)
 
@@ -47,9 +49,8 @@ def conversation(name: str = "c") -> Conversation:
 def test_an_index_beside_an_exact_search() -> None:
     """So few vectors are all found."""
     exact, graph = (RagRules(retrievers=("vector",), index=index) for index in ("exact", "hnsw"))
-    assert [
-        [outcome.recalls for outcome in searched([conversation()], rules, OFFLINE)[0]] for rules in (exact, graph)
-    ] == [[(1.0, 1.0), (1.0, 1.0)]] * 2
+    for rules in (exact, graph):
+        assert searched([conversation()], rules, OFFLINE)[0][RECALLS].to_numpy().tolist() == [[1.0, 1.0]] * 2
 
 
 @pytest.mark.parametrize("after", ["s", "m1"])
@@ -61,16 +62,16 @@ def test_evidence_that_comes_later_is_not_asked(after: str) -> None:
     )
     asked = Conversation("c", conversation().messages, probes=probes)
     outcomes, _ = found_in(asked, by=("vector",))
-    assert [(each.category, each.recalls) for each in outcomes] == [("single", (1.0, 1.0))]
+    assert outcomes[["category", *RECALLS]].to_numpy().tolist() == [["single", 1.0, 1.0]]
 
 
 def test_only_what_was_said_before_a_probe_is_searched() -> None:
     """A probe is asked after its message: what comes later is not found. What rests on system messages is not asked."""
     found, built = found_in(conversation(), by=("bm25",))
-    assert [(each.category, each.recalls) for each in found] == [("single", (1.0, 1.0)), ("updated", (1.0, 1.0))]
+    assert found[["category", *RECALLS]].to_numpy().tolist() == [["single", 1.0, 1.0], ["updated", 1.0, 1.0]]
     assert [each.passages for each in built] == [4]
     unasked = Conversation("x", conversation().messages)
-    assert found_in(unasked, by=("bm25",)) == ([], [])
+    assert list(map(len, found_in(unasked, by=("bm25",)))) == [0, 0]
 
 
 def test_ways() -> None:
@@ -87,8 +88,8 @@ def test_ways() -> None:
 def test_recall_by_category_has_its_interval() -> None:
     """Over independent units, as the recall of all: two conversations have their range, and no interval."""
     found, built = found_in(conversation("a"), conversation("b"), by=("bm25",))
-    missed = [each._replace(recalls=(0.0, 0.0)) if each.conversation == "b" else each for each in found]
-    (row,) = rows([each for each in missed if each.category == "single" or each.conversation == "a"], ("bm25",))
+    found.loc[found.conversation == "b", RECALLS] = 0.0
+    (row,) = rows(found[(found.category == "single") | (found.conversation == "a")], ("bm25",))
     assert row.categories["single"].mean == 0.5  # type: ignore[union-attr]
     assert row.categories["single"].low.across == (0.0, 1.0)  # type: ignore[union-attr]
     assert row.categories["updated"].mean == 1  # type: ignore[union-attr]

@@ -1,15 +1,28 @@
-"""The values that are tried: as the user gives them, and as they follow from a parameter."""
+"""Strategies with ? for values, the values that are tried, and which settings are drawn."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.harness.tune.space import Choices, Numbers, searched, space
-from ctxbench.scenarios.errors import SpecError
+from ctxbench.harness.tune.space import (
+    BATCH,
+    Choices,
+    Numbers,
+    SearchedStrategy,
+    SearchSpace,
+    Trial,
+    batch,
+    check,
+    searched,
+    space,
+)
+from ctxbench.metrics.frontier import Point
+from ctxbench.scenarios.errors import MissingExtra, SpecError
 
 LONGEST = {"max_tokens": 64_000, "messages": 100}
 
@@ -117,3 +130,96 @@ def test_sizes() -> None:
     assert Numbers(0, 1, False, False).values() is None
     assert Choices((False, True)).values() == [False, True]
     assert not Choices((False, True)).holds(1)
+
+
+def test_one_free_parameter() -> None:
+    """What is fixed stays, what is free is filled in, and the text is the one that a run has."""
+    found = searched("window(max_tokens = ?, reserve=0.2)")
+    assert [(each.name, each.default) for each in found.free] == [("max_tokens", None)]
+    assert found.at({"max_tokens": 8000}) == "window(max_tokens=8000, reserve=0.2)"
+
+
+def test_defaults_are_not_written() -> None:
+    """A value that is the default gives the same text as none."""
+    found = searched("summary(threshold=?, every=5)")
+    assert found.at({"threshold": 20}) == found.at({}) == "summary(every=5)"
+
+
+def test_names_in_a_chain() -> None:
+    """A parameter has its stage's name only where another has its name, and a number where the stages are alike."""
+    names = [each.name for each in searched("summary(every=?, max_tokens=?) | window(max_tokens=?)").free]
+    assert names == ["every", "summary.max_tokens", "window.max_tokens"]
+    found = searched("window(messages=?) | window(messages=?)")
+    assert [each.name for each in found.free] == ["1.messages", "2.messages"]
+    values = {"1.messages": 9, "2.messages": 4}
+    assert found.at(values) == "window(messages=9) | window(messages=4)"
+
+
+def test_a_question_mark_in_a_text_is_a_text() -> None:
+    """Only a value that is ? alone is free."""
+    found = searched("archive(threshold=?, thread='why = ?')")
+    assert [each.name for each in found.free] == ["threshold"]
+    assert found.at({"threshold": 500}) == "archive(threshold=500, thread='why = ?')"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("window(max_tokens=8000)", "nothing is to be found in .*write name=.*window takes max_tokens, messages"),
+        ("window(maxtokens=?)", "has no parameter 'maxtokens'.*did you mean 'max_tokens'"),
+        ("windw(max_tokens=?)", "unknown strategy 'windw'; did you mean 'window'"),
+        ("window(max_tokens=?", "cannot read this strategy"),
+        ("archive_window(max_tokens=?)", "recipe 'archive_window' takes no parameters"),
+        ("window(?)", "cannot read this strategy"),
+    ],
+)
+def test_what_cannot_be_searched(text: str, says: str) -> None:
+    """Each is an error that says what to write."""
+    with pytest.raises(SpecError, match=says):
+        searched(text)
+
+
+SEARCH = searched("window(max_tokens=?, reserve=?)")
+SPACE = space(SEARCH, {"max_tokens": 64_000, "messages": 9})
+
+
+def drawn(trials: int, of: SearchSpace = SPACE, seed: int = 0, search: SearchedStrategy = SEARCH) -> list[Trial]:
+    """Trials whose cost is the first parameter, and whose quality is best with a last one of 0.3."""
+    made: list[Trial] = []
+    while len(made) < trials:
+        for each in batch(search, of, made, seed, trials):
+            first, *_, last = [float(str(value)) for value in (0, *each.values.values())][-2:]
+            made.append(each._replace(point=Point(first, 1 - abs(last - 0.3))))
+    return made[:trials]
+
+
+def test_the_same_seed_gives_the_same_trials() -> None:
+    """All different from each other; another seed gives others."""
+    one, two = (drawn(2 * BATCH) for _ in range(2))
+    settings = [each.name for each in one]
+    assert settings == [each.name for each in two]
+    assert len(set(settings)) == len(settings)
+    assert settings != [each.name for each in drawn(2 * BATCH, seed=1)]
+
+
+def test_it_begins_with_the_defaults() -> None:
+    """Where every free parameter has one."""
+    search = searched("summary(threshold=?, every=?)")
+    made = batch(search, space(search, {}), [], 0, 20)
+    assert made[0].name == "summary"
+
+
+def test_a_small_space_is_gone_through() -> None:
+    """Six settings and ten trials: each once, then no more."""
+    search = searched("window(max_tokens=?[500, 900, 1000], reserve=?[0.1, 0.2])")
+    small = space(search, {})
+    made = drawn(6, small, search=search)
+    assert len({each.name for each in made}) == 6
+    assert batch(search, small, made, 0, 10) == []
+
+
+def test_without_optuna(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the extra."""
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'ctxbench\[tune\]'"):
+        check()

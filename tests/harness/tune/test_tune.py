@@ -1,4 +1,4 @@
-"""A whole search, in this process."""
+"""A whole search, in this process and as a user runs it, and which conversations it holds out."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from ctxbench.harness.engine.plan import RunInputs
 from ctxbench.harness.tune import tune as module
-from ctxbench.harness.tune.trial import TOKENS, Tried
-from ctxbench.harness.tune.tune import Search, Tuned
+from ctxbench.harness.tune.tune import TOKENS, Search, Tried, Tuned, split
 from ctxbench.reports.tune import as_json
 from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.model import Conversation, Probe
 from ctxbench.strategies.window import Window
+from tests.builders import talk
+from tests.harness.command import ctxbench
 from tests.harness.runs import fail
-from tests.harness.tune.builders import recording
+from tests.harness.tune.builders import conversation, recording
 
 SPEC = "window(max_tokens=?)"
 
@@ -135,3 +138,108 @@ def test_what_cannot_be_searched(path: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
     with pytest.raises(RunError, match="no answer_quality can be measured on both sides"):
         tune(path, tmp_path / "out", quality="answer_quality")
+
+
+SEARCH = ("tune", "window(max_tokens=?)", "codes.jsonl", "--model", "tokens", "-n", "6")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with recordings, and one search over them."""
+    made = tmp_path_factory.mktemp("tune")
+    recording(made, turns=5)
+    (made / "first.txt").write_text(ctxbench(*SEARCH, "-o", "one", cwd=made).stdout)
+    return made
+
+
+def test_what_is_printed(folder: Path) -> None:
+    """The frontier, what was held out beside it, the space, and texts that `run` takes."""
+    text = (folder / "first.txt").read_text()
+    assert "The frontier of window(max_tokens=?): cost (tokens a conversation) and grounding" in text
+    assert "Searched on 4 conversations; 4 conversations held out." in text
+    assert "Held out: against the whole history" in text
+    assert "up to the longest conversation" in text
+    found = json.loads((folder / "one" / "tune.json").read_text())
+    specs = [each["spec"] for each in found["settings"] if each["chosen"]]
+    assert specs
+    assert all(each in text for each in specs)
+    ctxbench("run", "codes.jsonl", "-s", specs[0], "-o", "pasted", cwd=folder)
+    assert not (folder / "one" / "running").exists()
+
+
+def test_bad_input(folder: Path) -> None:
+    """One line each, exit code 2, and no folder is made."""
+    for words, says in (
+        (("window(max_tokens=?)", "absent.jsonl"), "no such file"),
+        (("window(max_token=?)", "codes.jsonl"), "did you mean 'max_tokens'"),
+        (("window(max_tokens=?[9..1])", "codes.jsonl"), "9 is more than 1"),
+    ):
+        done = ctxbench("tune", *words, "-o", "bad", cwd=folder, code=2)
+        assert says in done.stderr
+        assert not (folder / "bad").exists()
+    (folder / "single.jsonl").write_bytes((folder / "codes.jsonl").read_bytes().splitlines(keepends=True)[0])
+    done = ctxbench("tune", "window(max_tokens=?)", "single.jsonl", "-o", "bad", cwd=folder, code=2)
+    assert "one conversation: none can be held out" in done.stderr
+
+
+MANY = [conversation(number, 2) for number in range(20)]
+
+
+def names(conversations: list[Conversation]) -> list[str]:
+    return [each.id for each in conversations]
+
+
+def test_a_share_is_held_out() -> None:
+    """Half of twenty are ten; each is on one side, in the order in which it was read."""
+    train, held = split(MANY)
+    assert (len(train), len(held)) == (10, 10)
+    assert sorted(names(train) + names(held)) == sorted(names(MANY))
+    assert names(train) == [each.id for each in MANY if each.id in names(train)]
+
+
+def test_the_order_changes_nothing_and_the_seed_does() -> None:
+    """A conversation's side is by what it says and the seed."""
+    held = set(names(split(MANY).held_out))
+    assert set(names(split(MANY[::-1]).held_out)) == held
+    assert set(names(split(MANY, seed=1).held_out)) != held
+
+
+def test_what_says_the_same_is_on_one_side() -> None:
+    """Else a copy of what chose the settings would judge them."""
+    copies = [msgspec.structs.replace(each, id=f"{each.id} again") for each in MANY]
+    held = set(names(split([*MANY, *copies]).held_out))
+    assert held == {
+        name for each in held for name in (each.removesuffix(" again"), f"{each.removesuffix(' again')} again")
+    }
+
+
+def test_a_unit_is_on_one_side() -> None:
+    """A session and its subagents, and what names one unit, are held out together or not at all."""
+    parts = [
+        each
+        for number, parent in enumerate(MANY[:10])
+        for each in (parent, msgspec.structs.replace(MANY[10 + number], id=f"{parent.id}/agent"))
+    ]
+    held = set(names(split(parts).held_out))
+    assert len(held) == 10
+    assert {name.removesuffix("/agent") for name in held} == {name for name in held if "/" not in name}
+    twins = [msgspec.structs.replace(each, meta={"unit": f"u{at // 2}"}) for at, each in enumerate(MANY)]
+    sides = split(twins, seed=3)
+    assert not {each.meta["unit"] for each in sides.train} & {each.meta["unit"] for each in sides.held_out}
+
+
+def test_probes_are_on_both_sides() -> None:
+    """Of twenty conversations two have probes: one of them is held out, whatever the seed."""
+    probe = Probe("p", "What is the code?", answers=("KX",), evidence=("m1",))
+    some = [msgspec.structs.replace(each, probes=(probe,)) if at < 2 else each for at, each in enumerate(MANY)]
+    for seed in range(10):
+        assert sum(bool(each.probes) for each in split(some, seed=seed).held_out) == 1
+
+
+def test_few_conversations() -> None:
+    """Of one nothing can be held out, and that is said; so it is of copies. Of two it is one."""
+    assert len(split(MANY[:2]).held_out) == 1
+    with pytest.raises(RunError, match=r"one conversation: none can be held out.*give more recordings"):
+        split([talk(("user", "hello"))])
+    with pytest.raises(RunError, match="2 conversations that say the same"):
+        split([talk(("user", "hello"), name=name) for name in "ab"])

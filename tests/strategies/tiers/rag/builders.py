@@ -7,11 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ctxbench.harness.models.embedding import Lexical
-from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.harness.models.embedding import lexical
 from ctxbench.strategies.tiers.rag import Passage, Rag, RagRules
 
-COUNTER, LEXICAL, RULES = TokenCounter(), Lexical(), RagRules()
+RULES = RagRules()
 
 SAID = (
     ("m1", "Anna Berg rents a cabin in Lofoten for 3,400 kroner."),
@@ -23,7 +22,7 @@ SAID = (
 
 
 def embed(texts: Sequence[str], query: bool) -> NDArray[np.float32]:
-    return LEXICAL.embed(texts, query, COUNTER).vectors
+    return lexical(texts, query)
 
 
 def tier(rules: RagRules = RULES) -> Rag:
