@@ -80,7 +80,7 @@ test-live: $(VENV)/.test  ## the tests with a real MLflow server, the notebooks,
 test-adapters: $(VENV)/.test  ## each adapter with its library's newest version, in an environment of its own (EXTRAS=…)
 	@$(BIN)/python scripts/test_adapters.py "$(WHEEL)" $(EXTRAS)
 
-house: $(VENV)/.run  ## print how the code is laid out, beside its budget
+house: $(VENV)/.test  ## print how the code is laid out, beside its budget
 	@$(BIN)/python scripts/house.py
 
 lint: $(VENV)/.test  ## ruff, mypy --strict, the order of the rooms

@@ -1,10 +1,8 @@
 """Sentences and words of text, mixed as agents' conversations mix them.
 
-Stems, stop words, names and cues are English and Chinese; words of every language are found, as they are written.
-
-A newline always ends a sentence: what agents read (logs, code, tables, lists) has one thing a line, and prose that
-wraps its lines is rare in it. Everything is linear in the length of the text. Chinese words come from `rjieba`, whose
-dictionary is in its wheel; it is imported (0.4 s, once) with the first Chinese text. Word lists are in `data/`.
+Stems, stop words, names and cues are English and Chinese; words of every language are found, as they are written. A
+newline always ends a sentence: what agents read has one thing a line. Everything is linear in the length of the text.
+Chinese words come from `rjieba`, imported (0.4 s, once) with the first Chinese text. Word lists are in `data/`.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache, wraps
 from importlib.resources import files
 from itertools import islice
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 Language = Literal["zh", "en"]
 LANGUAGES: tuple[Language, ...] = ("zh", "en")
@@ -26,6 +24,23 @@ LANGUAGES: tuple[Language, ...] = ("zh", "en")
 def word_lists(package: str, name: str) -> dict[str, Any]:
     """Return the word lists in `data/<name>.toml` of a package, by their keys."""
     return tomllib.loads((files(package) / f"data/{name}.toml").read_text("utf-8"))
+
+
+class _Regex:
+    """A regular expression that is compiled when it is first used: all together take a quarter of a second."""
+
+    def __init__(self, text: str, flags: int) -> None:
+        self._written = text, flags
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(re.compile(*self._written), name)
+        setattr(self, name, method)
+        return method
+
+
+def regex(text: str, flags: int = 0) -> re.Pattern[str]:
+    """Return a regular expression that is compiled when it is first used."""
+    return cast(re.Pattern[str], _Regex(text, flags))
 
 
 def either(alternatives: list[str]) -> str:
@@ -47,7 +62,7 @@ _RUNS = f"{HAN}{_UNSPACED}"
 _SPACED = rf"\d++(?>(?:[.,:]\d++){{0,8}})(?![^\W{_RUNS}])|[^\W{_RUNS}]+(?>(?:['’][^\W\d{_RUNS}]+)?)"
 _PLAIN_WORD = re.compile(_SPACED)  # for text without such runs: it takes half of the time
 _WORD = re.compile(rf"(?P<han>[{HAN}]+)|(?P<pairs>[{_UNSPACED}]+)|{_SPACED}")
-_JAPANESE_WORD = re.compile(rf"(?P<pairs>[{_RUNS}]+)|{_SPACED}")
+_JAPANESE_WORD = regex(rf"(?P<pairs>[{_RUNS}]+)|{_SPACED}")
 _CLAUSE = re.compile(r"[^，。！？；!?\n]+")
 _ANY_RUN = re.compile(f"[{_RUNS}]")
 # A set of characters first: the next place of one is found at once.
@@ -80,7 +95,7 @@ def language_of(text: str) -> Language:
     return "zh" if han and next(islice(_LATIN.finditer(text), han, None), None) is None else "en"
 
 
-_SCRIPTS = {name: re.compile(f"[{script}]") for name, script in _LISTS["scripts"].items()}
+_SCRIPTS = {name: regex(f"[{script}]") for name, script in _LISTS["scripts"].items()}
 _GRAMMAR = {name: frozenset(words.split()) for name, words in _LISTS["grammar"].items()}
 _LATIN_WORD = re.compile(r"[^\W\d_]+")
 
@@ -177,8 +192,8 @@ def of_short_texts(size: int) -> Callable[[Callable[[str], Read]], Callable[[str
 def words(text: str) -> tuple[str, ...]:
     """Return the words in order, in lower case and without punctuation. Chinese is segmented.
 
-    `user_id` is one word, `ABC-123` two, `3.5` and `45,000` one each, `don't` one. Of Japanese, Korean and others that
-    write words together, each pair of characters is one, so that 거북이 is found in 거북이를.
+    `user_id`, `3.5`, `45,000` and `don't` are one word each, `ABC-123` two. Of Japanese, Korean and others that write
+    words together, each pair of characters is one, so that 거북이 is found in 거북이를.
     """
     if text.isascii() or _ANY_RUN.search(text) is None:
         return tuple(_PLAIN_WORD.findall(text.lower()))

@@ -1,13 +1,11 @@
 """An extractive reader: finds the span of a context that a question is best answered with, or says UNKNOWN.
 
 Sentences are scored by the words that they share with the question, words that are rare in this context more, and by
-how near the missing words stand: in JSON and logs the name of a thing is lines above its value, in talk the question is
-a message above its answer (`Page`). The best sentences are searched for spans of the kind that is asked for
-(`read`); the nearer a span is to the question's words, the better. After a change the newest statement counts,
-unless the question asks for the first state.
+how near the missing words stand (`Page`): in JSON the name of a thing is above its value, in talk the question above
+its answer. The best sentences are searched for spans of the kind that is asked for (`read`); the nearer a span is to
+the question's words, the better. After a change the newest statement counts, unless the question asks for the first.
 
-The reader understands nothing. It never adds, compares or concludes: an answer that stands nowhere in the context is
-out of its reach. The weights below were set by hand on seeds and conversations of their own (decision 24).
+The reader never adds, compares or concludes. The weights below were set by hand (decision 24).
 """
 
 from __future__ import annotations
@@ -38,6 +36,7 @@ from .language import (
     either,
     language_of,
     parts,
+    regex,
     sentences,
     stem,
     terms,
@@ -76,12 +75,12 @@ Wanted = Literal["date", "duration", "money", "number", "identifier", "person", 
 
 _LISTS = word_lists(__package__, "questions")
 _RULES: dict[Language, list[tuple[Wanted, re.Pattern[str]]]] = {
-    language: [(kind, re.compile(either(cues), re.IGNORECASE)) for kind, cues in _LISTS[language].items()]
+    language: [(kind, regex(either(cues), re.IGNORECASE)) for kind, cues in _LISTS[language].items()]
     for language in LANGUAGES
 }
-_FIRST = re.compile(either(_LISTS["first"]), re.IGNORECASE)
-_NOW = re.compile(either(_LISTS["now"]), re.IGNORECASE)
-_QUOTED = re.compile(r"`([^`\n]{2,80})`|“([^”\n]{2,80})”|「([^」\n]{2,80})」|\"([^\"\n]{2,80})\"")
+_FIRST = regex(either(_LISTS["first"]), re.IGNORECASE)
+_NOW = regex(either(_LISTS["now"]), re.IGNORECASE)
+_QUOTED = regex(r"`([^`\n]{2,80})`|“([^”\n]{2,80})”|「([^」\n]{2,80})」|\"([^\"\n]{2,80})\"")
 _ASKS = frozenset(_LISTS["asking_words"].split())
 
 
@@ -262,9 +261,9 @@ def _gap(places: list[int], start: int, stop: int) -> float:
     return min(before, after)
 
 
-_DIGIT, _FIGURE = re.compile(r"\d"), re.compile(r"\d+(?:[.,]\d+)*")
-_CUES = {name: re.compile(either(cues), re.IGNORECASE) for name, cues in _LISTS["cues"].items()}
-_OLD = re.compile(rf"(?:{either(_LISTS['cues']['replaced'])})[\s\"'`:]*$", re.IGNORECASE)
+_DIGIT, _FIGURE = regex(r"\d"), regex(r"\d+(?:[.,]\d+)*")
+_CUES = {name: regex(either(cues), re.IGNORECASE) for name, cues in _LISTS["cues"].items()}
+_OLD = regex(rf"(?:{either(_LISTS['cues']['replaced'])})[\s\"'`:]*$", re.IGNORECASE)
 
 
 def _places(term: str, lower: str) -> list[int]:
@@ -282,7 +281,7 @@ def _occurrences(part: str, text: str, step: int) -> Iterator[int]:
         at = text.find(part, at + step)
 
 
-_QUOTE = re.compile(r"^- (?:\[\w+\] )?\[(\d{4}-\d\d-\d\d \d\d:\d\d)\] ([^:：\n]+)(?:: |：)", re.MULTILINE)
+_QUOTE = regex(r"^- (?:\[\w+\] )?\[(\d{4}-\d\d-\d\d \d\d:\d\d)\] ([^:：\n]+)(?:: |：)", re.MULTILINE)
 
 
 def quotes(message: Message) -> Iterator[Message]:
@@ -447,26 +446,26 @@ class AnswerSpan(NamedTuple):
     says: str = ""  # the answer, where it is not the piece itself: the day that "yesterday" means
 
 
-_AMOUNT = re.compile(r"(?<![\w.-])\d[\d,]{0,30}\.\d\d(?!\d)")
-_FIGURE_SPANS = re.compile(
+_AMOUNT = regex(r"(?<![\w.-])\d[\d,]{0,30}\.\d\d(?!\d)")
+_FIGURE_SPANS = regex(
     r"(?<![\w.,:/-])(?:\d[\d,]*(?:\.\d+)?%?)(?![\w/:-]|\.\d)"
     r"|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|once|twice"
     r"|both|none|half|a couple)\b(?:[ -](?:hours?|minutes?|days?|weeks?|months?|years?|times|people))?",
     re.IGNORECASE,
 )
-_SPACED = re.compile(r"(?:\d{4} ?年 ?)?\d{1,2} ?月 ?\d{1,2} ?[日号]")
-_PHONE = re.compile(r"(?<![\w.-])\+?\d{2,5}(?:[ -]\d{3,4}){1,3}(?![\w-])")
-_CLOCK = re.compile(r"[\d:]+(?: ?[ap]\.?m\.?)?", re.IGNORECASE)
-_KEY = re.compile(r"[\"']?\s*:\s")
-_AT = re.compile(
+_SPACED = regex(r"(?:\d{4} ?年 ?)?\d{1,2} ?月 ?\d{1,2} ?[日号]")
+_PHONE = regex(r"(?<![\w.-])\+?\d{2,5}(?:[ -]\d{3,4}){1,3}(?![\w-])")
+_CLOCK = regex(r"[\d:]+(?: ?[ap]\.?m\.?)?", re.IGNORECASE)
+_KEY = regex(r"[\"']?\s*:\s")
+_AT = regex(
     r"\b(?:in|at|to|from|on|near|into)\s+((?:the\s+|my\s+|our\s+|a\s+)?[A-Za-z][\w'’-]*(?:\s+[A-Z][\w'’-]*){0,4})"
 )
-_ZH_AT = re.compile(r"(?:在|到|去|从|地点是|地址是|位于)([^，。；、\s]{2,16})")
-_CUT = re.compile(r"[,.;:!?()\[\]{}\"“”|=\n*`—–]+|\s-+\s|[，。；：！？（）【】《》、“”]+")
-_ZH_CUT = re.compile(r"是|为|在|了|把|被|由|和|与|从|到|用|让|叫|要|请|的")
-_HAN_NAME = re.compile(f"[{HAN}]{{2,4}}")  # as long as a Chinese name: not every one is in a dictionary
-_WORD = re.compile(rf"[{HAN}]+|[^\s{HAN}]+")
-_ONLY = re.compile(r"[\W_]+")
+_ZH_AT = regex(r"(?:在|到|去|从|地点是|地址是|位于)([^，。；、\s]{2,16})")
+_CUT = regex(r"[,.;:!?()\[\]{}\"“”|=\n*`—–]+|\s-+\s|[，。；：！？（）【】《》、“”]+")
+_ZH_CUT = regex(r"是|为|在|了|把|被|由|和|与|从|到|用|让|叫|要|请|的")
+_HAN_NAME = regex(f"[{HAN}]{{2,4}}")  # as long as a Chinese name: not every one is in a dictionary
+_WORD = regex(rf"[{HAN}]+|[^\s{HAN}]+")
+_ONLY = regex(r"[\W_]+")
 # Words that a phrase may have inside.
 _SOFT = frozenset(["of", "the", "a", "an", "and", "for", "with", "without", "to", "in", "on", "at", "or", "by", "from"])
 _SOFT |= {"no", "not"}

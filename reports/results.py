@@ -27,7 +27,6 @@ from ctxbench.harness.folder.run import KEYS, Run, recorded_models
 from ctxbench.harness.folder.run import uneven as uneven_of
 from ctxbench.harness.folder.schema import LEFT_OUT, Manifest
 from ctxbench.harness.folder.schema import without_text as manifest_without_text
-from ctxbench.harness.tier_bench.working import miss_ratios
 from ctxbench.metrics.figures import METRICS, OF_STEPS
 from ctxbench.metrics.prices import Prices
 from ctxbench.metrics.survival import Survival, shown_share
@@ -331,6 +330,8 @@ class Results:
     @cached_property
     def miss_ratios(self) -> pd.DataFrame:
         """Miss ratios of a cache of messages, by policy and size, on what the recordings go back to."""
+        from ctxbench.harness.tier_bench.working import miss_ratios  # with the tiers, which only a report needs
+
         return miss_ratios(self.run)
 
 

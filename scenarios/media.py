@@ -18,6 +18,7 @@ import binascii
 import struct
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from math import isfinite
 from typing import Any, get_args
 
@@ -70,7 +71,12 @@ def sized(kind: MediaKind, part: Mapping[str, Any]) -> Media:
     data = next((fields[key] for key in _DATA if isinstance(fields.get(key), str)), "")
     width, height = _number(fields, ("width",)), _number(fields, ("height",))
     if kind == "image" and (width is None or height is None):
-        width, height = image_size(_decoded(data)) or (None, None)
+        data = data[data.find(",") + 1 :] if data.startswith("data:") else data
+        with suppress(ValueError):  # no base64
+            # Cut after a multiple of four characters. Padding that is missing is put there; more than is due does no
+            # harm.
+            head = binascii.a2b_base64(data[:_HEAD].translate(_URL_SAFE) + "==")
+            width, height = image_size(head) or (None, None)
     return Media(
         kind,
         None if width is None else round(width),
@@ -154,17 +160,6 @@ def _fields(part: Mapping[str, Any], depth: int) -> dict[str, Any]:
 def _number(fields: Mapping[str, Any], keys: Iterable[str]) -> float | None:
     numbers = [fields[key] for key in keys if isinstance(fields.get(key), (int, float))]
     return next((number for number in numbers if isfinite(number) and number > 0), None)
-
-
-def _decoded(data: str) -> bytes:
-    """Return the first bytes of base64 or of a data URL; bytes of no image for anything else."""
-    if data.startswith("data:"):
-        data = data[data.find(",") + 1 :]
-    try:
-        # Cut after a multiple of four characters. Padding that is missing is put there, more than is due does no harm.
-        return binascii.a2b_base64(data[:_HEAD].translate(_URL_SAFE) + "==")
-    except ValueError:
-        return b""
 
 
 _URL_SAFE = str.maketrans("-_", "+/")

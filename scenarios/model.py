@@ -343,11 +343,7 @@ def compacted_start(compaction: Compaction, replaced: Sequence[Message]) -> tupl
     return (*systems, Message(f"{RECORDED}:{compaction.after}", "user", compaction.summary))
 
 
-_COUNT_FIELDS = (
-    *("input", "output", "cache_read", "cache_write", "cache_write_1h"),
-    *("reasoning", "audio_input", "audio_output", "audio_read"),
-    *("image_input", "image_output", "image_read", "searches"),
-)
+_COUNT_FIELDS = tuple(name for name in Usage.__struct_fields__ if name != "cost")
 # Counts that are part of another one.
 _PARTS = (
     ("cache_write_1h", "cache_write", "written for an hour", "written"),

@@ -25,6 +25,7 @@ import math
 import os
 import re
 import shutil
+import struct
 import tarfile
 import tempfile
 import weakref
@@ -65,12 +66,12 @@ _MAGIC = {
     _ZIP: (b"PK", 0),
     "": (b"ustar", 257),
 }
-# What the libraries raise for damage: gzip OSError and EOFError, zipfile RuntimeError for an encrypted member and
-# NotImplementedError for a method that it does not know.
-_DAMAGED = (
-    *(EOFError, OSError, RuntimeError, NotImplementedError, ValueError),
+DAMAGED = (
+    *(EOFError, OSError, RuntimeError, ValueError, struct.error),
     *(lzma.LZMAError, zlib.error, zipfile.BadZipFile, tarfile.TarError, zstandard.ZstdError),
 )
+"""Errors that the libraries raise for damage: gzip OSError and EOFError, zipfile a RuntimeError for an encrypted member
+and for a method that it does not know."""
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+)://?(?=[^/])")
 # fsspec takes an address of the hub without its kind for a model.
 _DATA_SET, _DATA_SETS = re.compile(r"^hf://(?!(?:datasets|spaces|buckets)/)"), "hf://datasets/"
@@ -169,8 +170,15 @@ def is_file(path: Path) -> bool:
 
 def opened(path: Path) -> BinaryIO:
     """Open a file for its bytes, unpacked. Raises OSError if it is not there, RecordingError if it is damaged."""
-    if is_address(str(path)):
-        return _remote(str(path))
+    if is_address(str(path)):  # it is copied into the cache first
+        url, suffix = url_of(str(path)), path.suffix
+        chained = f"filecache::{_DATA_SET.sub(_DATA_SETS, url)}"
+        opening = file_systems(url).open(chained, "rb", filecache={"cache_storage": _cache_folder()})
+        copy: BinaryIO = reached(url, opening.open)
+        if suffix not in _UNPACKERS:
+            return copy
+        # `seek` returns the new place: the size of the file, and 0 for its start, where it is read from.
+        return _unpacked(copy, suffix, copy.seek(0, io.SEEK_END) + copy.seek(0), path)
     holder = _holder(path)
     if holder == path:
         return open_file(path)
@@ -181,7 +189,7 @@ def opened(path: Path) -> BinaryIO:
         return open_file(path)  # the error for no member is that of a file that is not there
     try:
         file = member.open()
-    except _DAMAGED as error:
+    except DAMAGED as error:
         raise _damaged(place, error) from None
     # Asked for a.jsonl, the member is a.jsonl.gz: unpack it. Asked for a.jsonl.gz itself, it is given as it is.
     return _unpacked(file, place.suffix if place.name != path.name else "", member.packed, place)
@@ -212,7 +220,7 @@ class _Unpacked(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         try:
             data = self._inner.read(len(buffer))
-        except _DAMAGED as error:
+        except DAMAGED as error:
             raise _damaged(self._place, error) from None
         self._count += len(data)
         if self._count > self._most:
@@ -340,7 +348,7 @@ def _opened_archive(path: Path, _changed: int) -> _Archive:
     suffix = _suffix(path.name)
     try:
         return _zip_archive(path) if suffix == _ZIP else _tar_archive(path, _TARS[suffix])
-    except _DAMAGED as error:
+    except DAMAGED as error:
         raise _damaged(path, error) from None
 
 
@@ -386,19 +394,6 @@ def _tar_archive(path: Path, packing: str) -> _Archive:
 def url_of(name: str) -> str:
     """Return an address with both slashes: a path has lost one of them."""
     return _ADDRESS.sub(r"\1://", name, count=1)
-
-
-def _remote(name: str) -> BinaryIO:
-    """Open a remote file, which is copied into the cache first."""
-    url = url_of(name)
-    chained = f"filecache::{_DATA_SET.sub(_DATA_SETS, url)}"
-    opening = file_systems(url).open(chained, "rb", filecache={"cache_storage": _cache_folder()})
-    file: BinaryIO = reached(url, opening.open)
-    suffix = PurePosixPath(url).suffix
-    if suffix not in _UNPACKERS:
-        return file
-    # `seek` returns the new place: the size of the file, and 0 for its start, where it is read from.
-    return _unpacked(file, suffix, file.seek(0, io.SEEK_END) + file.seek(0), Path(name))
 
 
 def file_systems(url: str) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -108,7 +108,11 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
             problems.add(_explained(error, batch) if empty and problems.strict else error)
         except OSError as error:
             problems.add(unreadable(Path(where.file), error))
-        if not sound and _is_no_recording(problems.errors[errors:], batch):
+        # Most records of a file may be of another form than the one that its keys hint at.
+        of_batch = problems.errors[errors:]
+        misfits = 0 if sound or len(batch.files) != 1 else sum(error.remedy.endswith(MISFIT) for error in of_batch)
+        keys = key_paths(record_head(batch.files[0])) if misfits >= 2 and 2 * misfits > len(of_batch) else frozenset()
+        if any(_fit(shape, keys) for shape in batch.reader.shapes):
             problems.errors[errors:] = [RecordingError(Place(where.file), _misfit(batch.files[0]), _FORMATS)]
         elif empty and len(problems.errors) > errors:
             problems.errors[errors] = _explained(problems.errors[errors], batch)
@@ -298,7 +302,7 @@ def detect(path: Path) -> Reader | None:
     if is_table(path.suffix, head):
         head = record_head(path)
     keys = key_paths(head)
-    fits = [(len(shape), name, shape) for name, shape, plain in _shapes() if plain <= keys and _fit(shape, keys)]
+    fits = [(len(shape), name, shape) for name, shape in _shapes() if _fit(shape, keys)]
     # Of shapes that fit equally well the name decides, not the order in which plug-ins were found.
     size, name, shape = max(fits, key=lambda fit: fit[:2], default=(0, "", frozenset()))
     # A column of messages alone makes a data set, but not beside the other columns of a log.
@@ -319,9 +323,9 @@ def _fit(shape: frozenset[str], keys: frozenset[str]) -> int:
 
 
 @cache
-def _shapes() -> list[tuple[str, frozenset[str], frozenset[str]]]:
-    """Return the shapes of all formats, each behind the name of its format and before its key paths without a `*`."""
-    return [(name, shape, _parts(shape)[0]) for name, kind in readers().items() for shape in kind.shapes]
+def _shapes() -> list[tuple[str, frozenset[str]]]:
+    """Return the shapes of all formats, each behind the name of its format."""
+    return [(name, shape) for name, kind in readers().items() for shape in kind.shapes]
 
 
 @cache
@@ -337,15 +341,6 @@ def _in_one_record(shape: frozenset[str], head: bytes) -> bool:
     if not rest or rest.isspace() or not is_value(first):
         return True
     return any(_fit(shape, key_paths(line)) for line in io.BytesIO(head) if line.strip())
-
-
-def _is_no_recording(errors: Sequence[RecordingError], batch: Batch) -> bool:
-    """Return whether most records of a file are of another form than the one that its keys hint at."""
-    misfits = sum(error.remedy.endswith(MISFIT) for error in errors)
-    if len(batch.files) != 1 or misfits < 2 or 2 * misfits <= len(errors):
-        return False
-    keys = key_paths(record_head(batch.files[0]))
-    return any(_fit(shape, keys) for shape in batch.reader.shapes)
 
 
 def _misfit(path: Path) -> str:
@@ -437,6 +432,8 @@ def without_bad_probes(conversation: Conversation, place: Place, problems: Probl
 
     Each kind of fault is one problem, which names the first case and counts the others.
     """
+    if not conversation.probes:
+        return conversation
     places = {message.id: at for at, message in enumerate(conversation.messages)}
     lost, nowhere, late, probes = (
         list[tuple[int, str]](),

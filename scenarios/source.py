@@ -736,16 +736,15 @@ def files_of(paths: Iterable[Path], problems: Problems) -> list[tuple[Path, Sequ
 
 def _identity(path: Path) -> Hashable:
     """Return a key that is the same for all names of a file; its path if the system does not tell."""
-    try:
-        status = path.stat()
-    except OSError:
-        return path
-    return (status.st_dev, status.st_ino) if status.st_ino else path
+    with suppress(OSError):
+        if (status := path.stat()).st_ino:
+            return status.st_dev, status.st_ino
+    return path
 
 
 def _files(path: Path, problems: Problems) -> Sequence[Path]:
     """Return the files that a path names. A path that names none is a problem."""
-    try:
+    with problems.collect():
         # os.path returns False where Path raises: a name that is too long, a folder that may not be entered
         if packed.is_address(str(path)):
             return packed.remote_files(str(path))
@@ -755,26 +754,22 @@ def _files(path: Path, problems: Problems) -> Sequence[Path]:
             return _within(path, problems)
         if packed.is_file(path):  # a packed file by its name within
             return [path]
-    except RecordingError as error:
-        problems.add(error)
-        return []
-    what, remedy = "there is no such file or folder", "check the path"
-    if os.path.exists(path):
-        what, remedy = "this is neither a file nor a folder", "save what it gives in a file"
-    problems.add(RecordingError(Place(str(path)), what, remedy))
+        what, remedy = "there is no such file or folder", "check the path"
+        if os.path.exists(path):
+            what, remedy = "this is neither a file nor a folder", "save what it gives in a file"
+        raise RecordingError(Place(str(path)), what, remedy)
     return []
 
 
 def _within(path: Path, problems: Problems) -> Sequence[Path]:
     """Return the files in a file: itself, or those of an archive. One that cannot be read is a problem."""
+    files: Sequence[Path] = []
     try:
-        files, ignored = packed.files_within(path)
-    except RecordingError as error:
-        problems.add(error)
-        return []
+        with problems.collect():
+            files, ignored = packed.files_within(path)
+            problems.ignored += ignored
     except OSError:  # the error comes when it is read
-        return [path]
-    problems.ignored += ignored
+        files = [path]
     return files
 
 

@@ -59,13 +59,22 @@ class Messages(Sequence[Message]):
     @overload
     def __getitem__(self, at: slice) -> Messages: ...
     def __getitem__(self, at: int | slice) -> Message | Messages:
-        if isinstance(at, slice):
-            start, stop, step = at.indices(self._size)
-            return self._slice(start, stop) if step == 1 else Messages.of(list(self)[at])
         size = self._size
+        if isinstance(at, slice):
+            start, stop, step = at.indices(size)
+            return self._slice(start, stop) if step == 1 else Messages.of(list(self)[at])
         if not -size <= at < size:
             raise IndexError(at)
-        return self._at(at if at >= 0 else size + at)
+        at = at if at >= 0 else size + at
+        if len(self.spans) == 1:
+            store, start, _ = self.spans[0]
+            return store[start + at]
+        if self._ends is None:
+            self._ends = list(accumulate(stop - start for _, start, stop in self.spans))
+        span = bisect_right(self._ends, at)
+        store, start, stop = self.spans[span]
+        # So many messages before the end of its span, here and in the store.
+        return store[stop - (self._ends[span] - at)]
 
     def __add__(self, other: Sequence[Message]) -> Messages:
         """Return the concatenation of both."""
@@ -87,17 +96,6 @@ class Messages(Sequence[Message]):
 
     def __repr__(self) -> str:
         return f"Messages({', '.join(f'{start}:{stop}' for _, start, stop in self.spans)})"
-
-    def _at(self, at: int) -> Message:
-        if len(self.spans) == 1:
-            store, start, _ = self.spans[0]
-            return store[start + at]
-        if self._ends is None:
-            self._ends = list(accumulate(stop - start for _, start, stop in self.spans))
-        span = bisect_right(self._ends, at)
-        store, start, stop = self.spans[span]
-        # So many messages before the end of its span, here and in the store.
-        return store[stop - (self._ends[span] - at)]
 
     def _slice(self, start: int, stop: int) -> Messages:
         if start == 0 and stop == self._size:

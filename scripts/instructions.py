@@ -40,7 +40,13 @@ def environment() -> dict[str, str]:
     """Return the environment of a benchmark program: the same hashes each time, one thread, and bytecode."""
     # A machine may tell Python to write no bytecode: then all is compiled each time, for a minute under valgrind.
     others = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return {**others, "PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    return {
+        **others,
+        "PYTHONHASHSEED": "0",
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+        "CTXBENCH_CACHE": "off",
+    }
 
 
 def counted(program: Sequence[str], folder: Path) -> dict[str, int]:

@@ -6,10 +6,12 @@ A recipe is a chain with a name (`data/recipes.toml`). `@libraries` is a list of
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import UserDict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
+from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
@@ -99,33 +101,49 @@ class Chain:
         return view
 
 
-@cache
-def _registered() -> tuple[dict[str, type[Any]], dict[str, str], dict[str, str]]:
-    """Return what the entry points bring, by name: classes, why one cannot be loaded, packages that are not ours."""
-    kinds, errors, packages = dict[str, type[Any]](), dict[str, str](), dict[str, str]()
-    # Those with a dot are of providers and libraries: ours are named first, in lists and to who misspelt one.
-    for point in sorted(entry_points(group="ctxbench.strategies"), key=lambda point: ("." in point.name, point.name)):
+class Strategies(UserDict[str, Any]):
+    """Strategy classes by name, from the entry points. Each is imported when it is asked for.
+
+    A plain function is wrapped in a class. One that cannot be imported is not in it: `errors` says why.
+    """
+
+    def __init__(self) -> None:
+        # Those with a dot are of providers and libraries: ours are named first, in lists and to who misspelt one.
+        points = sorted(entry_points(group="ctxbench.strategies"), key=lambda point: ("." in point.name, point.name))
+        self.points, self.errors = {point.name: point for point in points}, dict[str, str]()
+        super().__init__(dict.fromkeys(self.points))
+
+    def __getitem__(self, name: str) -> type[Any]:
+        kind: type[Any] | None = self.data[name]
+        if kind is not None:
+            return kind
         try:
-            kind = point.load()
-            kinds[point.name] = kind if isinstance(kind, type) else strategy_of(kind, point.name)
+            kind = self.points[name].load()
+            self.data[name] = kind = kind if isinstance(kind, type) else strategy_of(kind, name)
         except Stopped:
             raise
         except (Exception, SystemExit) as error:  # one broken package must not take the other strategies with it
-            errors[point.name] = f"{point.value} cannot be loaded: {type(error).__name__}: {error}"
-        else:
-            if point.module.partition(".")[0] != "ctxbench":
-                packages[point.name] = plugins.package(point)
-    return kinds, errors, packages
+            self.errors[name] = f"{self.points[name].value} cannot be loaded: {type(error).__name__}: {error}"
+            del self.data[name]
+            raise KeyError(name) from error
+        return kind
+
+    __contains__ = Mapping.__contains__
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in list(self.data) if name in self)
+
+    def name_of(self, kind: type[Any]) -> str | None:
+        """Return the name of a class, or None. As few others are imported as can be."""
+        near = (name for name, point in self.points.items() if point.module == kind.__module__ and name in self)
+        names = chain(list(self.data), near, () if plugins.name_of(kind) else self)
+        return next((name for name in names if self.data[name] is kind), None)
 
 
-def strategies() -> dict[str, type[Any]]:
-    """Return the strategy classes by name, from the entry points; a plain function is wrapped in a class."""
-    return _registered()[0]
-
-
-def load_errors() -> dict[str, str]:
-    """Return the entry points that cannot be loaded, by name, with the reason."""
-    return _registered()[1]
+@cache
+def strategies() -> Strategies:
+    """Return the strategy classes by name."""
+    return Strategies()
 
 
 def packages(strategy: Strategy) -> dict[str, str]:
@@ -133,16 +151,23 @@ def packages(strategy: Strategy) -> dict[str, str]:
 
     An adapter is mapped to the library that it calls, and its version where it runs.
     """
-    kinds = {type(stage) for stage in (strategy.stages if isinstance(strategy, Chain) else (strategy,))}
-    registered = {name: package for name, package in _registered()[2].items() if strategies()[name] in kinds}
-    adapters = {name: kind.library for name, kind in strategies().items() if kind in kinds and hasattr(kind, "library")}
-    return registered | {name: f"{library} {process.version_of(library)}" for name, library in adapters.items()}
+    found = dict[str, str]()
+    for kind in map(type, strategy.stages if isinstance(strategy, Chain) else (strategy,)):
+        if (name := strategies().name_of(kind)) is None:
+            continue
+        point = strategies().points.get(name)
+        if hasattr(kind, "library"):
+            found[name] = f"{kind.library} {process.version_of(kind.library)}"
+        elif point is not None and point.module.partition(".")[0] != "ctxbench":
+            found[name] = plugins.package(point)
+    return found
 
 
 def use_pythons(texts: Iterable[str]) -> None:
     """Have adapters run in other Pythons from now on, each written as `PATH` or `LIBRARY=PATH`. Raises SpecError."""
     interpreters = [process.interpreter(text) for text in texts]
-    libraries = {kind.library: kind for kind in strategies().values() if hasattr(kind, "library")}
+    kinds = strategies().values() if any(library for _, library in interpreters) else ()
+    libraries = {kind.library: kind for kind in kinds if hasattr(kind, "library")}
     for _, library in interpreters:
         if library and library not in libraries:
             raise SpecError(f"--adapter-python: no adapter calls a library {library!r}{suggestion(library, libraries)}")
@@ -190,8 +215,7 @@ def spec(strategy: Strategy) -> str:
     if isinstance(strategy, Chain):
         return " | ".join(spec(stage) for stage in strategy.stages)
     kind = type(strategy)
-    names = {known: name for name, known in strategies().items()}
-    name = names.get(kind) or plugins.name_of(kind)
+    name = strategies().name_of(kind) or plugins.name_of(kind)
     if name is None:
         raise SpecError(f"{kind.__name__} has no name: parse it from its file, or give it an entry point")
     return text_of.spec(name, strategy)
@@ -224,12 +248,14 @@ def _stages(call: text_of.SpecCall) -> list[Strategy]:
     if plugins.is_file(call.name):
         kind = plugins.load(call.name)
         return [text_of.build(call, {call.name: kind}, "strategy")]
-    if call.name in load_errors():
-        raise SpecError(f"strategy {call.name!r}: {load_errors()[call.name]}")
-    if call.name in kinds or call.name not in NAMED:
+    if call.name in kinds:
+        return [text_of.build(call, {call.name: kinds[call.name]}, "strategy")]
+    if call.name in kinds.errors:
+        raise SpecError(f"strategy {call.name!r}: {kinds.errors[call.name]}")
+    if call.name not in NAMED:
         # Recipes are among the candidates, so that a misspelt recipe is told its nearest name.
         return [text_of.build(call, {**kinds, **dict.fromkeys(NAMED, Chain)}, "strategy")]
-    chain = NAMED[call.name].chain
+    stages = NAMED[call.name].chain
     if call.parameters:
-        raise SpecError(f"recipe {call.name!r} takes no parameters: it is `{chain}`; write that, and change it")
-    return [stage for stage_call in text_of.calls(chain, "strategy") for stage in _stages(stage_call)]
+        raise SpecError(f"recipe {call.name!r} takes no parameters: it is `{stages}`; write that, and change it")
+    return [stage for stage_call in text_of.calls(stages, "strategy") for stage in _stages(stage_call)]

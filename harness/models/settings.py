@@ -24,10 +24,8 @@ from ctxbench.scenarios.errors import MissingExtra, SetupError, SpecError
 from ctxbench.scenarios.files import cache_folder
 from ctxbench.scenarios.secrets import without_secrets
 from ctxbench.scenarios.spec import NonNegativeFloat, build, nearest, single
-from ctxbench.strategies.archive import Archive
 from ctxbench.strategies.base import Strategy
-from ctxbench.strategies.chain import Chain, spec
-from ctxbench.strategies.facts import Facts
+from ctxbench.strategies.chain import Chain, spec, strategies
 
 from .cassette import Cassette
 from .local import NAME, local_name, weights
@@ -242,19 +240,19 @@ OWN = "run"
 """How `archive` names the run's summariser. Elsewhere it is an empty text."""
 
 
-def named(strategies: Iterable[Strategy], summariser: str) -> dict[str, str]:
+def named(compared: Iterable[Strategy], summariser: str) -> dict[str, str]:
     """Map each model in a parameter `summariser` to the text of the first strategy, or stage, that names it.
 
     Raises SetupError for facts by a model that is none: `offline`, perhaps the run's summariser, picks sentences.
     """
     strategy_by_model: dict[str, str] = {}
-    for stage in [stage for each in strategies for stage in (each.stages if isinstance(each, Chain) else (each,))]:
-        model = getattr(stage, "summariser", "")
-        if isinstance(stage, Facts) and stage.extractor != "model":
+    for stage in [stage for each in compared for stage in (each.stages if isinstance(each, Chain) else (each,))]:
+        model, name = getattr(stage, "summariser", ""), strategies().name_of(type(stage))
+        if name == "facts" and getattr(stage, "extractor", "") != "model":
             continue
-        if isinstance(stage, Facts) and (model or summariser) == "offline":
+        if name == "facts" and (model or summariser) == "offline":
             what = "the model `offline` picks sentences and cannot list facts"
             raise SetupError(f"{spec(stage)}: {what}: give --summariser MODEL, or extractor='offline'")
-        if isinstance(model, str) and model and not (isinstance(stage, Archive) and model == OWN):
+        if isinstance(model, str) and model and (name, model) != ("archive", OWN):
             strategy_by_model.setdefault(model, spec(stage))
     return strategy_by_model

@@ -35,7 +35,7 @@ from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import RunError, SpecError
 from ctxbench.scenarios.files import LARGEST, read_file
-from ctxbench.scenarios.model import Conversation, independent_units
+from ctxbench.scenarios.model import Conversation, Message, independent_units
 from ctxbench.scenarios.source import Problems
 from ctxbench.scenarios.spec import nearest
 from ctxbench.strategies import plugins
@@ -298,14 +298,14 @@ def _independent_groups(conversations: Sequence[Conversation]) -> dict[str, list
     from scipy.cluster.hierarchy import DisjointSet
 
     units = independent_units({conversation.id: conversation.meta for conversation in conversations})
-    digests = []
-    for conversation in conversations:
-        digest = hashlib.sha256()
-        for message in conversation.messages:
-            # With the length, as texts run on into each other: otherwise "ab", "c" and "a", "bc" would be the same.
-            digest.update(f"{message.role} {len(message.text)} {message.text}".encode(errors="surrogatepass"))
-            digest.update(msgspec.json.encode(message.calls))
-        digests.append(digest.hexdigest())
+
+    def said(message: Message) -> bytes:
+        # With the length, as texts run on into each other: otherwise "ab", "c" and "a", "bc" would be the same.
+        text = f"{message.role} {len(message.text)} {message.text}".encode(errors="surrogatepass")
+        return text + msgspec.json.encode(message.calls)
+
+    texts = (b"".join(map(said, conversation.messages)) for conversation in conversations)
+    digests = [hashlib.sha256(text).hexdigest() for text in texts]
     alike = DisjointSet([*(("unit", unit) for unit in units.values()), *(("content", name) for name in digests)])
     for conversation, name in zip(conversations, digests, strict=True):
         alike.merge(("unit", units[conversation.id]), ("content", name))

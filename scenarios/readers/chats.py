@@ -297,7 +297,45 @@ class ChatGpt(Reader):
     each_record = staticmethod(span_records)
 
     def conversations(self, record: Fields, problems: Problems) -> Recordings:
-        history = _gpt_history(record, problems)
+        history, last_call = History(problems), ""
+        for said in _gpt_branch(record, problems):
+            author = Fields(said.needed("author", OBJECT), said.place.below("author"))
+            role = role_of(author.needed("role", str), author.place)
+            text, thinking, media = _content(said.needed("content", OBJECT), said.place.below("content"), problems)
+            time, recipient = said.typed("create_time", float), said.text("recipient")
+            called = recipient if role == "assistant" and recipient != "all" else ""
+            if not (text or thinking or media or called or role == "tool"):
+                continue  # a placeholder: the root, hidden system messages
+            name = f"m{len(history.messages)}"
+            if role == "tool" and not last_call:
+                problems.unknown(
+                    "chatgpt: result of a tool that no message called, read as a user's message", said.place
+                )
+                role = "user"
+            if role != "assistant":
+                answers, tool_name = last_call if role == "tool" else None, author.text("name")
+                history.add(Message(name, role, text, (), answers, tool_name, time, media=media), said.place)
+                continue
+            call = Call(model=said.text("metadata.model_slug") or record.text("default_model_slug"), provider="openai")
+            message = Message(name, role, text, time=time, thinking=thinking, media=media, call=call)
+            if history.messages and history.messages[-1].role == "assistant":
+                first = history.messages.pop()  # both are one answer; its time is when it was complete
+                message = replace(
+                    message,
+                    id=first.id,
+                    text=joined((first.text, text)),
+                    calls=first.calls,
+                    time=first.time if time is None else time,
+                    thinking=joined((first.thinking, thinking)),
+                    media=first.media + media,
+                )
+            if called:
+                last_call = f"{message.id}c{len(message.calls)}"
+                arguments = text if text.lstrip().startswith("{") else msgspec.json.encode({"input": text}).decode()
+                # The text of this message is the call's arguments, and stands behind what was said before.
+                without = message.text.removesuffix(text).rstrip("\n")
+                message = replace(message, text=without, calls=(*message.calls, ToolCall(last_call, called, arguments)))
+            history.add(message, said.place)
         if history.messages:
             yield record.place, history.conversation(record.text("conversation_id|id") or UNNAMED)
         else:
@@ -320,47 +358,6 @@ def _gpt_branch(export: Fields, problems: Problems) -> Iterator[Fields]:
     for node_name in reversed(names):
         if (message := mapping[node_name].get("message")) is not None:
             yield Fields(message, place.below(f"mapping.{node_name}.message"))
-
-
-def _gpt_history(export: Fields, problems: Problems) -> History:
-    history, last_call = History(problems), ""
-    for said in _gpt_branch(export, problems):
-        author = Fields(said.needed("author", OBJECT), said.place.below("author"))
-        role = role_of(author.needed("role", str), author.place)
-        text, thinking, media = _content(said.needed("content", OBJECT), said.place.below("content"), problems)
-        time, recipient = said.typed("create_time", float), said.text("recipient")
-        called = recipient if role == "assistant" and recipient != "all" else ""
-        if not (text or thinking or media or called or role == "tool"):
-            continue  # a placeholder: the root, hidden system messages
-        name = f"m{len(history.messages)}"
-        if role == "tool" and not last_call:
-            problems.unknown("chatgpt: result of a tool that no message called, read as a user's message", said.place)
-            role = "user"
-        if role != "assistant":
-            answers, tool_name = last_call if role == "tool" else None, author.text("name")
-            history.add(Message(name, role, text, (), answers, tool_name, time, media=media), said.place)
-            continue
-        call = Call(model=said.text("metadata.model_slug") or export.text("default_model_slug"), provider="openai")
-        message = Message(name, role, text, time=time, thinking=thinking, media=media, call=call)
-        if history.messages and history.messages[-1].role == "assistant":
-            first = history.messages.pop()  # both are one answer; its time is when it was complete
-            message = replace(
-                message,
-                id=first.id,
-                text=joined((first.text, text)),
-                calls=first.calls,
-                time=first.time if time is None else time,
-                thinking=joined((first.thinking, thinking)),
-                media=first.media + media,
-            )
-        if called:
-            last_call = f"{message.id}c{len(message.calls)}"
-            arguments = text if text.lstrip().startswith("{") else msgspec.json.encode({"input": text}).decode()
-            # The text of this message is the call's arguments, and stands behind what was said before.
-            without = message.text.removesuffix(text).rstrip("\n")
-            message = replace(message, text=without, calls=(*message.calls, ToolCall(last_call, called, arguments)))
-        history.add(message, said.place)
-    return history
 
 
 def _content(content: dict[str, Any], place: Place, problems: Problems) -> tuple[str, str, tuple[Media, ...]]:

@@ -234,7 +234,23 @@ class LongMemEval(Reader):
     )
 
     def conversations(self, record: Fields, problems: Problems) -> Recordings:
-        messages, evidence, reordered = _haystack(record)
+        recorded = record.needed("haystack_sessions", list[list[_HaystackTurn]])
+        dates, ids = (record.needed(name, list[str]) for name in ("haystack_dates", "haystack_session_ids"))
+        for name, listed in (("haystack_dates", dates), ("haystack_session_ids", ids)):
+            if len(listed) != len(recorded):
+                what = f"{len(listed)} of them for {len(recorded)} sessions"
+                raise RecordingError(record.below(name), what, "give one for each session")
+        order = [(_time(text, record.below(f"haystack_dates[{at}]")), at) for at, text in enumerate(dates)]
+        # the recorded order is part of the data set, so it changes only where it contradicts the dates
+        backwards = any(after < before for (before, _), (after, _) in pairwise(order))
+        messages, evidence, seen = list[Message](), list[tuple[str, str]](), dict[str, int]()
+        for time, at in sorted(order) if backwards else order:
+            session = unique_name(ids[at], seen)
+            for n, turn in enumerate(recorded[at]):
+                role = role_of(turn.role, record.below(f"haystack_sessions[{at}][{n}]"))
+                messages.append(Message(id=f"{session}:{n}", role=role, text=turn.content, time=time))
+                if turn.has_answer:
+                    evidence.append((ids[at], messages[-1].id))
         several = record.at("questions") is not None
         questions = list(record.each("questions")) if several else [record]
         if not questions:
@@ -252,7 +268,7 @@ class LongMemEval(Reader):
                         question=question.needed("question", str, blank=True),
                         answers=answer if answerable else (),
                         rubric=() if answerable else answer,
-                        evidence=tuple(said for session, said in evidence if not several or session in sessions),
+                        evidence=tuple(name for session, name in evidence if not several or session in sessions),
                         category=question.typed("question_type", str) or "",
                         answerable=answerable,
                         time=_time(date, question.below("question_date")) if date else None,
@@ -260,31 +276,10 @@ class LongMemEval(Reader):
                 )
                 answered |= dict.fromkeys(sessions)
         if probes:
-            meta: dict[str, Scalar] = {"sessions": len(record.at("haystack_dates"))}
-            meta |= {"answer_sessions": " ".join(answered), "sessions_reordered": reordered}
-            yield record.place, Conversation(probes[0].id, messages, probes=tuple(probes), language="en", meta=meta)
-
-
-def _haystack(record: Fields) -> tuple[tuple[Message, ...], list[tuple[str, str]], bool]:
-    """Return the messages, session and id of those that are evidence, and whether the sessions were sorted."""
-    recorded = record.needed("haystack_sessions", list[list[_HaystackTurn]])
-    dates, ids = (record.needed(name, list[str]) for name in ("haystack_dates", "haystack_session_ids"))
-    for name, listed in (("haystack_dates", dates), ("haystack_session_ids", ids)):
-        if len(listed) != len(recorded):
-            what = f"{len(listed)} of them for {len(recorded)} sessions"
-            raise RecordingError(record.below(name), what, "give one for each session")
-    order = [(_time(text, record.below(f"haystack_dates[{at}]")), at) for at, text in enumerate(dates)]
-    # the recorded order is part of the data set, so it changes only where it contradicts the dates
-    backwards = any(after < before for (before, _), (after, _) in pairwise(order))
-    messages, evidence, seen = [], list[tuple[str, str]](), dict[str, int]()
-    for time, at in sorted(order) if backwards else order:
-        name = unique_name(ids[at], seen)
-        for n, turn in enumerate(recorded[at]):
-            role = role_of(turn.role, record.below(f"haystack_sessions[{at}][{n}]"))
-            messages.append(Message(id=f"{name}:{n}", role=role, text=turn.content, time=time))
-            if turn.has_answer:
-                evidence.append((ids[at], messages[-1].id))
-    return tuple(messages), evidence, backwards
+            meta: dict[str, Scalar] = {"sessions": len(dates)}
+            meta |= {"answer_sessions": " ".join(answered), "sessions_reordered": backwards}
+            said = tuple(messages)
+            yield record.place, Conversation(probes[0].id, said, probes=tuple(probes), language="en", meta=meta)
 
 
 def _time(text: str, place: Place) -> float:
@@ -354,27 +349,19 @@ def _daily_conversation(trajectory: Fields, name: str, kind: str) -> Conversatio
         messages.append(Message(f"m{at}", "user", text, time=_seconds(when, said.below("time")) if when else None))
     alone = [Fields(trajectory.at("QA"), trajectory.below("QA"))] if trajectory.at("QA") is not None else []
     questions = list(trajectory.each("question_list")) or alone
-    probes = (_daily_probe(question, at, kind) for at, question in enumerate(questions))
-    tid, told_probes = trajectory.needed("tid", int), tuple(filter(None, probes))
-    return Conversation(f"{name}/{tid}", in_order(messages), probes=told_probes, language="zh")
-
-
-def _daily_probe(question: Fields, at: int, kind: str) -> Probe | None:
-    """Return a question as a probe; None if the generator could not make it."""
-    text = question.needed("question", str, blank=True)
-    answer = question.needed("answer", str | list[str], blank=True)  # type: ignore[arg-type]
-    if text in _FAILED or answer in _FAILED:
-        return None
-    chosen, when = question.text(f"choices.{question.text('ground_truth')}"), question.text("time")
-    steps = question.typed("target_step_id", list[int]) or ()
-    return Probe(
-        f"q{at}",
-        text,
-        tuple(dict.fromkeys([*([answer] if isinstance(answer, str) else answer), *([chosen] if chosen else [])])),
-        tuple(f"m{step}" for step in steps),
-        kind,
-        time=_seconds(when, question.below("time")) if when else None,
-    )
+    probes = []
+    for at, question in enumerate(questions):
+        text = question.needed("question", str, blank=True)
+        answer = question.needed("answer", str | list[str], blank=True)  # type: ignore[arg-type]
+        if text in _FAILED or answer in _FAILED:
+            continue
+        chosen, when = question.text(f"choices.{question.text('ground_truth')}"), question.text("time")
+        answers = dict.fromkeys([*([answer] if isinstance(answer, str) else answer), *filter(None, [chosen])])
+        steps = tuple(f"m{step}" for step in question.typed("target_step_id", list[int]) or ())
+        time = _seconds(when, question.below("time")) if when else None
+        probes.append(Probe(f"q{at}", text, tuple(answers), steps, kind, time=time))
+    tid = trajectory.needed("tid", int)
+    return Conversation(f"{name}/{tid}", in_order(messages), probes=tuple(probes), language="zh")
 
 
 def _seconds(text: str, place: Place) -> float:

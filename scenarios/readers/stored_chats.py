@@ -26,8 +26,8 @@ from ..model import Call, Conversation, Message
 from ..source import LONGEST, Problems, decode, file_head, record_head, records, whole_file
 from . import LIST, OBJECT, UNNAMED, Fields, Reader, Recordings, anywhere, as_object, text_of
 from .messages import COMPACTIONS, HOSTED, OUTPUTS
-from .prompts import LoggedCall, Stored, exchange, stored_messages
-from .requests import LoggedRequest, asked_of, conversations, numbered, tier, usage
+from .prompts import Stored, exchange, stored_messages
+from .requests import LoggedCall, asked_of, conversations, numbered, tier, usage
 from .spans import counted, span_records
 
 _NAMES = ("thread_id", "session_id", "conversation_id", "id")
@@ -50,11 +50,11 @@ class StoredChats(Reader):
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
-            for place, name, logged in self.stored(path, problems):
-                yield place, Conversation(name or UNNAMED, logged.messages, tools=logged.tools)
+            for name, logged in self.stored(path, problems):
+                yield logged.place, Conversation(name or UNNAMED, logged.messages, tools=logged.tools)
 
-    def stored(self, path: Path, problems: Problems) -> Iterator[tuple[Place, str, LoggedCall]]:
-        """Yield the conversations of a file with their places and their names, which may be empty."""
+    def stored(self, path: Path, problems: Problems) -> Iterator[tuple[str, LoggedCall]]:
+        """Yield the conversations of a file with their names, which may be empty."""
         elements: list[Any] = []  # of a list that is the file
         for place, raw in span_records(path, problems):
             with problems.collect():
@@ -65,11 +65,10 @@ class StoredChats(Reader):
                     continue
                 held = record if isinstance(record, dict) else {}
                 name = next((str(held[key]) for key in _NAMES if isinstance(held.get(key), (str, int))), "")
-                yield place, name, self.logged(record, place, problems)
+                yield name, self.logged(record, place, problems)
         if elements:
-            start = Place(str(path))
             with problems.collect():
-                yield start, "", self.logged(elements, start, problems)
+                yield "", self.logged(elements, Place(str(path)), problems)
 
     def listed(self, record: Any) -> tuple[str, list[Any]]:
         """Return the list of messages that a record is or holds, and its field."""
@@ -81,6 +80,7 @@ class StoredChats(Reader):
 
 _HEADER = b"SQLite format 3\0"
 _MOST_STEPS, _STEPS = 600_000_000, 1_000_000  # of SQLite's machine in one query, and between two looks at their number
+_READING = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ)
 _WHY = {
     "interrupted": "to read it takes far longer than its size explains",
     "not authorized": "a view stands in the place of a table",
@@ -115,7 +115,9 @@ def rows(path: Path, query: str, problems: Problems) -> Iterator[tuple[Place, tu
                 most = sum(map(len, data.values()))  # a row takes more than a byte; pages may lead back to each other
                 data.clear()
                 database.executescript("PRAGMA trusted_schema=off; PRAGMA cell_size_check=on; PRAGMA query_only=on")
-                database.set_authorizer(_only_tables)
+                # Tables may be read, and nothing within a view or a trigger, which the last argument names.
+                allow, deny = sqlite3.SQLITE_OK, sqlite3.SQLITE_DENY
+                database.set_authorizer(lambda action, *of: deny if of[-1] or action not in _READING else allow)
                 database.set_progress_handler(lambda: next(steps, None) is None, _STEPS)
                 for number, row in enumerate(database.execute(query), 1):
                     if number > most:
@@ -124,12 +126,6 @@ def rows(path: Path, query: str, problems: Problems) -> Iterator[tuple[Place, tu
     except (sqlite3.Error, OverflowError, UnicodeError) as error:  # its messages may hold bytes of the file
         why = _WHY.get(str(error), str(error))
         raise RecordingError(Place(str(path), number), f"cannot be read as SQLite: {why}", "copy it again") from None
-
-
-def _only_tables(action: int, _what: str | None, _column: str | None, _name: str | None, within: str | None) -> int:
-    """Allow a statement to read tables, and nothing that a view or a trigger would."""
-    allowed = within is None and action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ)
-    return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 
 
 class LangChain(StoredChats):
@@ -155,7 +151,7 @@ class LangChain(StoredChats):
 
     def logged(self, record: Any, place: Place, problems: Problems) -> LoggedCall:
         name, messages = self.listed(record)
-        return LoggedCall(history(messages, name, place, problems, "langchain"))
+        return LoggedCall(place, history(messages, name, place, problems, "langchain"))
 
 
 def history(
@@ -253,43 +249,36 @@ class LangGraph(Reader):
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
-            is_database = self.recognises(path, record_head(path))
             threads: dict[tuple[str, str], list[_State]] = {}
-            for thread, state in (_checkpoints if is_database else _states)(path, problems):
-                threads.setdefault(thread, []).append(state)
-            for thread, states in threads.items():
-                yield from _branches(thread, states)
+            for held in (_checkpoints if self.recognises(path, record_head(path)) else _states)(path, problems):
+                with problems.collect():
+                    thread = held.text("thread_id|checkpoint.thread_id|config.configurable.thread_id") or path.stem
+                    namespace = held.text("checkpoint_ns|checkpoint.checkpoint_ns|config.configurable.checkpoint_ns")
+                    names = ("values", "channel_values", "checkpoint.channel_values")
+                    name = next((name for name in names if as_object(held.at(name))), names[0]) + ".messages"
+                    if isinstance(messages := held.at(name), list) and messages:
+                        said = history(messages, name, held.place, problems, "langgraph")
+                        threads.setdefault((thread, namespace), []).append((held.place, said))
+                    else:
+                        problems.unknown("langgraph: state without messages", held.place)
+            for thread_name, states in threads.items():
+                yield from _branches(thread_name, states)
 
 
 _State = tuple[Place, tuple[Message, ...]]  # state of a thread, which is named by its id and its namespace
 
 
-def _checkpoints(path: Path, problems: Problems) -> Iterator[tuple[tuple[str, str], _State]]:
-    for place, (thread, namespace, kind, checkpoint) in rows(path, _LEAVES, problems):
+def _checkpoints(path: Path, problems: Problems) -> Iterator[Fields]:
+    for place, (thread, namespace, kind, stored) in rows(path, _LEAVES, problems):
         with problems.collect():
-            held = Fields({"checkpoint": _loaded(kind, checkpoint, place.at("checkpoint"))}, place)
-            for state in _state(held, "checkpoint.channel_values", problems):
-                yield (str(thread), str(namespace or "")), state
+            names = {"thread_id": str(thread), "checkpoint_ns": str(namespace or "")}
+            yield Fields({**names, "checkpoint": _loaded(kind, stored, place.at("checkpoint"))}, place)
 
 
-def _states(path: Path, problems: Problems) -> Iterator[tuple[tuple[str, str], _State]]:
+def _states(path: Path, problems: Problems) -> Iterator[Fields]:
     for place, raw in records(path, problems):
         with problems.collect():
-            held = Fields(decode(raw, OBJECT, place), place)
-            thread = held.text("thread_id|checkpoint.thread_id|config.configurable.thread_id") or path.stem
-            namespace = held.text("checkpoint_ns|checkpoint.checkpoint_ns|config.configurable.checkpoint_ns")
-            names = ("values", "channel_values", "checkpoint.channel_values")
-            name = next((name for name in names if as_object(held.at(name))), names[0])
-            for state in _state(held, name, problems):
-                yield (thread, namespace), state
-
-
-def _state(held: Fields, name: str, problems: Problems) -> Iterator[_State]:
-    messages = held.at(f"{name}.messages")
-    if isinstance(messages, list) and messages:
-        yield held.place, history(messages, f"{name}.messages", held.place, problems, "langgraph")
-    else:
-        problems.unknown("langgraph: state without messages", held.place)
+            yield Fields(decode(raw, OBJECT, place), place)
 
 
 def _branches(thread: tuple[str, str], states: list[_State]) -> Recordings:
@@ -354,7 +343,7 @@ class AiSdk(StoredChats):
         name, messages = self.listed(record)
         parts = ((at, part) for at, message in enumerate(messages) for part in _model_messages(message))
         stored = (Stored(f"{name}[{at}]", part, Call()) for at, part in parts)
-        return LoggedCall(stored_messages(stored, place, problems, "ai_sdk"))
+        return LoggedCall(place, stored_messages(stored, place, problems, "ai_sdk"))
 
 
 def _model_messages(message: Any) -> Iterator[Any]:
@@ -447,7 +436,7 @@ class OpenAIItems(StoredChats):
 
     def logged(self, record: Any, place: Place, problems: Problems) -> LoggedCall:
         name, items = self.listed(record)
-        return LoggedCall(_messages([*_oldest_first(items)], name, place, problems))
+        return LoggedCall(place, _messages([*_oldest_first(items)], name, place, problems))
 
 
 def _sessions(path: Path, problems: Problems) -> Recordings:
@@ -525,17 +514,16 @@ class ProviderRequests(StoredChats):
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
-            for is_named, run in groupby(self.stored(path, problems), key=lambda chat: bool(chat[1])):
+            for is_named, run in groupby(self.stored(path, problems), key=lambda chat: bool(chat[0])):
                 if is_named:
-                    for place, name, logged in run:
-                        yield place, Conversation(name, logged.messages, tools=logged.tools)
+                    for name, logged in run:
+                        yield logged.place, Conversation(name, logged.messages, tools=logged.tools)
                 else:  # those without a name that extend each other are one
-                    requests = (LoggedRequest(place, logged.messages, None, logged.tools) for place, _, logged in run)
-                    yield from conversations(requests, path.stem)
+                    yield from conversations((logged for _, logged in run), path.stem)
 
     def logged(self, record: Any, place: Place, problems: Problems) -> LoggedCall:
         request = {"contents": record} if isinstance(record, list) else record
         tools = as_object(request.get("toolConfig")).get("tools")
         logged = exchange(request, None, place, problems, "provider_requests", tools=tools, names=("", ""))
         model = request.get("model") or request.get("modelId")
-        return replace(logged, messages=asked_of(model, logged.messages))
+        return replace(logged, messages=asked_of(model, logged.messages), compactions=())

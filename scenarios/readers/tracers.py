@@ -21,11 +21,13 @@ from ..model import Call
 from ..source import Problems, as_text, convert, decode, loads
 from . import OBJECT, Fields, Reader, Recordings, anywhere, as_object, decoded, text_of
 from .messages import epoch_seconds, iso_seconds
-from .otel import agent_name, offered_tools, reported_counts, seconds_of, span_kind, tree_of
+from .otel import AGENT, offered_tools, reported_counts, seconds_of, span_kind, tree_of
 from .prompts import exchange
 from .requests import dollars, effort, other_than, tier, usage
-from .spans import CACHED, Kind, TraceSpan, conversations, counted, number, paged_records, sound, span_records, spans_of
+from .spans import CACHED, Kind, TraceSpan, conversations, counted, number, sound, span_records, spans_of
 from .stored_chats import metadata_counts
+
+_Objects = Iterator[tuple[Place, dict[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -36,41 +38,27 @@ class Tracer(Reader):
     name: ClassVar[str]
     pages: ClassVar[tuple[str, ...]] = ()  # names of the lists in a page of spans
 
-    id: ClassVar[str] = "id"
-    trace: ClassVar[str] = "trace_id"
-    parent: ClassVar[str] = "parent_id"
+    id, trace, parent = "id", "trace_id", "parent_id"
     ids: ClassVar[Any] = str  # type of these three
-    kind: ClassVar[str] = ""
+    kind = ""
     kinds: ClassVar[Mapping[str, Kind]] = {"": "llm"}
     """Kinds of spans by what stands at `kind`; all others are of kind `other`."""
-    agent: ClassVar[str] = ""
-    agents_name: ClassVar[str] = ""  # name of a span of kind `agent`
-    thread: ClassVar[str] = ""
-    start: ClassVar[str] = ""
-    end: ClassVar[str] = ""
-    first_token: ClassVar[str] = ""
-    prompt: ClassVar[str] = ""
-    answer: ClassVar[str] = ""
-    tools: ClassVar[str] = ""
+    agent = agents_name = thread = ""  # a span of kind `agent` has its name at `agents_name`
+    start = end = first_token = ""
+    prompt = answer = tools = ""
     names: ClassVar[tuple[str, str] | None] = None  # names of prompt and answer in errors; None = their paths
-    model: ClassVar[str] = ""
-    requested: ClassVar[str] = ""
-    provider: ClassVar[str] = ""
-    usage: ClassVar[str] = ""  # usage as a provider reports it
-    counts: ClassVar[str] = ""
-    """Else: prompt, answer, read, written, total and reasoning tokens (`spans.counted`), with blanks between them."""
-    cached: ClassVar[str] = "unknown"  # where these have the cached tokens, as `spans.counted` says
-    counted_at: ClassVar[str] = ""  # field that errors name for bad counts; empty = that which holds the first of them
-    cost: ClassVar[str] = ""
-    effort: ClassVar[str] = ""
-    tier: ClassVar[str] = ""
-    request_id: ClassVar[str] = ""
-    response: ClassVar[str] = ""
-    error: ClassVar[str] = ""  # text of an error; a call that has one and no answer failed
+    model = requested = provider = effort = tier = request_id = response = ""
+    usage = counts = cost = ""
+    """Usage as a provider reports it, or else prompt, answer, read, written, total and reasoning tokens
+    (`spans.counted`), with blanks between them."""
+    cached = "unknown"  # where these have the cached tokens, as `spans.counted` says
+    counted_at = ""  # field that errors name for bad counts; empty = that which holds the first of them
+    error = ""  # text of an error; a call that has one and no answer failed
     failures: ClassVar[tuple[str, ...]] = ()
     """Paths of the status, and the values that mean failure; empty = an error does."""
-    stopped: ClassVar[str] = ""  # stop reason where it does not stand in the answer
-    from_cache: ClassVar[str] = ""  # mark of an answer from a cache of answers: no model was asked, nobody was billed
+    stopped = ""  # stop reason where it does not stand in the answer
+    from_cache = ""  # mark of an answer from a cache of answers: no model was asked, nobody was billed
+    wait, unit = "", 1.0  # else than `first_token`: the time from the start to it, in parts of a second
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         yield from conversations(spans_of(files, self.spans, problems), problems, self.name)
@@ -80,9 +68,21 @@ class Tracer(Reader):
         for place, record in self.records(path, problems):
             yield from sound(partial(self.span, Fields(record, place), problems), place, problems)
 
-    def records(self, path: Path, problems: Problems) -> Iterator[tuple[Place, dict[str, Any]]]:
+    def records(self, path: Path, problems: Problems) -> _Objects:
         """Yield the objects of a file that are spans."""
-        yield from paged_records(path, problems, *self.pages)
+        for place, raw in span_records(path, problems):
+            with problems.collect():
+                yield from self.unpacked(decode(raw, OBJECT, place), place, problems)
+
+    def unpacked(self, record: dict[str, Any], place: Place, problems: Problems) -> _Objects:
+        """Yield the spans of a record: those in lists of `pages`, since an answer of an API is a page, or itself."""
+        pages = [name for name in self.pages if isinstance(record.get(name), list)]
+        if not pages:
+            yield place, record
+        for page, at, one in ((name, *numbered) for name in pages for numbered in enumerate(record[name])):
+            where = place.below(f"{page}[{at}]")
+            with problems.collect():
+                yield where, convert(one, OBJECT, where)
 
     def span(self, fields: Fields, problems: Problems) -> TraceSpan:
         """Return one span, a model call with what was asked and answered. Raises RecordingError."""
@@ -96,7 +96,7 @@ class Tracer(Reader):
         first = self.prompt.partition("|")[0], self.answer.partition("|")[0]
         prompt, answer, tools = (fields.get(paths) for paths in (self.prompt, self.answer, self.tools))
         said = exchange(prompt, answer, place, problems, self.name, tools=tools, names=self.names or first)
-        model, failed = fields.text(self.model), self.failed(fields)
+        model, failed, wait = fields.text(self.model), self.failed(fields), number(fields.at(self.wait))
         cost = dollars(number(fields.get(self.cost)), place.below(self.cost.partition("|")[0]), problems)
         reported, where = self.reported(fields)
         if self.had_answer(fields):
@@ -112,7 +112,7 @@ class Tracer(Reader):
             request_id=fields.text(self.request_id),
             tier=tier(*map(as_object, map(fields.at, self.tier.split("|")))),
             requested=other_than(model, fields.text(self.requested) or model),
-            first_token=self.first(fields, started),
+            first_token=_after(started, wait, self.unit) or self.moment(self.first_token, fields),
             error=as_text(fields.get(self.error) or ""),
         )
         response, cached = fields.text(self.response), reported.get(CACHED, "") if isinstance(reported, dict) else ""
@@ -137,10 +137,6 @@ class Tracer(Reader):
     def ended(self, fields: Fields) -> float | None:
         """Return when the span ended."""
         return self.moment(self.end, fields)
-
-    def first(self, fields: Fields, started: float | None) -> float | None:  # noqa: ARG002
-        """Return when the first token came."""
-        return self.moment(self.first_token, fields)
 
     def thread_of(self, fields: Fields) -> str:
         """Return the session of a span; empty if it has none of its own."""
@@ -196,10 +192,7 @@ class Braintrust(Tracer):
         "metrics.prompt_tokens metrics.completion_tokens metrics.prompt_cached_tokens "
         "metrics.prompt_cache_creation_tokens metrics.tokens metrics.completion_reasoning_tokens"
     )
-    cost, from_cache = "metrics.estimated_cost", "metrics.cached"
-
-    def first(self, fields: Fields, started: float | None) -> float | None:
-        return _after(started, fields.at("metrics.time_to_first_token"))
+    cost, from_cache, wait = "metrics.estimated_cost", "metrics.cached", "metrics.time_to_first_token"
 
 
 class Weave(Tracer):
@@ -252,7 +245,7 @@ class Helicone(Tracer):
     usage = "response_body.usage|response_body.usageMetadata"
     counts = "prompt_tokens completion_tokens prompt_cache_read_tokens prompt_cache_write_tokens total_tokens"
     cost, request_id, tier = "costUSD", "response_body.id", "response_body|response_body.usage"
-    from_cache = "cache_reference_id"
+    from_cache, wait, unit = "cache_reference_id", "time_to_first_token", 1000.0
 
     def thread_of(self, fields: Fields) -> str:
         named = {**as_object(fields.at("properties")), **as_object(fields.at("request_properties"))}
@@ -261,9 +254,6 @@ class Helicone(Tracer):
     def failed(self, fields: Fields) -> bool:
         status = number(fields.at("response_status"))
         return isinstance(status, int) and not 0 <= status < 400
-
-    def first(self, fields: Fields, started: float | None) -> float | None:
-        return _after(started, number(fields.at("time_to_first_token")), unit=1000)
 
     def span(self, fields: Fields, problems: Problems) -> TraceSpan:
         return _with(super().span(fields, problems), provider=fields.text("provider").lower())
@@ -372,14 +362,7 @@ class DatadogLLM(Tracer):
     )
     cached = "within"
 
-    def records(self, path: Path, problems: Problems) -> Iterator[tuple[Place, dict[str, Any]]]:
-        for place, raw in span_records(path, problems):
-            with problems.collect():
-                yield from self._unpacked(decode(raw, OBJECT, place), place, "", problems)
-
-    def _unpacked(
-        self, record: Any, place: Place, session: str, problems: Problems
-    ) -> Iterator[tuple[Place, dict[str, Any]]]:
+    def unpacked(self, record: Any, place: Place, problems: Problems, session: str = "") -> _Objects:
         """Yield the spans in a request to the API, in an answer of it, or the span itself; with the session around."""
         with problems.collect():
             held = convert(record, OBJECT, place)
@@ -388,10 +371,10 @@ class DatadogLLM(Tracer):
                 inner = held.get(name)
                 if isinstance(inner, list):
                     for at, one in enumerate(inner):
-                        yield from self._unpacked(one, place.below(f"{name}[{at}]"), session, problems)
+                        yield from self.unpacked(one, place.below(f"{name}[{at}]"), problems, session)
                     return
                 if isinstance(inner, dict) and name != "spans":
-                    yield from self._unpacked(inner, place.below(name), session, problems)
+                    yield from self.unpacked(inner, place.below(name), problems, session)
                     return
             root = {"parent_id": ""} if str(held.get("parent_id")) in ("undefined", "0") else {}
             whole = {**held, **as_object(held.get("meta")), **root, "session_id": session}
@@ -417,7 +400,7 @@ class LangSmith(Tracer):
     shapes = anywhere(
         (".id", ".run_type", ".inputs", ".start_time", ".trace_id"), under=("", "[]", ".runs[]", ".post[]", "[].post[]")
     )
-    name, parent = "langsmith", "parent_run_id"
+    name, pages, parent = "langsmith", ("runs", "post", "patch"), "parent_run_id"
     kind, kinds = "run_type", {"llm": "llm", "tool": "tool"}
     agent = "extra.metadata.lc_agent_name"
     thread = "extra.metadata.thread_id|extra.metadata.session_id|extra.metadata.conversation_id"
@@ -439,9 +422,9 @@ class LangSmith(Tracer):
     )
     cached = "within"
 
-    def records(self, path: Path, problems: Problems) -> Iterator[tuple[Place, dict[str, Any]]]:
+    def records(self, path: Path, problems: Problems) -> _Objects:
         begun: dict[str, tuple[Place, dict[str, Any]]] = {}
-        for place, run in paged_records(path, problems, "runs", "post", "patch"):
+        for place, run in super().records(path, problems):
             name = str(run.get("id"))
             if place.field.rpartition(".")[2].startswith("post["):
                 begun[name] = place, run
@@ -505,14 +488,7 @@ class Langfuse(Tracer):
     model = "model|providedModelName|provided_model_name"
     request_id, tier = "output.id", "output|output.response_metadata"
 
-    def records(self, path: Path, problems: Problems) -> Iterator[tuple[Place, dict[str, Any]]]:
-        for place, raw in span_records(path, problems):
-            with problems.collect():
-                yield from self._unpacked(decode(raw, OBJECT, place), place, problems)
-
-    def _unpacked(
-        self, record: dict[str, Any], place: Place, problems: Problems
-    ) -> Iterator[tuple[Place, dict[str, Any]]]:
+    def unpacked(self, record: dict[str, Any], place: Place, problems: Problems) -> _Objects:
         """Yield a trace and its observations, those of a page of the API, or one observation."""
         several = next((key for key in ("observations", "data") if isinstance(record.get(key), list)), "")
         root, where = (record, place) if "trace" not in record else (record["trace"], place.below("trace"))
@@ -525,14 +501,14 @@ class Langfuse(Tracer):
         for at, one in enumerate(record[several] if several else ()):
             where = place.below(f"{several}[{at}]")
             with problems.collect():
-                yield from self._unpacked(convert(one, OBJECT, where), where, problems)
+                yield from self.unpacked(convert(one, OBJECT, where), where, problems)
 
     def kind_of(self, fields: Fields) -> Kind:
         told = span_kind(self._attributes(fields))
         return self.kinds.get(fields.text("type")) or ("other" if told == "llm" else told)
 
     def agent_of(self, fields: Fields, kind: Kind) -> str:
-        return agent_name(self._attributes(fields)) or (fields.text("name") if kind == "agent" else "")
+        return self._attributes(fields).text(AGENT) or (fields.text("name") if kind == "agent" else "")
 
     def span(self, fields: Fields, problems: Problems) -> TraceSpan:
         attributes = tree_of(fields.at("metadata.attributes"), fields.place)
@@ -606,24 +582,20 @@ class MlflowTraces(Tracer):
     counted_at = "attributes.mlflow.chat.tokenUsage"
     failures = ("status_code|status.code", "ERROR", "STATUS_CODE_ERROR")
 
-    def records(self, path: Path, problems: Problems) -> Iterator[tuple[Place, dict[str, Any]]]:
-        for place, raw in span_records(path, problems):
+    def unpacked(self, record: dict[str, Any], place: Place, problems: Problems) -> _Objects:
+        record = as_object(record.get("trace")) or record
+        information, data = as_object(record.get("info")), as_object(record.get("data"))
+        metadata = as_object(information.get("trace_metadata", record.get("trace_metadata")))
+        session, at = text_of(metadata.get("mlflow.trace.session")), "data.spans" if "spans" in data else "spans"
+        spans = convert(decoded(data.get("spans", record.get("spans"))), list[Any], place.below(at))
+        for n, one in enumerate(spans):
+            where = place.below(f"{at}[{n}]")
             with problems.collect():
-                record = decode(raw, OBJECT, place)
-                record = as_object(record.get("trace")) or record
-                information, data = as_object(record.get("info")), as_object(record.get("data"))
-                metadata = as_object(information.get("trace_metadata", record.get("trace_metadata")))
-                session = text_of(metadata.get("mlflow.trace.session"))
-                at = "data.spans" if "spans" in data else "spans"
-                spans = convert(decoded(data.get("spans", record.get("spans"))), list[Any], place.below(at))
-                for number, one in enumerate(spans):
-                    where = place.below(f"{at}[{number}]")
-                    with problems.collect():
-                        span = convert(one, OBJECT, where)
-                        told = convert(span.get("attributes", {}), OBJECT, where.below("attributes"))
-                        # `mlflow.chat.tokenUsage` as `chat_tokenUsage`: a dot in a path leads down
-                        flat = {key.removeprefix("mlflow.").replace(".", "_"): _plain(told[key]) for key in told}
-                        yield where, {**flat, **span, "session": session}
+                span = convert(one, OBJECT, where)
+                told = convert(span.get("attributes", {}), OBJECT, where.below("attributes"))
+                # `mlflow.chat.tokenUsage` as `chat_tokenUsage`: a dot in a path leads down
+                flat = {key.removeprefix("mlflow.").replace(".", "_"): _plain(told[key]) for key in told}
+                yield where, {**flat, **span, "session": session}
 
     def moment(self, paths: str, fields: Fields) -> float | None:
         return seconds_of(fields.get(paths), fields.place.below(paths.partition("|")[0]))

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import lzma
-import struct
 import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,7 +30,7 @@ from .messages import (
     tool_call,
 )
 from .prompts import exchange
-from .requests import LoggedRequest, Responses, dollars, effort, numbered, other_than, series, usage
+from .requests import LoggedCall, Responses, dollars, effort, numbered, other_than, series, usage
 
 
 class _Trial(msgspec.Struct):
@@ -393,11 +390,6 @@ def _atif_call(step: Fields, trajectory: Fields, problems: Problems) -> Call:
 _LARGEST = 16 * LONGEST
 _ZSTANDARD = 93  # the number of the method in zip archives, which Python 3.14 knows first
 _REFERENCE = "attachment://"
-# Raised for damaged archives, by where the damage is.
-_DAMAGED = (
-    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, zstandard.ZstdError, struct.error),
-    *(EOFError, OSError, RuntimeError, ValueError),
-)
 # Kinds of spans whose calls are conversations of their own.
 _OWN = ("agent", "scorer", "scorers")
 
@@ -466,9 +458,9 @@ def _archived(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
                 if info.filename == "header.json" or info.filename.startswith("samples/"):
                     try:
                         yield place.at(info.filename), _member(archive, info)
-                    except _DAMAGED as error:
+                    except packed.DAMAGED as error:
                         problems.add(RecordingError(place.at(info.filename), f"cannot be unpacked: {error}", remedy))
-    except _DAMAGED as error:
+    except packed.DAMAGED as error:
         raise RecordingError(place, f"no zip archive: {error}", remedy) from None
 
 
@@ -512,12 +504,18 @@ class _Sample(Fields):
         for score, given in (self.typed("scores", dict[str, dict[str, Any]]) or {}).items():
             if isinstance(value := given.get("value"), (str, int, float)):
                 meta[f"score {score}"] = value
-        requests: dict[str, list[LoggedRequest]] = {}
+        requests: dict[str, list[LoggedCall]] = {}
         for event in self.each("events"):
             with problems.collect():
                 kind = event.needed("event", str)
-                self._follow(kind, event)
-                if kind == "model" and (request := self._request(self._resolved(event))) is not None:
+                step_name, is_step = event.typed("name", str) or "", kind == "step"
+                if kind == "span_begin" and event.text("id"):
+                    self._spans[event.text("id")] = event
+                elif is_step and event.at("action") == "begin":
+                    self._steps.append(step_name if event.at("type") in _OWN else "")
+                elif is_step and self._steps:
+                    self._steps.pop()
+                elif kind == "model" and (request := self._request(self._resolved(event))) is not None:
                     requests.setdefault(self._owner(event.text("span_id")), []).append(request)
         main = next(iter(requests), "")
         for owner, calls in requests.items():
@@ -533,16 +531,6 @@ class _Sample(Fields):
                     history.add(self._message(self._resolved(message), f"m{at}"), message.place)
             if history.messages:
                 yield self.place, history.conversation(name, meta=meta)
-
-    def _follow(self, kind: str, event: Fields) -> None:
-        """Enter or leave the span or step that an event begins or ends."""
-        name = event.typed("name", str) or ""
-        if kind == "span_begin" and event.text("id"):
-            self._spans[event.text("id")] = event
-        elif kind == "step" and event.at("action") == "begin":
-            self._steps.append(name if event.at("type") in _OWN else "")
-        elif kind == "step" and self._steps:
-            self._steps.pop()
 
     def _owner(self, span: str) -> str:
         """Return the name of the innermost agent or scorer around an event; empty if there is none."""
@@ -573,7 +561,7 @@ class _Sample(Fields):
         except RecursionError:
             raise RecordingError(fields.place, "nested too deep", "flatten it") from None
 
-    def _request(self, event: Fields) -> LoggedRequest | None:
+    def _request(self, event: Fields) -> LoggedCall | None:
         """Return a call; None if it was not answered."""
         if not event.typed("output.choices", LIST):
             return None
@@ -609,7 +597,7 @@ class _Sample(Fields):
             self._problems.repeated[place.file] += 1
         answer = replace(answer, time=finished, call=call)
         tools = event.typed("tools", list[dict[str, Any]]) or ()
-        return LoggedRequest(place, messages, answer, tuple(map(tool, tools)))
+        return LoggedCall(place, messages, answer, tuple(map(tool, tools)))
 
     def _pooled(self, event: Fields) -> Iterator[Any]:
         """Yield the messages of a request that stand in the sample's pool."""

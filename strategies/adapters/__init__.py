@@ -2,6 +2,7 @@
 
 A file per library: two functions that convert messages, and the adapters. A library is imported when a conversation is
 opened or converted, so that listing and parsing import none. Every adapter names the extra that brings its library.
+Tokens are counted by the run's encoding, and the run's summariser writes the summaries.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Microsoft Agent Framework: its compaction strategies; messages of agent-framework-core.
 
 Before each model call a strategy marks messages as excluded or writes others in their place, in one list that goes on,
-as the framework's loop of tool calls has it. Tokens are counted by the run's encoding, of messages as JSON, which is
-the framework's way. The run's summariser writes the summaries.
+as the framework's loop of tool calls has it. Tokens are counted of messages as JSON, which is the framework's way.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """AutoGen: `BufferedChatCompletionContext`, `HeadAndTailChatCompletionContext`, `TokenLimitedChatCompletionContext`.
 
 A model context is given each new message and asked for those to send. System prompts stand before it, as AutoGen's
-agents have them. Tokens are counted by the run's encoding. Messages are those of autogen-core.
+agents have them. Messages are those of autogen-core.
 """
 
 from __future__ import annotations

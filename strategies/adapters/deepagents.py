@@ -1,7 +1,4 @@
-"""Deep Agents: its `SummarizationMiddleware`; its messages are LangChain's.
-
-Tokens are counted by the run's encoding, and the run's summariser writes the summaries.
-"""
+"""Deep Agents: its `SummarizationMiddleware`; its messages are LangChain's."""
 
 from __future__ import annotations
 

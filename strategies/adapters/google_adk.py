@@ -1,6 +1,6 @@
 """Google's Agent Development Kit: `ContextFilterPlugin`, `EventsCompactionConfig`; contents of google-genai.
 
-The system prompt stands apart, as the kit's agents have it. The run's summariser writes the summaries.
+The system prompt stands apart, as the kit's agents have it.
 """
 
 from __future__ import annotations

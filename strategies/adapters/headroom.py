@@ -1,7 +1,4 @@
-"""headroom: `compress` on OpenAI's message dicts, which need no conversion.
-
-Tokens are counted by the run's encoding.
-"""
+"""headroom: `compress` on OpenAI's message dicts, which need no conversion."""
 
 from __future__ import annotations
 

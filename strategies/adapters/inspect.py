@@ -1,9 +1,8 @@
 """Inspect: `CompactionEdit`, `CompactionTrim`, `CompactionSummary`; its chat messages.
 
-The messages before the first call are the input of a sample, which is always kept. Tokens are counted by the run's
-encoding, and the run's summariser writes the summaries. The default threshold is Inspect's: 0.9 of 128,000 tokens, the
-window that it assumes of a model that it does not know. Inspect raises RuntimeError where a compacted conversation is
-over the threshold still: the sample fails, and so does the strategy in that conversation.
+The messages before the first call are the input of a sample, which is always kept. The default threshold is Inspect's:
+0.9 of 128,000 tokens, the window that it assumes of a model that it does not know. Inspect raises RuntimeError where a
+compacted conversation is over the threshold still: the sample fails, and so does the strategy in that conversation.
 """
 
 from __future__ import annotations

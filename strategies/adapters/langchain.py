@@ -1,7 +1,4 @@
-"""LangChain: `trim_messages`, `SummarizationMiddleware`, `ClearToolUsesEdit`; messages of langchain-core.
-
-Tokens are counted by the run's encoding, and the run's summariser writes the summaries.
-"""
+"""LangChain: `trim_messages`, `SummarizationMiddleware`, `ClearToolUsesEdit`; messages of langchain-core."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """LlamaIndex: `ChatMemoryBuffer`, `ChatSummaryMemoryBuffer`, `Memory`; messages of llama-index-core.
 
 A memory is given each new message and asked for all of them. System prompts stand before it, as its chat engines have
-them. Tokens are counted by the run's encoding, and the run's summariser writes the summaries.
+them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """OpenAI Agents SDK: `ToolOutputTrimmer`, `OpenAIResponsesCompactionSession`; items of the Responses API.
 
-The items need no library.
-All items of a message carry its id, which tells them from those of the next message.
+The items need no library. Those of a message carry its id, which tells them from those of the next message.
 """
 
 from __future__ import annotations

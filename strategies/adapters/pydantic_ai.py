@@ -1,7 +1,7 @@
 """Pydantic AI: `ClearToolResults`, `SlidingWindowCompaction`, `SummarizingCompaction`; its model messages.
 
 The strategies are capabilities of pydantic-ai-harness, which has no trigger of its own: the defaults here are those of
-its examples. Tokens are counted by the run's encoding, and the run's summariser writes the summaries.
+its examples.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Semantic Kernel: `ChatHistoryTruncationReducer` and `ChatHistorySummarizationReducer`; messages of semantic-kernel.
 
-A reducer is a chat history. It is given each new message and is reduced before each model call. The run's summariser
-writes the summaries.
+A reducer is a chat history. It is given each new message and is reduced before each model call.
 """
 
 from __future__ import annotations

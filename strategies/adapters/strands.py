@@ -2,8 +2,7 @@
 
 An agent of Strands holds the messages, and its conversation manager is called where Strands calls it: before each
 model call, after an answer that ends an invocation, and when the tokens are over the model's context window. Where it
-cannot reduce them, Strands gives up, and so does the strategy. Tokens are counted by the run's encoding, and the run's
-summariser writes the summaries. System prompts stand before the messages.
+cannot reduce them, Strands gives up, and so does the strategy. System prompts stand before the messages.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from ctxbench.metrics.language import Language, is_constraint, is_decision, sentences, terms, words
+from ctxbench.metrics.language import Language, is_constraint, is_decision, regex, sentences, terms, words
 from ctxbench.metrics.values import values
 from ctxbench.scenarios.model import Message
 
@@ -30,26 +30,26 @@ def _any(name: str, form: str = "{}") -> re.Pattern[str]:
         rf"\b(?:{'|'.join(patterns)})(?!\w)" if language == "en" else "|".join(patterns)
         for language, patterns in data("facts")[name].items()
     ]
-    return re.compile(form.replace("{}", f"(?:{'|'.join(inside)})", 1), re.IGNORECASE | re.MULTILINE)
+    return regex(form.replace("{}", f"(?:{'|'.join(inside)})", 1), re.IGNORECASE | re.MULTILINE)
 
 
 _PREFERENCE, _SELF, _HEDGE = _any("preference"), _any("self"), _any("hedge")
 _COMMAND, _KEEP, _BESIDE = _any("command", r"\W*{}"), _any("keep", r"\W*{}"), _any("beside")
 _CHANGED, _UPDATE, _STATE = _any("changed"), _any("update"), _any("state")
-_SINGLE = [re.compile(pattern, re.IGNORECASE) for patterns in data("facts")["single"].values() for pattern in patterns]
+_SINGLE = [regex(pattern, re.IGNORECASE) for patterns in data("facts")["single"].values() for pattern in patterns]
 # Text after a request for something to be done with it, or before one that points up.
-_LINE, _MATERIAL = re.compile(r"[^\n]+\n?"), _any("material")
-_BELOW = re.compile(
+_LINE, _MATERIAL = regex(r"[^\n]+\n?"), _any("material")
+_BELOW = regex(
     r"[^\n:：]*[:：](?=\s|[^\x00-\x7f]|[\"'A-Za-z])"
     r"|[^\n]*(?:\b(?:this|these|following|below|into)\b|下面|以下|这段|这句|这封|这篇)[^\n]*\n"
 )
-_ABOVE = re.compile(r"\babove\b|上面|上述|以上|上文")
-_QUOTED_LINES = re.compile(r"^[ \t]*(?:```|~~~).*?(?:^[ \t]*(?:```|~~~)|\Z)|^[ \t]*(?:[>$]|/\w+ )[^\n]*$", re.M | re.S)
-_QUOTATION = re.compile(
+_ABOVE = regex(r"\babove\b|上面|上述|以上|上文")
+_QUOTED_LINES = regex(r"^[ \t]*(?:```|~~~).*?(?:^[ \t]*(?:```|~~~)|\Z)|^[ \t]*(?:[>$]|/\w+ )[^\n]*$", re.M | re.S)
+_QUOTATION = regex(
     r"“[^”]{0,9999}”|„[^“”]{0,9999}[“”]|«[^»]{0,9999}»|「[^」]{0,9999}」|『[^』]{0,9999}』|\"[^\"]{0,9999}\"|(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w)){1,9999}'(?!\w)"
 )
 _LONGEST_NAME = 2  # words of a quotation that may be a name or a value, and not what somebody else said
-_CLAUSE_END = re.compile(r"(?:[;，；]|,(?!\d)|\s(?:and|but)\b|而且|并且)+\s*")
+_CLAUSE_END = regex(r"(?:[;，；]|,(?!\d)|\s(?:and|but)\b|而且|并且)+\s*")
 _MASK = "\ufffc"
 _FEWEST_WORDS = 3
 

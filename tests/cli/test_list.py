@@ -13,7 +13,7 @@ import pytest
 
 import ctxbench as api
 from ctxbench import cli
-from ctxbench.cli.list_ import list_
+from ctxbench.cli.list_ import _strategies, list_
 from ctxbench.scenarios.errors import MissingExtra, SpecError
 from ctxbench.strategies.chain import NAMED, listed, lists, parse, strategies
 from tests.harness.command import ctxbench
@@ -52,6 +52,15 @@ def test_a_strategy_is_explained(name: str, printed: Printed) -> None:
     for parameter in takes:
         assert f"\n      {parameter}: {entry['types'][parameter]} = " in shown
     assert entry["fails"][:40] in shown
+
+
+def test_the_list_says_what_the_strategies_say() -> None:
+    """The lines of the list, for which no strategy is imported, are the first sentences of the docstrings."""
+    keys, told = ("group", "extra", "installed"), _strategies(in_brief=True)
+    for name, row in _strategies().items():
+        assert row["about"].split(". ")[0].rstrip(".") == told[name]["about"].split(". ")[0].rstrip(".")
+        assert [told[name].get(key, True) for key in keys] == [row.get(key, True) for key in keys]
+    assert all("doc" in row or "chain" in row or "parameters" not in row for row in told.values()), "one was imported"
 
 
 @pytest.mark.parametrize("name", sorted(NAMED))

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache, partial
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
-from ...language import HAN, cut, either, stemmer, word_lists
+from ...language import HAN, cut, either, regex, stemmer, word_lists
 from . import stance
 from .quantities import ONES, ROMAN, Quantity, When, agreement, chinese, equal
 from .scope import Scope
@@ -17,25 +17,25 @@ from .words import APART, FILLERS, HAN_STOP, PARTICLES, STOP, TITLES, TextWords,
 
 Form = Literal["date", "number", "code", "unknown", "yes", "no", "list", "name", "phrase"]
 
-_CUES = {name: re.compile(either(cues)) for name, cues in word_lists(__package__, "match").items()}
-_HAN_FILLERS = re.compile("[大约左右约在于从到至是的初底中旬上半下年月日号前后将近超过多个第共有]")
-_LETTERS = re.compile(rf"[a-z]+|[{HAN}]")
-_HAN_RUN = re.compile(f"[{HAN}]+")
-_HAN_ONE = re.compile(f"[{HAN}]")
-_CODE = re.compile(
+_CUES = {name: regex(either(cues)) for name, cues in word_lists(__package__, "match").items()}
+_HAN_FILLERS = regex("[大约左右约在于从到至是的初底中旬上半下年月日号前后将近超过多个第共有]")
+_LETTERS = regex(rf"[a-z]+|[{HAN}]")
+_HAN_RUN = regex(f"[{HAN}]+")
+_HAN_ONE = regex(f"[{HAN}]")
+_CODE = regex(
     r"(?!\d+(?:st|nd|rd|th|s)$)(?=\S*\d)(?=\S*[A-Za-z_#-])[\w#.:/@-]{4,}$|(?=\S*_)\w+$|\S[^\s@]*@\S+$|0\d+$|\d{5,}$"
     r"|[\w-]+(?:\.[\w-]+){2,}$|(?=.*[a-z])[\w/-]{2,}\.[a-z][a-z0-9]{0,5}$|-{1,2}[A-Za-z][\w-]*$|#\w+$|\w(?:\+\+|#)$"
     r"|[A-Z]{1,2}[+-]?$|[a-z]+[A-Z]\w*$|(?:~|\.{1,2})?/\w[\w./-]*$|(?:[\w.-]+/){2,}[\w.-]*$|\+?\d[\d ()./-]{6,}$"
 )
-_NUMERIC = re.compile(r"v?\d[\d.]*$")
-_PHONE = re.compile(r"\+?\d[\d ()./-]{6,}$")
-_SUM = re.compile(r"=\s*$|\b(?:total|altogether|sum|in all|combined|so|hence|therefore|makes?)\b|[总共]")
-_LINE_ITEM = re.compile(r"^\s{0,99}(?:[-*•]|\d{1,2}[.)])\s+", re.MULTILINE)
-_ITEMS = re.compile(
+_NUMERIC = regex(r"v?\d[\d.]*$")
+_PHONE = regex(r"\+?\d[\d ()./-]{6,}$")
+_SUM = regex(r"=\s*$|\b(?:total|altogether|sum|in all|combined|so|hence|therefore|makes?)\b|[总共]")
+_LINE_ITEM = regex(r"^\s{0,99}(?:[-*•]|\d{1,2}[.)])\s+", re.MULTILINE)
+_ITEMS = regex(
     r"\s{0,99}(?:;|,\s*(?:and|or)\s|,|\s&\s|\sand\s|、|，|；|以及|\n)\s*"
     rf"|(?<=[{HAN}])(?:和|与)(?=[{HAN}])"
 )
-_PAIR = re.compile(r"\s{1,99}(?:and|&)\s+|(?<=\S)(?:以及|和|与|、)(?=\S)")
+_PAIR = regex(r"\s{1,99}(?:and|&)\s+|(?<=\S)(?:以及|和|与|、)(?=\S)")
 _BARE_SIDES = frozenset(["yes", "no", "true", "false", "是", "否", "对", "不是", "不对", "是的"])
 _LONGER_NAME = 4  # characters that another Chinese name may have more
 _LONGEST_ITEM = 4  # words of an item; of a Chinese one, twice as many characters
@@ -199,12 +199,12 @@ def _items(words: TextWords, question: QuestionWords) -> list[str]:
 
 
 _BRIEF = 12  # words of an answer in which a second number is another answer, and no word has run into another
-_UMLAUT = re.compile("([aou])e")  # Zuerich is Zürich
+_UMLAUT = regex("([aou])e")  # Zuerich is Zürich
 _LONG = 7  # letters of a word in which one may differ: then "Cordelia" is "Cornelia" as well
 START = 150  # characters at the start of an answer in which a denial counts
 _BESIDE = r"([A-Z][A-Za-z]+)\.?[ -]{0}\b|\b{0}[ -]([A-Z][A-Za-z]+)"
 _ORDER = {"same": 4, "finer": 3, "about": 3, "coarser": 2, "other": 1}
-_SAID_WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:[.,:]\d+)*")
+_SAID_WORD = regex(rf"[{HAN}]|[^\W_{HAN}]+(?:[.,:]\d+)*")
 
 
 class Match(NamedTuple):

@@ -8,7 +8,7 @@ from calendar import monthrange
 from datetime import date
 from typing import Literal, NamedTuple
 
-from ...language import word_lists
+from ...language import regex, word_lists
 
 _LISTS = word_lists(__package__, "quantities")
 ONES = {name: at for at, name in enumerate(_LISTS["up_to_20"].split())}
@@ -51,7 +51,7 @@ _PARTS: dict[str, int] = _LISTS["parts"]
 _CURRENCY: dict[str, str] = _LISTS["currency"]
 _ZH_HOUR = r"(?:\d{1,2}|[零一二两三四五六七八九十]{1,3})"
 # A number in words begins where a word does: without this look ahead all alternatives are tried at each character.
-_NUMBER = re.compile(
+_NUMBER = regex(
     rf"""(?:(?=[-\d.$£€¥零一二两三四五六七八九十百千万亿个半上下晚早凌中])|\b(?=[a-z]))(?:
     (?:(?:(?P<noon>上午|下午|晚上|早上|凌晨|中午)\ ?|(?={_ZH_HOUR}[点时](?:半|{_ZH_HOUR}分)))
         (?P<zhour>{_ZH_HOUR})\ ?(?:点|时|:)
@@ -77,11 +77,11 @@ _NUMBER = re.compile(
     )""",
     re.VERBOSE,
 )
-_NUMERIC = re.compile(
+_NUMERIC = regex(
     rf"half|quarter|third|fifth|tenth|半|\d|\bonce|twice|thrice|[零一二两三四五六七八九十百千万亿]|\b(?:{_WORDS})|{'|'.join(ORDINALS)}"
 )
 # An hour without its half of the day; 点 alone is also a point of a list, or of a decimal.
-_OCLOCK = re.compile("点(?=[到至半整钟,，。]|$)")
+_OCLOCK = regex("点(?=[到至半整钟,，。]|$)")
 TOLERANCE = 0.01  # relative difference up to which quantities in different units are equal: 26.2 miles are 42.2 km
 
 
@@ -255,7 +255,7 @@ _ZH = "[零一二三四五六七八九十\\d]"
 # all alternatives are tried at each character, which takes 2.5 times as long.
 _BEGINS = r"(?:(?=[\d零一二三四五六七八九十公星周礼])|(?<![a-z])(?=[a-z])|(?=[fsten][a-z-]{3,20}(?:-|\ )centur))"
 # Groups are named by what they hold: y year, m month, d day, e last day, c century; a number tells alternatives apart.
-_DATE = re.compile(
+_DATE = regex(
     rf"""{_BEGINS}(?:
     (?<![\d.])(?P<y1>{_YEAR})(?P<sep>[-/.])(?P<m1>\d{{1,2}})(?P=sep)(?P<d1>\d{{1,2}})(?!\d)
     |(?<![\d.:])(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?(?:\s*(?:-|to|and)\s*(?P<e2>\d{{1,2}})(?:st|nd|rd|th)?)?
@@ -285,26 +285,26 @@ _DATE = re.compile(
     )""",
     re.VERBOSE,
 )
-_BEFORE = re.compile(
+_BEFORE = regex(
     r"(?:(?P<n>\d{1,2}|a few|few|a|one|two|three|four|five|six|ten) )?(?P<what>mon|tues|wednes|thurs|fri|satur|sun|)"
     r"(?P<unit>weekend|day|week|month|year|)s? (?P<way>before|prior to|preceding|after|following) (?:the )?$"
 )
 # A part of a month: "early June 2023", "the last week of June 2023", and behind a Chinese one 初, 中旬, 底.
-_PART = re.compile(
+_PART = regex(
     r"\b(?:(?P<third>early|beginning of|start of|mid(?:dle)?(?: of| to)?|late|end of)[ -](?:the month of )?"
     r"|(?P<nth>first|second|third|fourth|last|1st|2nd|3rd|4th) (?P<unit>weekend|week) (?:of|in) )(?:the )?$"
 )
-_ZH_PART = re.compile(
+_ZH_PART = regex(
     r" ?(?P<third>初|上旬|中旬|下旬|底|末)|(?:的)?第(?P<nth>[一二三四])(?:个)?(?:周|星期)(?![一二三四五六日天])"
 )
-_WEEK = re.compile(r"\b(?P<unit>weekend|week) (?:of|starting|beginning) (?:the )?$")
+_WEEK = regex(r"\b(?P<unit>weekend|week) (?:of|starting|beginning) (?:the )?$")
 _THIRDS = {"early": 0, "beginning of": 0, "start of": 0, "late": 2, "end of": 2, "初": 0, "上旬": 0, "中旬": 1}
 _NTHS = ("last", "first 1st 一", "second 2nd 二", "third 3rd 三", "fourth 4th 四")
 _NTH = {name: at for at, names in enumerate(_NTHS) for name in names.split()}
 _COUNTS = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "ten": 10}
 _LAST = 2999  # a later year is a number
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12, "春": 3, "夏": 6, "秋": 9, "冬": 12}
-_DATEABLE = re.compile(r"\d|[年月周日世期拜]|day\b|centur|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)")
+_DATEABLE = regex(r"\d|[年月周日世期拜]|day\b|centur|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)")
 
 
 def dates(text: str) -> list[tuple[When, int, int]]:

@@ -15,56 +15,56 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from typing import Any, Literal, NamedTuple
 
-from ...language import HAN, either, stemmer, word_lists
+from ...language import HAN, either, regex, stemmer, word_lists
 from .quantities import Quantity, When, equal
 from .words import HAN_STOP, STOP, TextWords
 
 _LISTS = word_lists(__package__, "scope")
 _BEFORE, _AFTER = 100, 240  # characters beside a place that are read
-_SENTENCE = re.compile(r"[!?;\n]|\.(?=\s|$)")
-_CLAUSE = re.compile(r"[!?;\n,:()]|\.(?=\s|$)|\s-\s")
-_HAN_ANY = re.compile(f"[{HAN}]")
+_SENTENCE = regex(r"[!?;\n]|\.(?=\s|$)")
+_CLAUSE = regex(r"[!?;\n,:()]|\.(?=\s|$)|\s-\s")
+_HAN_ANY = regex(f"[{HAN}]")
 _NOISE = frozenset(stemmer().stemWords(_LISTS["noise"].split())) | frozenset(_LISTS["zh_noise"])
 
 
 def _words(key: str) -> re.Pattern[str]:
     """Return the pattern of a list of words in both languages."""
-    return re.compile(rf"\b(?:{either(_LISTS[key]['en'])})(?![a-z])|(?:{either(_LISTS[key]['zh'])})")
+    return regex(rf"\b(?:{either(_LISTS[key]['en'])})(?![a-z])|(?:{either(_LISTS[key]['zh'])})")
 
 
 _THEN = {key: _words(key) for key in ("turn", "later", "now", "hedge")}
-_ZH_WITHDRAWN = re.compile(either(_LISTS["withdrawn"]["zh"]))
-_CHOICE = re.compile(r"\bor\b|还是|或")
-_ASKS_PAST = re.compile(either(_LISTS["asks_past"]))
-_BRACKETS = re.compile(r"\([^()]*\)")
-_WHOSE = re.compile(r"\bwhose\b|谁的|哪[位个].{0,4}的")
+_ZH_WITHDRAWN = regex(either(_LISTS["withdrawn"]["zh"]))
+_CHOICE = regex(r"\bor\b|还是|或")
+_ASKS_PAST = regex(either(_LISTS["asks_past"]))
+_BRACKETS = regex(r"\([^()]*\)")
+_WHOSE = regex(r"\bwhose\b|谁的|哪[位个].{0,4}的")
 _RELATIVE = either(_LISTS["relations"]["en"])
 _ZH_RELATIVE = either(_LISTS["relations"]["zh"])
-_OF_IT = re.compile(
+_OF_IT = regex(
     rf"^[\"']?'s?\s+(?P<own>(?:[\w-]+\s+){{0,3}}?(?:{_RELATIVE})s?)\b|^[\"']?的(?P<zh>[{HAN}]{{0,5}}?(?:{_ZH_RELATIVE}))"
 )
-_OTHER_OF = re.compile(
+_OTHER_OF = regex(
     rf"\b(?P<own>(?:{_RELATIVE})s?) (?:of|to) (?:the |a |an )?[\"']?$"
     rf"|\b(?P<place>{either(_LISTS['beside']['en'])}) (?:the |a |an )?[\"']?$|(?P<zh>{either(_LISTS['beside']['zh'])})$"
 )
-_OTHERS = re.compile(
+_OTHERS = regex(
     rf"^\W*(?:although|though|while|whereas|and|but|yes)?\W*(?:his|her|their|my|our|[a-z]+'s?) (?:\w+ )?"
     rf"(?:{_RELATIVE})s?\b(?=.*\w)"
     rf"|^[^{HAN}]*[{HAN}]{{0,6}}的?(?:{_ZH_RELATIVE})(?=[{HAN}])"
 )
-_RELATED = re.compile(rf"\b(?:{_RELATIVE})s?\b|{_ZH_RELATIVE}")
+_RELATED = regex(rf"\b(?:{_RELATIVE})s?\b|{_ZH_RELATIVE}")
 _PLAIN, _GRAMMAR = _NOISE | frozenset(stemmer().stemWords(_LISTS["plain"].split())), STOP | HAN_STOP
 _FEATURES = frozenset(["star", "featur", "includ"])  # what a film does to its actors
 _SHORT = 16  # words of an answer of which each is looked at
-_JOINT = re.compile(
+_JOINT = regex(
     r"[;:()!?\n]|,(?!\d)|\.(?=\s|$)|\s-\s"
     r"|\b(?:and|but|while|although|though|whereas|then|so|because|since|who|which|that|until)\b",
     re.IGNORECASE,
 )
-_NOT = re.compile(r"(?i)\W*(?:not|never|no longer|instead|rather|unlike)\b")  # such a part names no other answer
-_ZH_WHO_DOES = re.compile(f"^谁([{HAN}]{{1,2}})[了过]")
-_SUBJECT = re.compile(r"\b(?:did|does|do|has|have|had|is|was|will) ([A-Z][a-z]+)")
-_WHO_DOES = re.compile(r"^\W*who (?!(?:is|was|are|were|did|do|does|has|had|will|can|else)\b)(\w+)")
+_NOT = regex(r"(?i)\W*(?:not|never|no longer|instead|rather|unlike)\b")  # such a part names no other answer
+_ZH_WHO_DOES = regex(f"^谁([{HAN}]{{1,2}})[了过]")
+_SUBJECT = regex(r"\b(?:did|does|do|has|have|had|is|was|will) ([A-Z][a-z]+)")
+_WHO_DOES = regex(r"^\W*who (?!(?:is|was|are|were|did|do|does|has|had|will|can|else)\b)(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,22 +97,22 @@ def _cue(en: list[str], zh: list[str], gap: int = 0, zh_gap: int = 0, **entry: A
         here = rf"\b(?:{_by_letter(en)})(?![a-z])(?P<gap>.{{0,{gap}}})$"
         chinese = rf"(?:{either(zh)})(?P<gap>.{{0,{zh_gap}}})$"
     if unless := entry.pop("unless", None):
-        entry["unless"] = re.compile(f"(?:{either(unless['en'])}|{either(unless['zh'])}).{{0,24}}$")
-    return _Cue(here=re.compile(here), zh=re.compile(chinese), **entry)
+        entry["unless"] = regex(f"(?:{either(unless['en'])}|{either(unless['zh'])}).{{0,24}}$")
+    return _Cue(here=regex(here), zh=regex(chinese), **entry)
 
 
 _CUES = tuple(_cue(**entry) for entry in _LISTS["cues"])
-_WITHDRAWN = re.compile(r"\b(?:" + _by_letter(_LISTS["withdrawn"]["en"]) + ")")
+_WITHDRAWN = regex(r"\b(?:" + _by_letter(_LISTS["withdrawn"]["en"]) + ")")
 # One look that tells whether any cue can be there, since most places have none: in English, in Chinese.
 _ANY = {
     side: (
-        re.compile(rf"{edge}(?:{_by_letter([text for cue in cues for text in cue['en']])})"),
-        re.compile(either([text for cue in cues for text in cue["zh"]])),
+        regex(rf"{edge}(?:{_by_letter([text for cue in cues for text in cue['en']])})"),
+        regex(either([text for cue in cues for text in cue["zh"]])),
     )
     for side, edge in (("before", r"\b"), ("after", ""))
     if (cues := [cue for cue in _LISTS["cues"] if cue["side"] == side])
 }
-_RELATION = re.compile(rf"\b(?:{_by_letter([*_LISTS['relations']['en'], *_LISTS['beside']['en']])})")
+_RELATION = regex(rf"\b(?:{_by_letter([*_LISTS['relations']['en'], *_LISTS['beside']['en']])})")
 _TAIL = 48  # characters before a place in which another is named by it: the sister of
 _NEAR = 100  # characters within which another answer follows
 

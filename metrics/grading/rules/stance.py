@@ -7,21 +7,19 @@ from typing import Literal
 
 import msgspec
 
-from ...language import either, word_lists
+from ...language import either, regex, word_lists
 
 Polarity = Literal["yes", "no"]
 
 _LISTS = word_lists(__package__, "stance")
-_REFUSAL = re.compile(rf"\b(?:{either(_LISTS['refusal']['en'])})")
-_ZH_REFUSAL = re.compile(either(_LISTS["refusal"]["zh"]))
-_YES = re.compile(rf"^(?:[\"'*( ]*)(?:{either(_LISTS['yes'])})(?![a-z\u4e00-\u9fff])")
-_NO = re.compile(rf"^(?:[\"'*( ]*)(?:{either(_LISTS['no'])})(?![a-z])")
-_EN_NO = re.compile(rf"\b(?:{either(_LISTS['negation']['en'])})\b|n't\b")
-_ZH_NO = re.compile(either(_LISTS["negation"]["zh"]))
-_YES_NO = re.compile(
-    r"^(?:is|are|was|were|am|do|does|did|has|have|had|can|could|will|would|should|shall|may|might|must)\b"
-)
-_ZH_YES_NO = re.compile(
+_REFUSAL = regex(rf"\b(?:{either(_LISTS['refusal']['en'])})")
+_ZH_REFUSAL = regex(either(_LISTS["refusal"]["zh"]))
+_YES = regex(rf"^(?:[\"'*( ]*)(?:{either(_LISTS['yes'])})(?![a-z\u4e00-\u9fff])")
+_NO = regex(rf"^(?:[\"'*( ]*)(?:{either(_LISTS['no'])})(?![a-z])")
+_EN_NO = regex(rf"\b(?:{either(_LISTS['negation']['en'])})\b|n't\b")
+_ZH_NO = regex(either(_LISTS["negation"]["zh"]))
+_YES_NO = regex(r"^(?:is|are|was|were|am|do|does|did|has|have|had|can|could|will|would|should|shall|may|might|must)\b")
+_ZH_YES_NO = regex(
     r"(?:吗|(?<![什怎多那这])么[?.]?\s*$|是不是|是否|能不能|可不可以|会不会|有没有|对不对|能否|可否|有无)"
 )
 
@@ -46,10 +44,10 @@ def leaning(sentence: str) -> Polarity | None:
     return side if side is not None else "no" if negates(sentence) or _BRIEF_NO.search(sentence) else None
 
 
-_BRIEF_NO = re.compile(either(_LISTS["brief_no"]))
-TURN = re.compile(rf"(?:^|[,.;!?\s])(?:{either(_LISTS['turn'])})(?![a-z])")
-GUESS = re.compile(either(_LISTS["guess"]))
-CONTRADICTION = re.compile(either(_LISTS["contradiction"]))
+_BRIEF_NO = regex(either(_LISTS["brief_no"]))
+TURN = regex(rf"(?:^|[,.;!?\s])(?:{either(_LISTS['turn'])})(?![a-z])")
+GUESS = regex(either(_LISTS["guess"]))
+CONTRADICTION = regex(either(_LISTS["contradiction"]))
 
 
 def negates(lower: str) -> bool:
@@ -63,16 +61,16 @@ def asks_yes_or_no(question: str) -> bool:
     return _ZH_YES_NO.search(lower) is not None or (_YES_NO.match(lower) is not None and " or " not in lower)
 
 
-_HIDDEN = re.compile(
+_HIDDEN = regex(
     r"(?s)<(think|thinking|reasoning|scratchpad|draft|notes?|comment)>.*?(?:</\1>|$)|<!--.*?(?:-->|$)|/\*.*?(?:\*/|$)"
     r"|(?m:(?<=\S)[ \t]+(?://|#)[ \t].*$)"
 )
-_ORDERS = re.compile(either(_LISTS["orders"]), re.IGNORECASE)
-_TO_GRADER = re.compile(either(_LISTS["to_grader"]))
-_SPOKEN = re.compile(
+_ORDERS = regex(either(_LISTS["orders"]), re.IGNORECASE)
+_TO_GRADER = regex(either(_LISTS["to_grader"]))
+_SPOKEN = regex(
     r"(?<=[.!?。！？])\s+|\n+|(?<=[。！？])|\s{0,99}[()\[\]（）]\s*|(?<=>)(?=[^<\s])|(?=</?[|a-z])|(?=\{\s*\")"
 )
-_DRAFT = re.compile(rf"(?mi)^[\W_]{{0,99}}(?:{either(_LISTS['draft'])})[\W_]{{0,99}}?[:：)\]].*$")
+_DRAFT = regex(rf"(?mi)^[\W_]{{0,99}}(?:{either(_LISTS['draft'])})[\W_]{{0,99}}?[:：)\]].*$")
 
 
 def _without_order(part: str) -> str:

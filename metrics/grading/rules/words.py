@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections import defaultdict
 from functools import cache, cached_property, lru_cache
 
-from ...language import HAN, either, stemmer, word_lists
+from ...language import HAN, either, regex, stemmer, word_lists
 from .quantities import ONES, ORDINALS, ROMAN, TENS, Quantity, When, dates, equal, quantities
 from .stance import negates
 
@@ -15,18 +14,18 @@ LONGEST = 20_000  # characters of a text that are read, which bounds the time of
 
 _LISTS = word_lists(__package__, "words")
 _TABLE = str.maketrans(_LISTS["lookalikes"])
-_ASCII = re.compile(r"[A-Za-z0-9]")
-_MIXED = re.compile(r"\b(?=\w*[A-Za-z])(?=\w*[\u0370-\u03ff\u0400-\u04ff])\w+")
-_FOREIGN = re.compile("[\u0370-\u03ff\u0400-\u04ff]")
-_UNSEEN = re.compile(
+_ASCII = regex(r"[A-Za-z0-9]")
+_MIXED = regex(r"\b(?=\w*[A-Za-z])(?=\w*[\u0370-\u03ff\u0400-\u04ff])\w+")
+_FOREIGN = regex("[\u0370-\u03ff\u0400-\u04ff]")
+_UNSEEN = regex(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
     "\U000e0000-\U000e0fff]"
 )
-_ACCENTS = re.compile("[\u0300-\u036f]+")
+_ACCENTS = regex("[\u0300-\u036f]+")
 # Marks of footnotes, which would become digits of the word before. m² and m³ stay.
-_NOTES = re.compile("(?<![mM])[¹²³⁰⁴-⁹]+")
+_NOTES = regex("(?<![mM])[¹²³⁰⁴-⁹]+")
 _PLAIN = str.maketrans(_LISTS["characters"])
-_SURROGATES = re.compile("[\ud800-\udfff]")
+_SURROGATES = regex("[\ud800-\udfff]")
 
 
 def clean(text: str) -> str:
@@ -47,15 +46,13 @@ def clean(text: str) -> str:
     return _UNSEEN.sub("", text)
 
 
-_TOKEN = re.compile(
-    rf"[{HAN}]|[A-Z]{{2,}}(?=s\b)|[A-Za-z]+|\d+(?:[.,:]\d+)*|[^\W\d_A-Za-z{HAN}]+|(?<=\d)(?:st|nd|rd|th)\b"
-)
-_POSSESSIVE = re.compile(r"'(?:s|S)?(?![A-Za-z])")
-_INITIAL = re.compile(r"\.[A-Za-z]\.")
-_INITIALS = re.compile(r"\b(?:[A-Za-z]\.){2,}")
+_TOKEN = regex(rf"[{HAN}]|[A-Z]{{2,}}(?=s\b)|[A-Za-z]+|\d+(?:[.,:]\d+)*|[^\W\d_A-Za-z{HAN}]+|(?<=\d)(?:st|nd|rd|th)\b")
+_POSSESSIVE = regex(r"'(?:s|S)?(?![A-Za-z])")
+_INITIAL = regex(r"\.[A-Za-z]\.")
+_INITIALS = regex(r"\b(?:[A-Za-z]\.){2,}")
 _SUFFIXES = frozenset(["st", "nd", "rd", "th"])
 # Of `clean` text, in which Chinese marks are ASCII ones.
-_SENTENCE = re.compile(
+_SENTENCE = regex(
     r"(?<=[a-z0-9)\"'%\]])[.!?]+\s+(?=[A-Z\"'(\d])|\n+|(?<=[^A-Z])\.\s\s?(?=[A-Z])"
     rf"|(?<=[{HAN}\"')%\d])(?:\.\s|[!?;])"
 )
@@ -71,16 +68,16 @@ HAN_STOP = frozenset(_LISTS["han_stop_characters"]) | frozenset(_LISTS["han_stop
 TITLES = frozenset(_LISTS["titles"].split())
 PARTICLES = frozenset(_LISTS["name_particles"].split())
 FILLERS = frozenset(_LISTS["fillers"].split())  # words beside a date or a number that leave it one
-_UNITED = re.compile(r"\b[Uu]nited (?:(?=States)States(?: of America)?|(?=Kingdom)Kingdom)")
+_UNITED = regex(r"\b[Uu]nited (?:(?=States)States(?: of America)?|(?=Kingdom)Kingdom)")
 
 
 _BOUNDS = word_lists(__package__, "bounds")
-_RANGE, _SHARE, _AND = (re.compile(rf"\s*(?:{either(_BOUNDS[key])})\s*") for key in ("to", "share", "and"))
-_BETWEEN = re.compile(rf"(?<![a-z])(?:{either(_BOUNDS['between'])})[\s(]*$")
-_DUE = re.compile(rf"(?<![a-z])(?:{either(_BOUNDS['due'])})\s+(?:the\s+)?$")
-_CHANGED = re.compile(rf"(?<![a-z])(?:{either(_BOUNDS['changed'])})[^.;]{{0,30}}$")
-_BELOW = re.compile(rf"(?:(?<![a-z])(?:{either(_BOUNDS['before'])})(?:\s+(?:the|an?|about|around))?[\s(]*)$")
-_ABOVE = re.compile(rf"\s*(?:{either(_BOUNDS['after'])})")
+_RANGE, _SHARE, _AND = (regex(rf"\s*(?:{either(_BOUNDS[key])})\s*") for key in ("to", "share", "and"))
+_BETWEEN = regex(rf"(?<![a-z])(?:{either(_BOUNDS['between'])})[\s(]*$")
+_DUE = regex(rf"(?<![a-z])(?:{either(_BOUNDS['due'])})\s+(?:the\s+)?$")
+_CHANGED = regex(rf"(?<![a-z])(?:{either(_BOUNDS['changed'])})[^.;]{{0,30}}$")
+_BELOW = regex(rf"(?:(?<![a-z])(?:{either(_BOUNDS['before'])})(?:\s+(?:the|an?|about|around))?[\s(]*)$")
+_ABOVE = regex(rf"\s*(?:{either(_BOUNDS['after'])})")
 
 
 def is_bounded(text: str, start: int, stop: int) -> bool:

@@ -23,7 +23,7 @@ from .streams import say
 
 
 def _group(path: str, about: str) -> typer.Typer:
-    return typer.Typer(cls=group_of(path), help=about, no_args_is_help=True, rich_markup_mode="rich")
+    return typer.Typer(cls=group_of(path), help=about, no_args_is_help=True, rich_markup_mode=None)
 
 
 app = typer.Typer(
@@ -31,7 +31,7 @@ app = typer.Typer(
     cls=group_of(""),
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,  # rich, which lays out the help of a command, takes 0.1 s
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 exports = _group(

@@ -14,7 +14,6 @@ from typing import Any
 
 import msgspec
 import typer
-from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup
 
 from ctxbench.scenarios.errors import UserError
@@ -42,6 +41,8 @@ def entries() -> dict[str, CommandEntry]:
 
 def load(path: str, entry: CommandEntry) -> Any:
     """Import a command and return it."""
+    from rich.markup import escape
+
     from .arguments import command_of
 
     function = _named(entry.function)
@@ -204,6 +205,17 @@ class LazyGroup(_PlainFlags, TyperGroup):
         """Return the command that is to run, imported."""
         name, command, rest = super().resolve_command(ctx, args)
         return name, command if name is None else self.commands[name], rest
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write a list of the commands for each panel, without rich."""
+        panels = dict[str, list[tuple[str, str]]]()
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            rows = panels.setdefault(command.rich_help_panel or "Commands", [])
+            rows.append((name, command.short_help or command.help))
+        for panel, rows in panels.items():
+            with formatter.section(panel):
+                formatter.write_dl(rows)
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         """Return the names in the order in which the help shows them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING
+from functools import cache
 from importlib.metadata import distributions
 from importlib.resources import files
 from inspect import getdoc
@@ -36,6 +37,9 @@ def list_(what: str = "strategies", name: str | None = None, *, as_json: bool = 
 
     if what not in KINDS:
         raise SpecError(f"{what!r} cannot be listed{suggestion(what, dict.fromkeys(KINDS))}")
+    if what == "strategies" and name is None and not as_json:
+        _print_strategies(_strategies(in_brief=True))
+        return
     if what in ("prices", "caches", "evidence"):
         from . import price_list  # numpy and pandas, which --help must not import
 
@@ -51,9 +55,6 @@ def list_(what: str = "strategies", name: str | None = None, *, as_json: bool = 
         rows = dict(sorted(shown.items()))
     if as_json:
         typer.echo(msgspec.json.format(msgspec.json.encode(rows, enc_hook=repr), indent=2).decode())
-        return
-    if what == "strategies" and name is None:
-        _print_strategies(rows)
         return
     for row_name, row in rows.items():
         entry = row if isinstance(row, dict) else {"written": row_name, "about": row}
@@ -82,15 +83,24 @@ def _rows(what: str) -> Mapping[str, Any]:
     return rows
 
 
-def _strategies() -> dict[str, Entry]:
-    """Return strategies, recipes, and plug-ins that cannot be loaded, by name."""
-    from ctxbench.strategies.chain import NAMED, RECIPES, load_errors, strategies
+def _strategies(in_brief: bool = False) -> dict[str, Entry]:
+    """Return strategies, recipes, and plug-ins that cannot be loaded, by name; in brief, as a table has ours: none is
+    imported."""
+    from ctxbench.strategies.chain import NAMED, RECIPES, strategies
 
-    rows = {name: _entry(name, kind) for name, kind in strategies().items()}
+    text, kinds, rows = files(__package__).joinpath("data/strategies.toml"), strategies(), dict[str, Entry]()
+    told = tomllib.loads(text.read_text("utf-8")) if in_brief else {}
+    for name in list(kinds.data):
+        if name in told and (point := kinds.points[name]).module.startswith("ctxbench."):
+            needed = told[name].get("library")
+            rows[name] = told[name] | {"group": _group(point.module)}
+            rows[name]["installed"] = needed is None or any(distributions(name=needed))
+        elif name in kinds:
+            rows[name] = _entry(name, kinds[name])
     for name, recipe in NAMED.items():
         entry = {"written": f"{name} = {recipe.chain}", "group": _CHAINS if name in RECIPES else _DOCUMENTS}
         rows.setdefault(name, entry | {key: getattr(recipe, key) for key in ("chain", "about", "fails")})
-    for name, why in load_errors().items():
+    for name, why in kinds.errors.items():
         rows[name] = {"written": name, "group": _BROKEN, "about": f"cannot be used: {why}"}
     return rows
 
@@ -124,16 +134,26 @@ _GROUPS = (_OURS, _BOUNDS, _CHAINS, _PROVIDERS, _AGENTS, _LIBRARIES, _DOCUMENTS,
 _OF_MODULE = {"bounds": _BOUNDS, "providers": _PROVIDERS, "agents": _AGENTS, "adapters": _LIBRARIES}
 
 
+def _group(module: str) -> str:
+    """Return the heading under which a strategy of a module stands."""
+    package, _, rest = module.partition(".strategies.")
+    return _OF_MODULE.get(rest.partition(".")[0], _OURS) if package == "ctxbench" else _PACKAGES
+
+
 def _entry(name: str, kind: type[Any]) -> Entry:
     """Return what the list says of a strategy."""
-    package, _, rest = kind.__module__.partition(".strategies.")
-    group = _OF_MODULE.get(rest.partition(".")[0], _OURS) if package == "ctxbench" else _PACKAGES
+    group = _group(kind.__module__)
     about = " ".join((getdoc(kind) or "").split("\n\n")[0].split())
     entry = {"written": _signature(name, kind), "group": group, "about": about, "parameters": _defaults(kind)}
     entry |= {key: getattr(kind, key) for key in ("source", "fails", "family", "extra") if hasattr(kind, key)}
-    have = tomllib.loads(files("ctxbench.reports").joinpath("have.toml").read_text("utf-8"))
-    entry |= {"have": have[name]} if name in have else {}
+    entry |= {"have": _have()[name]} if name in _have() else {}
     return entry | ({"installed": any(distributions(name=kind.library))} if "extra" in entry else {})
+
+
+@cache
+def _have() -> dict[str, str]:
+    """Return how to have each strategy in an application, by name."""
+    return tomllib.loads(files("ctxbench.reports").joinpath("have.toml").read_text("utf-8"))
 
 
 def _strategy(name: str) -> Entry:

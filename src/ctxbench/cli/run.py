@@ -118,6 +118,8 @@ def run(
         if remote is not None:
             remote.tell = say
         complete = is_complete(folder) and not overwrite
+        if not overwrite:
+            _check_stored(folder, plan.strategies)
         workers, by = jobs or os.cpu_count() or 1, engine_of(engine, jobs or os.cpu_count())
         how = {"strict": strict, "overwrite": overwrite}
         with resumable("finished work is stored", folder):
@@ -183,6 +185,42 @@ def demo(*, out: Path = Path("runs/demo")) -> None:
 
     # A finished one is measured again, by whatever version is installed now; one that was stopped goes on.
     run(["demo"], strategy=list(_DEMO), out=out, overwrite=is_complete(out))
+
+
+def cache(*, clear: bool = False, as_json: bool = False) -> None:
+    """Show how much is kept of what was computed before, or remove it.
+
+    A run takes from there what it would compute again: results of the same recording under the same strategy, by the
+    same code. It quotes recordings, lies in the user's cache, and is never needed. CTXBENCH_CACHE names another folder,
+    or is `off`.
+
+    Args:
+        clear: Remove all of it.
+    """
+    from ctxbench.harness.cache import LARGEST, ResultCache, path
+
+    from .output import print_json
+
+    file = path()
+    if clear and file is not None:
+        for each in file.parent.glob(f"{file.name}*"):
+            each.unlink()
+    size = ResultCache(file).size() if file is not None and file.exists() else 0
+    found = {"file": None if file is None else str(file), "bytes": size, "largest": LARGEST}
+    line = "off (CTXBENCH_CACHE)" if file is None else f"{file}: {size / 1e6:,.1f} MB, at most {LARGEST / 1e6:,.0f}"
+    print_json(found) if as_json else typer.echo(line)
+
+
+def _check_stored(folder: Path, named: Sequence[str]) -> None:
+    """Raise UserError if the run folder names strategies that would run code, and that nobody has named here."""
+    from ctxbench.harness.folder.store import read_manifest
+
+    with suppress(RunError):  # no run, or none that can be gone on with
+        plan = read_manifest(folder).plan
+        effects = trust.run_effects(plan)
+        if not {*plan.strategies} <= {*named} and not trust.is_approved(folder / "manifest.json", effects):
+            how = "To measure it anew, with your strategies alone: add --overwrite, or name another --out"
+            trust.refuse(folder / "manifest.json", effects, how)
 
 
 def _name(names: tuple[str, ...]) -> str:

@@ -32,8 +32,8 @@ def test_running_again_changes_nothing(tmp_path: Path) -> None:
     assert bytes_of(tmp_path / "run") == before
 
 
-def test_a_changed_recording_is_not_resumed(tmp_path: Path) -> None:
-    """If the file is another one when the run goes on, that is said, and nothing is mixed."""
+def test_a_changed_recording_is_measured_anew(tmp_path: Path) -> None:
+    """If the file is another one when the run goes on, its parts are made anew, and nothing is mixed."""
     path = recording(tmp_path)
     execute(plan(path), tmp_path / "run")
     (tmp_path / "run" / "manifest.json").unlink()
@@ -44,8 +44,9 @@ def test_a_changed_recording_is_not_resumed(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     execute(plan(recording(tmp_path)), tmp_path / "again")
     recording(tmp_path, turns=5)
-    with pytest.raises(RunError, match="is of other recordings"):
-        execute(plan(path), tmp_path / "again")
+    execute(plan(path), tmp_path / "again")
+    execute(plan(path), tmp_path / "at once")
+    assert bytes_of(tmp_path / "again") == bytes_of(tmp_path / "at once")
 
 
 def test_a_stopped_run_makes_what_is_missing_alone(

@@ -42,8 +42,9 @@ def questions(folder: Path, sample: int = 0) -> Iterator[Question]:
     run = load(folder)
     probes = RunProbes(run, OFFLINE, sample)
     for conversation in run.conversations():
-        for _, asked in probes.of(conversation):
-            yield from (question for question in asked.values() if isinstance(question, Question))
+        for strategy in probes.strategies(conversation):
+            asked = probes.of(conversation, strategy).values()
+            yield from (question for question in asked if isinstance(question, Question))
 
 
 def test_what_is_in_the_file() -> None:
