@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from ctxbench.metrics.aftermath import repeated
 from ctxbench.metrics.prices import Prices
-from ctxbench.metrics.statistics.comparison import Difference, Pairs, difference, in_both
+from ctxbench.metrics.statistics.comparison import Difference, Pairs, difference
 from ctxbench.metrics.statistics.intervals import FEWEST, FEWEST_OF_RATIOS, Ends, Floats
 from ctxbench.metrics.validation.validation import recorded_price
 from ctxbench.metrics.value import Form, Missing, Value
@@ -217,35 +217,34 @@ def compared(before: pd.DataFrame, after: pd.DataFrame, by: By | None = None, wa
 def _compared(key: str, means: Sequence[pd.DataFrame], twice: Sequence[pd.DataFrame], wanted: float) -> LiveMeasure:
     measure = MEASURES[key]
 
-    def change(sides: Sequence[pd.DataFrame], lacking: str) -> tuple[Floats, Floats, Difference | Missing]:
-        columns = [measure.of or key, "calls" if measure.of else "one"]  # the sums of the figure (`metrics/value.py`)
-        before, after = (side[columns].to_numpy(float) for side in sides)
-        known = in_both(before, after)
-        before, after = before[known], after[known]
-        if not len(before):
-            return before, after, Missing("undefined", lacking)
+    def pairs(sides: Sequence[pd.DataFrame]) -> Floats:
+        """Return what the tasks add to the two sums of the figure (`metrics/value.py`), before and after."""
+        columns = [measure.of or key, "calls" if measure.of else "one"]
+        sums = np.hstack([side[columns].to_numpy(float) for side in sides])
+        return sums[np.isfinite(sums).all(axis=1)]
+
+    def change(sums: Floats, lacking: str) -> Difference | Missing:
+        if not len(sums):
+            return Missing("undefined", lacking)
         # From nothing there is no relative change: what came then is counted.
-        relative = measure.unit not in ("calls", "share") and bool(before[:, 0].any())
-        return before, after, difference(Pairs(measure.form, before, after), relative)
+        relative = measure.unit not in ("calls", "share") and bool(sums[:, 0].any())
+        return difference(Pairs(measure.form, sums[:, :2], sums[:, 2:]), relative)
 
-    before, after, moved = change(means, measure.lacking)
-    equal_runs = change(twice, "no task was run twice before")[2]
-    number = len(before) if measure.form == "total" else 1
-    sums = (moved, moved) if isinstance(moved, Missing) else (moved.before, moved.after)
-    figures = [side if isinstance(side, Missing) else side / number for side in sums]
-    return LiveMeasure(
-        figures[0], figures[1], moved, equal_runs, _needed(before, after, measure.unit == "share", wanted)
-    )
+    sums = pairs(means)
+    moved, equal_runs = change(sums, measure.lacking), change(pairs(twice), "no task was run twice before")
+    number = len(sums) if measure.form == "total" else 1
+    sides = (getattr(moved, side, moved) for side in ("before", "after"))
+    before, after = (side if isinstance(side, Missing) else float(side) / number for side in sides)
+    return LiveMeasure(before, after, moved, equal_runs, _needed(sums, measure.unit == "share", wanted))
 
 
-def _needed(before: Floats, after: Floats, is_share: bool, wanted: float) -> int | Missing:
+def _needed(sums: Floats, is_share: bool, wanted: float) -> int | Missing:
     """Return how many tasks show the wanted change in 80 % of trials at 5 %, by how much the pairs at hand vary.
 
     (2.8 / change)² × variance: of log ratios, or of differences of success, where a change of 10 points is one of at
     least 10 % of the tasks. It is at least what an interval takes.
     """
-    some = np.hstack([before, after])
-    some = some if is_share else some[(some > 0).all(axis=1)]
+    some = sums if is_share else sums[(sums > 0).all(axis=1)]
     if len(some) < 3:
         return Missing("few", "it takes 3 tasks that have some of it to know how much they vary")
     one, other = some[:, 0] / some[:, 1], some[:, 2] / some[:, 3]
