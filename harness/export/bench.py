@@ -248,9 +248,13 @@ def write_wandb(bench: Bench, folder: Path, address: str = "", project: str = ""
                 figures = {names[name]: value for name, value in entry.numbers.items()}
                 run.summary.update({**figures, "missing": entry.missing})
         wandb.teardown()  # `finish` returns before the last file is written; ending the service waits for it
-    except wandb.errors.Error as error:
-        where = without_secrets(address) or folder
-        raise NotLogged(f"Weights & Biases at {where} cannot be written to: {without_secrets(str(error))}") from None
+    except Exception as error:
+        if not (isinstance(error, ConnectionError) or type(error).__module__.startswith("wandb.")):
+            raise
+        with suppress(ConnectionError):  # its service has ended: at the exit that would be a trace
+            wandb.teardown(1)
+        where, why = without_secrets(address) or folder, without_secrets(str(error)) or "no reply that wandb can read"
+        raise NotLogged(f"Weights & Biases at {where} cannot be written to: {why}") from None
     return folder / "wandb"
 
 

@@ -95,7 +95,7 @@ def test_the_site_builds(tmp_path: Path) -> None:
         assert not fetches.findall(html.read_text("utf-8")), html.name
 
 
-PROMISES = (ROOT / "docs" / "promises.md").read_text("utf-8")
+PROMISES = (ROOT / "docs" / "promises.md").read_text("utf-8").partition("## What was attacked")[0]
 HELD = re.findall(r"^\| (.+) \| `(tests/\S+)::(\w+)` \|$", PROMISES, re.M)
 
 
