@@ -54,7 +54,7 @@ class Measure(NamedTuple):
 _NO_USAGE, _NO_PRICE = "a call has no recorded usage", "a call has no recorded usage, or its model no known price"
 MEASURES = {
     "calls": Measure("model calls", ""),
-    "repeated": Measure("tool calls made again", "calls"),
+    "repeated": Measure("tool calls made again", "calls", form="ratio"),
     "input": Measure("prompt tokens", "tokens", _NO_USAGE),
     "input_call": Measure("prompt tokens of a call", "tokens", _NO_USAGE, "ratio", "input"),
     "output": Measure("output tokens", "tokens", _NO_USAGE),
@@ -97,9 +97,8 @@ def task_runs(
             "id": own,
             "path": re.sub(r":\d+$", "", main.source).removeprefix(folder).strip("/"),
         }
-        scores = [value for key, value in main.meta.items() if key in _SOLVED or key.startswith("score ")]
-        if labels is not None:
-            scores = [labels[key] for key in names.values() if key in labels]
+        own_labels = [value for key, value in main.meta.items() if key in _SOLVED or key.startswith("score ")]
+        scores = own_labels if labels is None else [labels[key] for key in names.values() if key in labels]
         numbers = [score for score in (_GRADES.get(score, score) for score in scores) if isinstance(score, int | float)]
         said = [(each.messages[at].call, each.messages[at].time) for each in group for at in each.calls()]
         summaries = [(of.call, of.time) for each in group for of in each.compactions if of.call and of.call.billed]
@@ -136,10 +135,8 @@ def read_labels(path: Path) -> dict[str, float]:
             labels = dict.fromkeys(labels.get("submitted_ids", ()), False) | dict.fromkeys(labels["resolved_ids"], True)
         shares = msgspec.convert(labels, dict[str, bool | Annotated[float, msgspec.Meta(ge=0, le=1)]])
         return {task: float(share) for task, share in shares.items()}
-    except OSError as error:
-        raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:
-        what = str(error).replace("$[...]", "a task")
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:
+        what = (getattr(error, "strerror", "") or str(error)).replace("$[...]", "a task")
         raise RunError(f"{path}: {what} (write {{task: true or false}}, or a SWE-bench report)") from None
 
 
@@ -175,9 +172,8 @@ class LiveRuns:
         figures: dict[str, Value] = {"live/tasks": self.tasks}
         for key, row in self.measures.items():
             named: dict[str, Value] = {"before": row.before, "after": row.after, "tasks_needed": row.needed}
-            if isinstance(row.change, Difference):
-                named["change"] = row.change.value
-                named |= row.change.shown._asdict() if isinstance(row.change.shown, Ends) else {}
+            if isinstance(change := row.change, Difference):
+                named |= {"change": change.value, **(change.shown._asdict() if isinstance(change.shown, Ends) else {})}
             figures |= {f"live/{key}/{name}": value for name, value in named.items()}
         figures |= {f"live/{key}/replay_said": said for key, (said, _) in self.replay.items()}
         return {name: float(value) for name, value in figures.items() if not isinstance(value, Missing)}

@@ -11,10 +11,10 @@ from ctxbench.metrics.statistics.comparison import Difference
 from ctxbench.metrics.statistics.intervals import Ends
 from ctxbench.metrics.value import Missing, Value
 
-from .render import Column, Table, about, amount, count, no_interval, table_of
-from .verdict_text import in_points
+from .compare import between, moved, some
+from .render import Column, Table, about, amount, count, table_of
 
-_SIDES, _MOST_NAMES = ("before", "after"), 3
+_SIDES = ("before", "after")
 
 
 def live_tables(live: LiveRuns) -> list[Table]:
@@ -40,7 +40,7 @@ def live_tables(live: LiveRuns) -> list[Table]:
             Column("with the strategy", lambda row: MEASURES[row[0]].head),
             Column("replay said", lambda row: amount("times", row[1][0])),
             Column("live", lambda row: amount("times", row[1][1])),
-            Column("off by", lambda row: f"{in_points(Ends(*[row[1][1] / row[1][0] - 1] * 2))} %"),
+            Column("off by", lambda row: moved(row[1][1] / row[1][0] - 1, "", relative=True)),
         ]
         title = f"How far was the replay of {live.strategy} off?"
         tables.append(table_of(title, columns, live.replay.items(), [about("live_replay")]))
@@ -53,8 +53,7 @@ def _doubts(live: LiveRuns) -> Iterator[str]:
     yield about(f"live_by_{live.by}", runs=runs)
     for names, side in zip(live.alone, _SIDES, strict=True):
         if names:
-            more = " …" * (len(names) > _MOST_NAMES)
-            yield f"Only {side}, and left out: {count(len(names), 'run')} ({', '.join(names[:_MOST_NAMES])}{more})."
+            yield f"Only {side}, and left out: {count(len(names), 'run')} ({some(names)})."
     lacking = defaultdict[str, list[str]](list)
     for key, row in live.measures.items():
         if isinstance(row.change, Missing):
@@ -68,27 +67,17 @@ def _doubts(live: LiveRuns) -> Iterator[str]:
 
 
 def _figure(key: str, value: Value) -> str:
-    """Return a figure of a measure, or a number; a dash for a missing one: the interval's column says why."""
+    """Return a figure of a measure, or a number; a dash for a missing one."""
     unit = MEASURES[key].unit if key else "tokens"
-    if isinstance(value, Missing):
-        return "–"
-    if unit in ("usd", "share"):
-        return amount(unit, value)
-    return f"{value:,.0f}{' s' * (unit == 'seconds')}" if unit in ("tokens", "seconds") else f"{value:,.1f}"
+    if isinstance(value, Missing) or unit in ("usd", "share"):
+        return "–" if isinstance(value, Missing) else amount(unit, value)
+    return f"{value:,.{int(unit in ('', 'calls'))}f}{' s' * (unit == 'seconds')}"
 
 
 def _changed(key: str, change: Difference | Missing) -> tuple[str, Ends | Missing]:
     """Return a change with its 95 % interval as text, and the interval or why there is none."""
-    if isinstance(change, Missing) or isinstance(value := change.value, Missing):
-        return "–", Missing("undefined")
-
-    def show(low: float, high: float) -> str:
-        if change.relative or MEASURES[key].unit == "share":
-            return f"{in_points(Ends(low, high))} {'%' if change.relative else 'points'}"
-        first, last = (f"{end:+,.1f}".replace("-", "−") for end in (low, high))
-        return first if first == last else f"{first} to {last}"
-
-    number = 1 if change.relative or MEASURES[key].form == "ratio" else change.conversations
-    ends, value = change.shown, value / number
-    reach = no_interval(ends, show) if isinstance(ends, Missing) else f"({show(*(end / number for end in ends))})"
-    return f"{show(value, value)} {reach}", ends
+    if isinstance(change, Missing):
+        return "–", change
+    how = MEASURES[key].unit, change.relative
+    ends = between(change.shown, *how)
+    return f"{moved(change.value, *how)} {f'({ends})' if isinstance(change.shown, Ends) else ends}", change.shown
