@@ -217,7 +217,7 @@ def _compared(key: str, means: Sequence[pd.DataFrame], twice: Sequence[pd.DataFr
         """Return what the tasks add to the two sums of the figure (`metrics/value.py`), before and after."""
         columns = [measure.of or key, "calls" if measure.of else "one"]
         sums = np.hstack([side[columns].to_numpy(float) for side in sides])
-        return sums[np.isfinite(sums).all(axis=1)]
+        return np.asarray(sums[np.isfinite(sums).all(axis=1)])
 
     def change(sums: Floats, lacking: str) -> Difference | Missing:
         if not len(sums):
@@ -229,8 +229,8 @@ def _compared(key: str, means: Sequence[pd.DataFrame], twice: Sequence[pd.DataFr
     sums = pairs(means)
     moved, equal_runs = change(sums, measure.lacking), change(pairs(twice), "no task was run twice before")
     number = len(sums) if measure.form == "total" else 1
-    sides = (getattr(moved, side, moved) for side in ("before", "after"))
-    before, after = (side if isinstance(side, Missing) else float(side) / number for side in sides)
+    sides = (moved, moved) if isinstance(moved, Missing) else (moved.before, moved.after)
+    before, after = (side if isinstance(side, Missing) else side / number for side in sides)
     return LiveMeasure(before, after, moved, equal_runs, _needed(sums, measure.unit == "share", wanted))
 
 
