@@ -1,7 +1,6 @@
 """Live runs of the same tasks without and with a strategy: calls, tokens, bill, time and success, paired by task.
 
-Replay shows a strategy to steps that were taken with the whole history. Here the agent itself ran with less. A task is
-one unit: repeated runs of it are their mean, and two runs of it without the strategy say how far equal runs differ.
+A task is one unit: repeated runs are their mean, and two runs without the strategy say how far equal runs differ.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from ctxbench.metrics.aftermath import repeated
 from ctxbench.metrics.prices import Prices
 from ctxbench.metrics.statistics.comparison import Difference, Pairs, difference
 from ctxbench.metrics.statistics.intervals import FEWEST, FEWEST_OF_RATIOS, Ends, Floats
-from ctxbench.metrics.validation.validation import recorded_price
 from ctxbench.metrics.value import Form, Missing, Value
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.files import read_file
@@ -70,9 +68,8 @@ def task_runs(
 ) -> pd.DataFrame:
     """Return a row for each run of a task: a conversation with those that it started, billed at the prices of its day.
 
-    Columns: the names of the task (`By`), `conversation`, `conversations` (ids), `models`, and the figures by measure;
-    NaN = not recorded. Success is what `labels` has by any name of the task; None = the recordings' own labels. Raises
-    RunError if the labels are of other tasks than those in the folder.
+    Columns: names of the task (`By`), `conversation`, `conversations` (ids), `models`, figures by measure, NaN = not
+    recorded. `labels` have success by any name; None = the recordings' own. Raises RunError for labels of other tasks.
     """
     mains = independent_units({each.id: {"parent": each.meta.get("parent", "")} for each in conversations})
     groups = defaultdict[str, list[Conversation]](list)
@@ -80,9 +77,12 @@ def task_runs(
         groups[mains[conversation.id]].append(conversation)
 
     def dollars(call: Call, model: str, usage: Usage, time: float | None) -> float:
-        price = recorded_price(prices, call, model, usage, time if call.started is None else call.started)
-        recorded = nan if usage.cost is None else usage.cost
-        return recorded if price is None or usage.input is None else price.recorded(usage)
+        # As `ctxbench lab validate`: hosts sell a model at prices of their own, and a tier may not be listed.
+        name = f"{call.provider}/{model}" if prices.tariff(f"{call.provider}/{model}") else model
+        tariff = prices.tariff(name, call.tier) or prices.tariff(name)
+        if tariff is None or usage.input is None:
+            return nan if usage.cost is None else usage.cost
+        return tariff.then(usage.input, time if call.started is None else call.started).recorded(usage)
 
     rows = list[dict[str, Any]]()
     for name, group in groups.items():
@@ -157,15 +157,14 @@ class LiveRuns:
 
     by: By
     tasks: int
-    runs: tuple[int, ...]  # of these tasks, before and after, as the next two
+    runs: tuple[int, ...]  # of these tasks, before and after
     alone: tuple[tuple[str, ...], ...]  # ids of the runs left out, whose task is not on the other side
     models: tuple[tuple[str, ...], ...]
     unlike: int  # tasks whose first user message is another one after
     wanted: float  # the change that `needed` is for
     measures: dict[str, LiveMeasure]
     strategy: str = ""
-    replay: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """Figures with the strategy as multiples of those without: as replay said, and as they were live."""
+    replay: dict[str, tuple[float, float]] = field(default_factory=dict)  # multiples of before: said, and live
 
     def numbers(self) -> dict[str, float]:
         """Return the figures that are known, by name: `live/cost/change`."""
@@ -237,8 +236,7 @@ def _compared(key: str, means: Sequence[pd.DataFrame], twice: Sequence[pd.DataFr
 def _needed(sums: Floats, is_share: bool, wanted: float) -> int | Missing:
     """Return how many tasks show the wanted change in 80 % of trials at 5 %, by how much the pairs at hand vary.
 
-    (2.8 / change)² × variance: of log ratios, or of differences of success, where a change of 10 points is one of at
-    least 10 % of the tasks. It is at least what an interval takes.
+    (2.8 / change)² × variance of log ratios, or of differences of success: 10 points are at least 10 % of the tasks.
     """
     some = sums if is_share else sums[(sums > 0).all(axis=1)]
     if len(some) < 3:
@@ -252,10 +250,7 @@ def _needed(sums: Floats, is_share: bool, wanted: float) -> int | Missing:
 
 
 def with_replay(live: LiveRuns, before: pd.DataFrame, bills: pd.DataFrame, strategy: str) -> LiveRuns:
-    """Return live runs with what the replay of those before says of a strategy (`bills`: `Billed.conversations`).
-
-    A replay makes the calls that were recorded: it says the same of a call and of the whole.
-    """
+    """Return live runs with what the replay of those before says of a strategy (`bills`: `Billed.conversations`)."""
     names = before.conversations[~before.conversation.isin(live.alone[0])].explode()
     rows = bills[bills.conversation.isin(names)].assign(cost=bills.cost + bills.cost_own)
     whole, less = (rows[rows.strategy == name].set_index("conversation") for name in ("none", strategy))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from ctxbench.scenarios.model import Call, Conversation, Usage
+from ctxbench.scenarios.model import Conversation, Usage
 
 from ..cache.prefixes import CacheUsage
 from ..prices import Price, Prices
@@ -179,23 +179,17 @@ CLOSE = 0.005  # relative error up to which a cost counts as reproduced
 _UNPRICED = Missing("unsupported", "the price of this model is not known")
 
 
-def _name(prices: Prices, call: Call, model: str) -> str:
+def _name(prices: Prices, recorded: RecordedRequest, model: str) -> str:
     """Return the name by which a model is priced, with who answered: hosts sell it at prices of their own."""
-    name = f"{call.provider}/{model}"
-    return name if call.provider and prices.tariff(name) else model
-
-
-def recorded_price(
-    prices: Prices, call: Call, model: str, usage: Usage, time: float | None, is_usual: bool = False
-) -> Price | None:
-    """Return the price of a call or a part of it on its day, at its tier if that is listed; None if it is not known."""
-    name = _name(prices, call, model)
-    tariff = (None if is_usual else prices.tariff(name, call.tier)) or prices.tariff(name)
-    return tariff and tariff.then(usage.input or 0, time)
+    name = f"{recorded.call.provider}/{model}"
+    return name if recorded.call.provider and prices.tariff(name) else model
 
 
 def _price(prices: Prices, recorded: RecordedRequest, model: str, usage: Usage, is_usual: bool = False) -> Price | None:
-    return recorded_price(prices, recorded.call, model, usage, recorded.started if recorded.dated else None, is_usual)
+    """Return the price of a call or a part of it on its day, at its tier if that is listed; None if it is not known."""
+    name = _name(prices, recorded, model)
+    tariff = (None if is_usual else prices.tariff(name, recorded.call.tier)) or prices.tariff(name)
+    return tariff and tariff.then(usage.input or 0, recorded.started if recorded.dated else None)
 
 
 def special_prices(calls: Iterable[RecordedRequest], prices: Prices) -> list[Figures]:
@@ -205,7 +199,7 @@ def special_prices(calls: Iterable[RecordedRequest], prices: Prices) -> list[Fig
         for model, used in recorded.call.billed:
             if (price := _price(prices, recorded, model, used)) is not None:
                 bill[model] += (cost := price.recorded(used))
-                for what, listed in prices.special(_name(prices, recorded.call, model), recorded.call, used).items():
+                for what, listed in prices.special(_name(prices, recorded, model), recorded.call, used).items():
                     touched[model, what, listed].append(cost)
     keys = ("model", "part", "listed", "calls", "share")
     rows = ((*key, len(costs), _over(sum(costs), bill[key[0]], "a bill of 0")) for key, costs in touched.items())
@@ -230,7 +224,7 @@ def recorded_costs(calls: Iterable[RecordedRequest], prices: Prices) -> list[Fig
                 break
             plain = price.of(Billed(used.input or 0, used.output or 0)) + price.beyond_text(used)
             parts.append((price.recorded(used), plain, usual.of(Billed.recorded(used))))
-            its_own = prices.special(_name(prices, recorded.call, name), recorded.call, used)
+            its_own = prices.special(_name(prices, recorded, name), recorded.call, used)
             special[model] |= {what for what, is_listed in its_own.items() if is_listed}
         else:
             if usage.cost:

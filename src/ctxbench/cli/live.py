@@ -30,9 +30,8 @@ def live(
 ) -> None:
     """Compare live runs of the same tasks without and with a strategy: calls, tokens, bill, time, tasks solved.
 
-    Repeated runs of a task count as their mean, and those in BEFORE show how far two equal runs differ. With
-    --strategy BEFORE is replayed too, to say how far off replay was. `ctxbench report` and `export mlflow` show the
-    comparison with the run folder.
+    Repeated runs in BEFORE show how far two equal runs differ. With --strategy BEFORE is replayed, to say how far off
+    replay was. `ctxbench report` and `export mlflow` show the comparison too.
 
     Args:
         before (BEFORE): Recordings of the agent with its whole history: a file or a folder.
