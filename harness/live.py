@@ -33,8 +33,7 @@ from .folder.run import Run, read_derived, write_derived
 By = Literal["task", "first", "id", "path"]
 """Name of a task: the recording's own, the first user message, the id, or the path in its folder."""
 
-_TASK = ("task", "task_id", "instance_id")
-_SOLVED = ("success", "resolved", "reward")
+_TASK, _SOLVED = ("task", "task_id", "instance_id"), ("success", "resolved", "reward")
 _GRADES: Mapping[Scalar, float] = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "pass": 1.0, "fail": 0.0}
 _REACH = 1.96 + 0.84  # standard errors between no difference and one that 80 % of trials show at 5 %
 
@@ -157,7 +156,6 @@ class LiveRuns:
 
     by: By
     tasks: int
-    runs: tuple[int, ...]  # of these tasks, before and after
     alone: tuple[tuple[str, ...], ...]  # ids of the runs left out, whose task is not on the other side
     models: tuple[tuple[str, ...], ...]
     unlike: int  # tasks whose first user message is another one after
@@ -200,7 +198,6 @@ def compared(before: pd.DataFrame, after: pd.DataFrame, by: By | None = None, wa
     return LiveRuns(
         way,
         len(means[0]),
-        tuple(map(len, sides)),
         tuple(tuple(runs.conversation[~runs[way].isin(common[way])]) for runs in (before, after)),
         tuple(tuple(sorted(set().union(*side.models))) for side in sides),
         int(np.sum(starts[0] != starts[1])),

@@ -14,8 +14,6 @@ from ctxbench.metrics.value import Missing, Value
 from .compare import between, moved, some
 from .render import Column, Table, about, amount, count, table_of
 
-_SIDES = ("before", "after")
-
 
 def live_tables(live: LiveRuns) -> list[Table]:
     """Return what changed, task by task, and where the strategy was replayed, what replay had said of it."""
@@ -49,9 +47,8 @@ def live_tables(live: LiveRuns) -> list[Table]:
 
 def _doubts(live: LiveRuns) -> Iterator[str]:
     """Yield how the runs were paired, and what else than the strategy may have made the difference."""
-    runs = " and ".join(f"{count(number, 'run')} {side}" for number, side in zip(live.runs, _SIDES, strict=True))
-    yield about(f"live_by_{live.by}", runs=runs)
-    for names, side in zip(live.alone, _SIDES, strict=True):
+    yield about(f"live_by_{live.by}")
+    for names, side in zip(live.alone, ("before", "after"), strict=True):
         if names:
             yield f"Only {side}, and left out: {count(len(names), 'run')} ({some(names)})."
     lacking = defaultdict[str, list[str]](list)

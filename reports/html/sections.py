@@ -240,11 +240,7 @@ def calibration_section(results: Results) -> ReportSection | None:
 def live_section(results: Results) -> ReportSection | None:
     """Return live runs without and with a strategy, or None where none were compared."""
     live = stored_live(results.run)
-    if live is None:
-        return None
-    return section_of(
-        "live", live_tables(live), {"live": pd.DataFrame(live.numbers().items(), columns=["figure", "value"])}
-    )
+    return None if live is None else section_of("live", live_tables(live))
 
 
 def claims_section(results: Results) -> ReportSection | None:
