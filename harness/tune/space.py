@@ -131,10 +131,6 @@ class SearchedStrategy:
     calls: tuple[text_of.SpecCall, ...]
     free: tuple[Free, ...]
 
-    def names(self) -> list[str]:
-        """Return the names of the stages; the name of a file includes the digest of its content."""
-        return [plugins.name_of(_kind(call)) or call.name for call in self.calls]
-
     def at(self, values: Values) -> str:
         """Return the strategy with these values, the others at their defaults. Raises SpecError."""
         stages = [dict(call.parameters) for call in self.calls]

@@ -165,8 +165,9 @@ def _has_conversations(path: Path) -> bool:
 def names_files(address: str) -> bool:
     """Return whether an address names files or folders of a data set's repository, or all of them by a last slash."""
     match = _ADDRESS.fullmatch(address)
-    names_one = match is not None and match["file"] is not None and match["options"] is None
-    return names_one and ".." not in match["file"].split("/")
+    if match is None or match["file"] is None or match["options"] is not None:
+        return False
+    return ".." not in match["file"].split("/")
 
 
 def from_address(address: str, reader: HuggingFace | None = None) -> HuggingFace:

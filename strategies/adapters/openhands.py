@@ -14,8 +14,6 @@ from ..functions import ChatDict, Step
 from ..services import ChatServices
 from . import adapter, arguments_of, chat_dict, imported
 
-_LIBRARY, _EXTRA = "openhands-sdk", "adapter-openhands"
-
 
 @cache
 def _sdk(module: str) -> Any:
@@ -23,7 +21,7 @@ def _sdk(module: str) -> Any:
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     os.environ["LITELLM_MODE"] = "PRODUCTION"  # else its import reads a .env
     os.environ.setdefault("OPENHANDS_SUPPRESS_BANNER", "1")
-    return imported(f"openhands.sdk.{module}", _LIBRARY, _EXTRA)
+    return imported(f"openhands.sdk.{module}")
 
 
 def to_openhands(messages: Iterable[ChatDict], actions: dict[str, Any] | None = None) -> list[Any]:
@@ -122,7 +120,7 @@ def _text(message: Any) -> str:
     return "".join(part.text for part in message.content if part.type == "text")
 
 
-@adapter(_LIBRARY, _EXTRA)
+@adapter()
 def llm_summarizing_condenser(
     services: ChatServices, max_size: int = 240, keep_first: int = 2, max_tokens: int | None = None
 ) -> Step:

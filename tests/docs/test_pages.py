@@ -20,7 +20,7 @@ page = pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative
 
 def test_the_readme_is_short() -> None:
     """A newcomer reads it in five minutes."""
-    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 150
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 100
 
 
 @page
