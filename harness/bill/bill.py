@@ -175,12 +175,10 @@ class Billed:
         return int(is_over.sum())
 
     def conversations(self) -> pd.DataFrame:
-        """Return one row per conversation, strategy and scheme: sums over its calls, and the turn at which it breaks
-        even.
+        """Return one row per conversation, strategy and scheme: sums over its calls.
 
-        `break_even` is the first turn from which on the strategy, with its own model calls, has cost less in all than
-        `none` under `Scheme.base`. It is NaN if that never lasts, and where `none` was not run. `base` is the cost of
-        `none`.
+        `base` is the cost of `none` under `Scheme.base`, and `break_even` the first turn from which on the strategy,
+        with its own model calls, has cost less in all: NaN if that never lasts, and where `none` was not run.
         """
         return pd.concat([self.conversations_under(scheme) for scheme in self.schemes], ignore_index=True)
 
@@ -316,10 +314,9 @@ class Billed:
     def _refetched(self, scheme: Scheme, tariff: Tariff, sent: SentPrompts) -> Floats:
         """Return at each step the cost of one further call that reads again what the recorded model used next.
 
-        A step whose context lacks such values is taken to need one call more. It sends the context once more, read from
-        the cache as far as the cache has it right after the step's own call, and behind it the messages that have the
-        values, as plain input; its output is a tool call of `REFETCH_OUTPUT` tokens. What was read again is taken to be
-        gone by the next step.
+        A step whose context lacks such values takes one call more: the context once more, read from the cache as it is
+        right after the step's own call, then the messages that have the values, as plain input, and a tool call of
+        `REFETCH_OUTPUT` tokens. What was read again is gone by the next step.
         """
         total = np.zeros(len(sent.tokens))
         again = _scaled(self.requests.ints("refetch_tokens"), self.factors[scheme.model].prompt)

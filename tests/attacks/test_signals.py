@@ -44,6 +44,7 @@ WORDS = {
     "convert": "some.jsonl --to new",
     "demo": "--out new",
     "audit": "some.jsonl --out new",
+    "live": "some.jsonl some.jsonl --out new",
     "init": "",
     "config": "",
     "export mlflow": "run --tracking-uri sqlite:///new.db",
