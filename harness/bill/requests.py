@@ -509,6 +509,8 @@ def own_models(run: Run, prices: Prices, recorded: Iterable[str] | None = None) 
     priced = [model for model in models if prices.tariff(model) is not None]
     names = values_of(run.arrow("conversations", ["conversation"]).column("conversation"))
     own = dict.fromkeys(names, priced[0] if priced else MODELS[0])
+    if len(priced) < 2:
+        return own
     keys = ["conversation", "model"]
     calls = run.arrow("messages", keys).drop_null().group_by(keys, use_threads=False).aggregate([([], "count_all")])
     for row in sorted(calls.to_pylist(), key=lambda row: row["count_all"]):  # the most calls come last

@@ -247,7 +247,7 @@ class Run:
     def _shards(self) -> dict[str, int]:
         """In which shard each conversation is."""
         with self.readable():
-            parts = [(part, pq.read_table(part, columns=["conversation"])) for part in self.files("conversations")]
+            parts = [(part, _read_part(part, ["conversation"])) for part in self.files("conversations")]
         return {name: shard_of(part) for part, table in parts for name in table.column("conversation").to_pylist()}
 
     @contextmanager
@@ -443,7 +443,7 @@ def read_derived(run: Run, name: str, columns: Sequence[str]) -> pa.Table | None
     try:
         if (pq.read_schema(path).metadata or {}).get(_ORIGIN) != _origin(run):
             return None
-        return pq.read_table(path, columns=list(columns)).select(list(columns)) if is_intact(path) else None
+        return _read_part(path, columns).select(list(columns)) if is_intact(path) else None
     except (OSError, KeyError, pa.ArrowException):
         return None
 

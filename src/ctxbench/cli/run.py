@@ -89,6 +89,7 @@ def run(
     # Standard output is for figures, whatever a plug-in prints.
     with redirect_stdout(sys.stderr), watching() as watcher:
         # Imported when the progress bar is there: they take half a second.
+        _keep_pandas_out()
         from ctxbench.harness.engine.cluster import engine_of
         from ctxbench.harness.engine.plan import Plan, RunInputs, default_strategies, execute
         from ctxbench.harness.folder.remote import located
@@ -126,8 +127,6 @@ def run(
             manifest = execute(plan, folder, jobs=workers, engine=by, watcher=watcher, remote=remote, **how)
     report_manifest(manifest, folder, remote)
     from ctxbench.harness.answers.tally import answer_tallies, run_tallies
-    from ctxbench.harness.bill.bill import store_bills
-    from ctxbench.harness.bill.requests import billed_models
     from ctxbench.harness.folder.run import load
     from ctxbench.reports import report_options
 
@@ -148,7 +147,11 @@ def run(
     if watcher.steps and (folder / "report").is_dir():
         say(f"note: {folder / 'report'} shows the previous run: {to_print} renews it")
     try:
-        store_bills(reader, billed_models(reader, model or ()))
+        if sum(reader.arrow("results", ["steps"]).column("steps").to_pylist()) >= _LONG:
+            from ctxbench.harness.bill.bill import store_bills
+            from ctxbench.harness.bill.requests import billed_models
+
+            store_bills(reader, billed_models(reader, model or ()))
         if report or not quiet:
             from .output import put, results_of, run_json, verdict_tables
 
@@ -172,6 +175,23 @@ def run(
     if lost:
         say(f"error: no conversation was finished by {', '.join(lost)}: {to_print} --all shows why")
     end(tallies, strict, settings, folder, failed=bool(lost) or failed)
+
+
+_LONG = 1_000  # steps of a run whose bills are stored: a shorter one is billed at once by whoever looks
+
+
+def _keep_pandas_out() -> None:
+    """Have Arrow make its first array without pandas, which it would import for it: that takes a quarter of a second.
+
+    It imports pandas when it makes a data frame. No array of ours is made of one.
+    """
+    if "pandas" not in sys.modules:
+        sys.modules["pandas"] = None  # type: ignore[assignment]
+        import pyarrow
+
+        with suppress(ImportError, AttributeError):
+            pyarrow.array(())
+        del sys.modules["pandas"]
 
 
 _ONE_MACHINE = "calls no models: the cassette and the spend limit are one machine's. Use the offline models"
