@@ -177,7 +177,7 @@ def run(
     end(tallies, strict, settings, folder, failed=bool(lost) or failed)
 
 
-_LONG = 1_000  # steps of a run whose bills are stored: a shorter one is billed at once by whoever looks
+_LONG = 100  # steps of a run whose bills are stored: a shorter one is billed at once by whoever looks
 
 
 def _keep_pandas_out() -> None:
