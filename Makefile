@@ -39,7 +39,7 @@ TESTING   = test,$(subst $() ,$(COMMA),$(TESTED))
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help house bench test test-slow test-live test-adapters lint check gate baseline readme formats perf instructions docs dev local-model record schema lock hashes apart sbom vulnerabilities clean
+.PHONY: help house bench test test-slow test-live test-adapters attacks lint check gate baseline readme formats perf instructions docs dev local-model record schema lock hashes apart sbom vulnerabilities clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -80,7 +80,10 @@ test-live: $(VENV)/.test  ## the tests with a real MLflow server, the notebooks,
 test-adapters: $(VENV)/.test  ## each adapter with its library's newest version, in an environment of its own (EXTRAS=…)
 	@$(BIN)/python scripts/test_adapters.py "$(WHEEL)" $(EXTRAS)
 
-house: $(VENV)/.run  ## print how the code is laid out, beside its budget
+attacks: $(VENV)/.test  ## attack what docs/promises.md promises: flipped bits, signals, texts for patterns (ten minutes; PAGE=… gets the table)
+	@$(MEMORY) $(BIN)/python -m tests.attacks $(if $(PAGE),--write $(PAGE))
+
+house: $(VENV)/.test  ## print how the code is laid out, beside its budget
 	@$(BIN)/python scripts/house.py
 
 lint: $(VENV)/.test  ## ruff, mypy --strict, the order of the rooms

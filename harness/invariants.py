@@ -29,7 +29,7 @@ from ctxbench.strategies.base import Context, Strategy, SystemOverBudget, budget
 from ctxbench.strategies.events import OverBudget
 
 from .models import OFFLINE
-from .probes import RememberedModels, ask_copies, ask_replays
+from .probes import RememberedModels, ask_here, ask_replays
 from .replay import ConversationIndex, RecordedContext, Step, replay_view, start_view
 
 COUNTER = TokenCounter()
@@ -161,8 +161,8 @@ def the_future_is_not_known(replayed: Replayed) -> None:
 def a_question_leaves_no_trace(replayed: Replayed) -> None:
     """Assert that a `copyable` strategy goes on as if it had not been asked questions between its calls.
 
-    Copies of it are asked, before its first call and after each, in two languages in turn. At three of these places
-    both are asked and compared: the copies send and report what the strategy would, started anew, after the same calls.
+    It is asked before its first call and after each, in two languages in turn. At three of these places it is asked
+    both, and compared: it sends and reports what it would, started anew, after the same calls.
     """
     strategy, conversation, plain = replayed.strategy, replayed.conversation, replayed.steps
     if not is_copyable(strategy):
@@ -170,7 +170,6 @@ def a_question_leaves_no_trace(replayed: Replayed) -> None:
     index = ConversationIndex(conversation, COUNTER)
     services = RecordedContext(index)
     view = start_view(strategy, services)
-    ask_copy = ask_copies(view, services, OFFLINE)
     ask_anew = ask_replays(strategy, index, RememberedModels(OFFLINE))
     going = replay_view(conversation, view, services)
     for number in range(len(plain) + 1):
@@ -181,12 +180,13 @@ def a_question_leaves_no_trace(replayed: Replayed) -> None:
         stop = (plain[number].at if number < len(plain) else len(conversation.messages) + 1) - 1
         is_compared = number in {0, len(plain) // 2, len(plain)}
         questions = QUESTIONS if is_compared else (QUESTIONS[number % 2],)
+        ask = ask_here(view, services)
         for question in questions if stop else ():
             probe, message = PlacedProbe(0, Probe("p", question), stop, (), frozenset()), Message("p", "user", question)
             with suppress(SystemOverBudget):
-                answer = ask_copy(probe, message)
+                answer = ask(probe, message)
                 assert not is_compared or answer == ask_anew(probe, message), (
-                    f"at message {stop}: for a question a copy does otherwise than a strategy started anew"
+                    f"at message {stop}: for a question it does otherwise than a strategy started anew"
                 )
 
 

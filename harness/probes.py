@@ -1,24 +1,25 @@
 """Ask a strategy the probes of a conversation at their places, without a trace in what it does next.
 
-Where the strategy is `copyable`, a copy of its view answers, and is gone with the answer. Any other is started anew for
-each question, and shown every recorded call up to its place: exact whatever it keeps, and as slow as that. The
-invariant `a_question_leaves_no_trace` checks what `copyable` promises. Probes are written to a run, and read back.
+Where the strategy is `copyable`, its view is asked, and then put back into the state that it had before. Any other is
+started anew for each question, and shown every recorded call up to its place: exact whatever it keeps, and as slow as
+that. The invariant `a_question_leaves_no_trace` checks what `copyable` promises. Probes are written to a run, and read
+back.
 """
 
 from __future__ import annotations
 
-import gc
 import re
 import types
+from array import array
 from bisect import bisect_right
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, count, repeat
-from operator import is_
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -26,17 +27,18 @@ import numpy as np
 import pyarrow as pa
 
 from ctxbench.metrics.probes import PlacedProbe, SentText, State, placed
-from ctxbench.metrics.tokens import PRIMING, TokenCounter
+from ctxbench.metrics.structure import Structure
+from ctxbench.metrics.tokens import PRIMING, Ledger, TokenCounter
 from ctxbench.scenarios.model import Conversation, Message, Probe, Tool
 from ctxbench.scenarios.view import Messages, shared_prefix
 from ctxbench.strategies.base import (
     Context,
+    Memo,
     ModelError,
     Prompt,
     Strategy,
     StrategyTypeError,
     View,
-    describe_type,
     is_copyable,
 )
 from ctxbench.strategies.bounds import EvidenceOnly
@@ -61,7 +63,6 @@ from .replay import (
 T = TypeVar("T")
 FLOOR, CEILING = "last_turn", "evidence_only"
 """Bounds of every strategy. Every run asks them its probes."""
-LEFT = 50_000  # objects that may be left of copies, which refer to themselves, before they are collected
 
 
 class ProbeReply(NamedTuple):
@@ -75,16 +76,16 @@ Ask = Callable[[PlacedProbe, Message], ProbeReply]
 """Asks one strategy a question in one conversation. Raises what the strategy raises, and StrategyTypeError."""
 
 
-def ask_copies(view: View, services: RecordedContext, models: ModelCalls) -> Ask:
-    """Return how to ask copies of a view, in the state that it is in at that moment."""
-
-    fixed: dict[int, object] = {}
+def ask_here(view: View, services: RecordedContext) -> Ask:
+    """Return how to ask a view at this moment. After each question it is as it was."""
+    restore = checkpoint(view, services)
 
     def ask(placed: PlacedProbe, question: Message) -> ProbeReply:
-        if gc.get_count()[0] > LEFT:
-            gc.collect(0)  # nobody else does while a shard is worked on (`shard.no_cycles`)
-        own = RecordedContext(services.index, models)
-        return put(copied(view, {id(services): own}, fixed), own, placed, question)
+        try:
+            return put(view, services, placed, question)
+        finally:
+            services.drain()  # events of a question that failed
+            restore()
 
     return ask
 
@@ -168,17 +169,64 @@ class RememberedModels:
         return reply
 
 
-def copied(view: View, instead: Mapping[int, object], fixed: dict[int, object]) -> View:
-    """Return a view that goes on as this one would, with a state of its own.
+def checkpoint(view: Callable[..., object], services: RecordedContext | None) -> Callable[[], None]:
+    """Return a function that puts a view back into the state that it is in now, however often it is called.
 
-    Not `copy.deepcopy`: that shares closures, which is wrong, and copies messages, which is slow (decision 22). What
-    cannot change is shared: messages, texts, numbers, frozen sets, classes, functions without a closure. A type with
-    `__deepcopy__` copies itself. `instead` maps ids of objects to what the copy has in their place; `fixed` notes, from
-    a copy to the next, the tuples that need none. Raises StrategyTypeError for what cannot be seen into: a lock, an
-    iterator, a `partial`.
+    What the view holds is looked into: closures, objects, lists, dictionaries, sets and arrays. What cannot change is
+    passed over: messages, texts, numbers, frozen sets, classes. A type with a method `checkpoint` of its own returns
+    such a function for itself. Raises StrategyTypeError for what cannot be seen into: a lock, an iterator, a `partial`.
     """
-    copied_view: View = _Copying(instead, fixed).of(view)
-    return copied_view
+    # The values are kept alive, so that no other gets an id of theirs.
+    seen: dict[int, object] = {id(services): services}
+    undo: list[Callable[[], object]] = []
+    waiting: list[Any] = [view]
+    while waiting:
+        value = waiting.pop()
+        kind = type(value)
+        if _IS_SHARED[kind] or id(value) in seen:
+            continue
+        seen[id(value)] = value
+        if hasattr(kind, "checkpoint"):
+            undo.append(value.checkpoint())
+        elif kind is types.FunctionType:
+            waiting += value.__closure__ or ()
+        elif kind is types.CellType:
+            try:
+                waiting.append(value.cell_contents)
+                undo.append(partial(setattr, value, "cell_contents", waiting[-1]))
+            except ValueError:  # a name that has no value yet
+                undo.append(partial(_forget, _CELL, value))
+        elif kind in (types.MethodType, types.BuiltinMethodType):
+            waiting.append(value.__self__)
+        elif kind is _Cached and not value.__wrapped__.__closure__:
+            pass
+        elif issubclass(kind, tuple):
+            waiting += value
+        elif issubclass(kind, list | array):
+            undo.append(partial(value.__setitem__, slice(None), value[:]))
+            waiting += _changeable(value)
+        elif issubclass(kind, np.ndarray):
+            undo.append(partial(value.__setitem__, ..., value.copy()))
+        elif kind in _CONTAINERS:
+            undo.append(partial(_refill, value, copy(value)))
+            waiting += _changeable(value)
+            waiting += _changeable(value.values()) if isinstance(value, dict) else ()
+        else:
+            for member in _slots(kind):  # type: ignore[arg-type]
+                try:
+                    waiting.append(attribute := member.__get__(value))
+                    undo.append(partial(member.__set__, value, attribute))
+                except AttributeError:  # one that has no value yet
+                    undo.append(partial(_forget, member, value))
+            if kind.__dictoffset__:
+                undo.append(partial(_refill, vars(value), dict(vars(value))))
+                waiting += [attribute for attribute in vars(value).values() if not _IS_SHARED[type(attribute)]]
+
+    def restore() -> None:
+        for action in undo:
+            action()
+
+    return restore
 
 
 class _Kinds(dict[type, bool]):
@@ -192,110 +240,45 @@ class _Kinds(dict[type, bool]):
 
 _SHARED = (
     *(int, float, complex, str, bytes, frozenset, type(None), range, slice, type, np.generic, np.dtype, Enum),
-    *(types.ModuleType, types.MethodDescriptorType, types.WrapperDescriptorType, re.Pattern, Messages),
+    *(types.ModuleType, types.MethodDescriptorType, types.WrapperDescriptorType, re.Pattern, Messages, Memo),
+    *(Ledger, Structure, TokenCounter, ConversationIndex),
 )
 # A plain object has nothing that changes: it is a mark, which functions compare by identity with their module's.
 _IS_SHARED = _Kinds({object: True})
 _Cached = type(lru_cache(len))
-_CONTAINERS = {list, deque, set, dict, defaultdict, OrderedDict, Counter}
+_CELL = vars(types.CellType)["cell_contents"]
+_CONTAINERS = {deque, set, dict, defaultdict, OrderedDict, Counter}
 
 
-class _Copying:
-    """One copy. An object that is met twice is copied once."""
-
-    def __init__(self, instead: Mapping[int, object], fixed: dict[int, object]) -> None:
-        self._copies: dict[int, object] = dict(instead)
-        self._fixed = fixed
-        # The originals are kept alive, so that no other object gets an id of theirs.
-        self._originals: list[object] = []
-
-    def of(self, value: Any) -> Any:
-        """Return the copy of a value, or the value itself if it cannot change."""
-        kind, copies = type(value), self._copies
-        if _IS_SHARED[kind]:
-            return value
-        if (earlier := copies.get(id(value))) is not None:
-            return earlier
-        if id(value) in self._fixed:
-            return value
-        self._originals.append(value)
-        copied: Any
-        if issubclass(kind, tuple):
-            items = self._items(value)
-            if all(map(is_, items, value)):
-                self._fixed[id(value)] = value
-                return value
-            copied = tuple.__new__(kind, items)
-        elif kind in _CONTAINERS:
-            # Known before its items are copied: a list that holds itself, or whose items refer to it, ends here.
-            copied = copies[id(value)] = copy(value)
-            values = value.values() if isinstance(value, dict) else ()
-            if not (_are_shared(value) and _are_shared(values)):
-                items = self._items(value)
-                copied.clear()
-                if isinstance(value, dict):
-                    copied.update(zip(items, self._items(values), strict=True))
-                else:
-                    (copied.update if kind is set else copied.extend)(items)
-        elif kind is types.FunctionType:
-            # Cells, not their contents: two functions that share a variable share it in the copy too.
-            cells = tuple(map(self.of, value.__closure__ or ()))
-            if not cells:
-                return value
-            name, defaults = value.__name__, value.__defaults__
-            copied = types.FunctionType(value.__code__, value.__globals__, name, defaults, cells)
-            copied.__kwdefaults__ = value.__kwdefaults__
-        elif kind is types.CellType:
-            copied = copies[id(value)] = types.CellType()
-            try:
-                contents = value.cell_contents
-            except ValueError:  # a name that has no value yet
-                return copied
-            copied.cell_contents = self.of(contents)
-        elif kind in (types.MethodType, types.BuiltinMethodType):
-            if (owner := self.of(value.__self__)) is value.__self__:
-                return value
-            # A method by its function: a private or inherited one is no attribute of that name.
-            is_own = kind is types.MethodType
-            copied = types.MethodType(value.__func__, owner) if is_own else getattr(owner, value.__name__)
-        elif kind is _Cached and self.of(value.__wrapped__) is not value.__wrapped__:
-            raise _refused(value)
-        elif hasattr(kind, "__deepcopy__"):
-            copied = value.__deepcopy__({})
-        else:
-            return self._object(value, kind)
-        copies[id(value)] = copied
-        return copied
-
-    def _items(self, values: Iterable[object]) -> list[object]:
-        """Return the copies of values, most of which are shared: those need no call."""
-        of, fixed, is_shared = self.of, self._fixed, _IS_SHARED
-        return [value if is_shared[type(value)] or id(value) in fixed else of(value) for value in values]
-
-    def _object(self, value: object, kind: type) -> object:
-        # Not the class's own state: attributes, and slots under the names that they are stored by.
-        state = object.__getstate__(value)
-        is_plain = hasattr(value, "__dict__") or all("__slots__" in base.__dict__ for base in kind.__mro__[:-1])
-        if state is None and not is_plain:
-            raise _refused(value)  # a type of C, whose state nobody sees
-        try:
-            copied: object = object.__new__(kind)
-        except TypeError:
-            raise _refused(value) from None
-        self._copies[id(value)] = copied
-        for attributes in state if isinstance(state, tuple) else (state,):
-            for name, attribute in (attributes or {}).items():
-                # A frozen dataclass refuses setattr.
-                object.__setattr__(copied, name, attribute if _IS_SHARED[type(attribute)] else self.of(attribute))
-        return copied
+def _changeable(values: Iterable[Any]) -> Iterable[Any]:
+    """Return the values that may change, or hold what may. There are many tuples: those are looked into together."""
+    while not all(map(_IS_SHARED.__getitem__, kinds := set(map(type, values)))):
+        if not all(_IS_SHARED[kind] or issubclass(kind, tuple) for kind in kinds):
+            return [value for value in values if not _IS_SHARED[type(value)]]
+        values = list(chain.from_iterable(value for value in values if isinstance(value, tuple)))
+    return ()
 
 
-def _refused(value: object) -> StrategyTypeError:
-    return StrategyTypeError(f"{describe_type(value)} cannot be copied: a strategy that holds one is not `copyable`")
+@lru_cache(1 << 10)
+def _slots(kind: type) -> tuple[types.MemberDescriptorType, ...]:
+    """Return the slots of a type. Raises StrategyTypeError if its state is in more than slots and a dictionary."""
+    try:
+        object.__new__(kind)
+    except TypeError:  # a type of C, whose state nobody sees
+        what = f"an object of type {kind.__name__} cannot be looked into"
+        raise StrategyTypeError(f"{what}: a strategy that holds one is not `copyable`") from None
+    members = (member for base in kind.__mro__ for member in vars(base).values())
+    return tuple(member for member in members if isinstance(member, types.MemberDescriptorType))
 
 
-def _are_shared(values: Collection[object]) -> bool:
-    return all(map(_IS_SHARED.__getitem__, set(map(type, values))))
+def _refill(value: Any, items: Any) -> None:
+    value.clear()
+    (value.extend if isinstance(value, deque) else value.update)(items)
+
+
+def _forget(member: Any, owner: object) -> None:
+    with suppress(AttributeError, ValueError):
+        member.__delete__(owner)
 
 
 ProbeRow = dict[str, Any]
@@ -305,12 +288,12 @@ by name (`folder/data/columns.toml`). One that is not there is null."""
 
 def ask_probes(index: ConversationIndex, strategy: Strategy, models: ModelCalls, log: ContextLog) -> list[ProbeRow]:
     """Replay a conversation into its log, and ask its probes on the way. Raises what the strategy raises."""
-    # Started anew `layered` would take some 98 ms a probe, a copy takes 4.5 (decision 22).
+    # Started anew `layered` would take some 98 ms a probe (decision 22).
     remembered = None if is_copyable(strategy) else RememberedModels(models)
     services = RecordedContext(index, remembered or models)
     view = start_view(strategy, services)
     anew = None if remembered is None else ask_replays(strategy, index, remembered)
-    probing = _ProbeRun(index, anew or ask_copies(view, services, models), log)
+    probing = _ProbeRun(index, lambda: anew or ask_here(view, services), log)
     results = list(probing.after(-1))
     for number, step in enumerate(replay_view(index.conversation, view, services)):
         log.add(step)
@@ -327,15 +310,16 @@ def ask_bounds(index: ConversationIndex, bound: Strategy, models: ModelCalls) ->
         services = RecordedContext(index, models)
         return put(start_view(asked, services), services, placed, question)
 
-    probing = _ProbeRun(index, ask, ContextLog(index.conversation.messages))
-    return [probing.result(probe, question, None) for due in probing.due.values() for probe, question in due]
+    probing = _ProbeRun(index, lambda: ask, ContextLog(index.conversation.messages))
+    return [probing.result(probe, question, None, ask) for due in probing.due.values() for probe, question in due]
 
 
 class _ProbeRun:
     """The probes of one conversation while they are asked."""
 
-    def __init__(self, index: ConversationIndex, ask: Ask, log: ContextLog) -> None:
-        self._index, self._ask, self._log = index, ask, log
+    def __init__(self, index: ConversationIndex, here: Callable[[], Ask], log: ContextLog) -> None:
+        """Ask by what `here` returns between two steps."""
+        self._index, self._here, self._log = index, here, log
         self._substitutions, self._events_seen = Substitutions(), 0
         self._places = {message.id: at for at, message in enumerate(index.conversation.messages)}
         self.due: dict[int, list[tuple[PlacedProbe, Message]]] = defaultdict(list)
@@ -350,10 +334,11 @@ class _ProbeRun:
         """Ask the probes between a step and the next; -1 = before the first step."""
         self._substitutions.follow(event for _, event in self._log.events[self._events_seen :])
         self._events_seen = len(self._log.events)
-        for probe, question in self.due.get(step, ()):
-            yield self.result(probe, question, step if step >= 0 else None)
+        if due := self.due.get(step):
+            ask = self._here()
+            yield from [self.result(probe, question, step if step >= 0 else None, ask) for probe, question in due]
 
-    def result(self, probe: PlacedProbe, question: Message, step: int | None) -> ProbeRow:
+    def result(self, probe: PlacedProbe, question: Message, step: int | None, ask: Ask) -> ProbeRow:
         """Ask one probe after a step, if there is one. If the strategy raises, it loses this probe alone."""
         row = {
             "number": probe.number,
@@ -365,7 +350,7 @@ class _ProbeRun:
             "failed": "",
             "evidence": [message.id for message in probe.evidence],
         }
-        sent = attempted(lambda: self._sent(probe, question, step, self._ask(probe, question)))
+        sent = attempted(lambda: self._sent(probe, question, step, ask(probe, question)))
         return row | ({"failed": sent} if isinstance(sent, str) else sent)
 
     def _sent(self, probe: PlacedProbe, question: Message, step: int | None, reply: ProbeReply) -> ProbeRow:

@@ -1,11 +1,9 @@
 """Tell what an agent did after its context was cut: which tool calls it made again, which rules and reasoning it lost.
 
 A tool call is made **again** if an earlier one has the same tool and the same arguments, or if both name one path and
-its result has the whole earlier result in it: a file read in part, and then more of it. It is
-
-    changed   if its result could have changed: it has, or a call in between may have written what the call names
-    dropped   else, if the earlier result was not in the context any more
-    there     else: the agent could have read it
+its result has the whole earlier result in it. It is `changed` if its result could have changed: it has, or a call in
+between may have written what the call names; `dropped` if the earlier result was not in the context any more; else
+`there`.
 
 Nothing depends on the names of an agent's tools. A call names the paths, addresses and identifiers in its arguments,
 and one that names none, such as `make`, depends on all that is written. A call may write if its tool or its arguments

@@ -34,9 +34,8 @@ def adaptive_bits(data: bytes, order: int = BOUND_ORDER) -> float:
 
         p_n(s) = (times s followed this context + kinds of bytes that followed it · p_{n-1}(s)) / (times + kinds)
 
-    A real coder with this model comes within a few bytes, at a few MB/s. The figure is an upper bound of the entropy:
-    larger models (PPMd with exclusion, context mixing) save more still.
-    An order is 7 at most: a context and the byte after it have to fit in 64 bits.
+    The figure is an upper bound of the entropy: larger models save more still. An order is 7 at most: a context and the
+    byte after it have to fit in 64 bits.
     """
     text = np.frombuffer(data, np.uint8).astype(np.int64)
     p = np.full(len(text), 1 / 256)

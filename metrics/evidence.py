@@ -97,10 +97,9 @@ def published(figure: Literal["calls", "success"], family: str, *, cut_off: bool
 
 
 def family_of(members: Sequence[str]) -> str:
-    """Return the family of a chain by those of its stages: that of the one which drops or rewrites.
+    """Return the family of a chain, by those of its stages that drop or rewrite, else by all; empty for a mixture.
 
-    Several of masking, clearing and summary are a hybrid; any other mixture has none, which is an empty text. A chain
-    that drops nothing has the family that its stages share.
+    Several of masking, clearing and summary are a hybrid.
     """
     families = {family for family in members if family in DROPS} or set(members) - {"whole"}
     if len(families) > 1 and families <= {"masking", "clearing", "summary", "hybrid"}:

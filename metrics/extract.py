@@ -10,7 +10,7 @@ others are taken, so a heap with lazy updates (lazy greedy) finds it with few lo
 Centrality is the cosine with the centroid of all sentences (TF-IDF, each sentence a document), 1 at most; a word weighs
 its idf; a rich sentence is heavier than three of four. A sentence that adds no value and few words is left out.
 
-There is no graph of sentences, so nothing grows with the square of the material (decision 12: what else was tried).
+There is no graph of sentences, so nothing grows with the square of the material (decision 7: what else was tried).
 """
 
 from __future__ import annotations

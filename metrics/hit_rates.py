@@ -1,10 +1,8 @@
 """Hit rates of a cache on a trace of accesses, and upper bounds for any cache. Pure functions of arrays.
 
-hit rate        hits / accesses
-token hit rate  tokens of the hits / tokens of all accesses (the share that need not be loaded)
-compulsory      first accesses of an item: no cache, however large, hits them
-most_hits, most_hits_fluid   bounds for policies that know the future
-most_expected   bound for policies that know how popular each item is, but not what comes next
+The token hit rate is the share of the tokens of all accesses that need not be loaded. `compulsory` are first accesses
+of an item, which no cache hits. `most_hits` and `most_hits_fluid` bound policies that know the future, `most_expected`
+those that know how popular each item is, but not what comes next.
 
 `counted` marks the accesses that count: a trace may begin with some that fill the cache, and arriving messages are no
 look-ups. A rate over no accesses is missing.
@@ -56,10 +54,9 @@ def most_hits(ids: Ints, tokens: Ints, counted: Flags, capacity: int) -> Rates:
     """Return bounds on the hit rate and the token hit rate of any policy on this trace, for items of any size.
 
     To hit, an item must lie in the cache from its last access to this one: tokens × time. A cache of c tokens has
-    c × time to give away. The cheapest hits are bought first, and the last in part, so no policy gets more: neither one
-    that knows the future nor one that lets items pass by. This is PFOO-L (Berger, Beckmann and Harchol-Balter,
-    "Practical Bounds on Optimal Caching with Variable Object Sizes", SIGMETRICS 2018). It may be too high, never too
-    low. It does not bound policies that preload items before their first access.
+    c × time to give away. The cheapest hits are bought first, and the last in part: PFOO-L (Berger, Beckmann and
+    Harchol-Balter, "Practical Bounds on Optimal Caching with Variable Object Sizes", SIGMETRICS 2018). It is never
+    too low. It does not bound policies that preload items before their first access.
     """
     # A B A B, each of one token, with room for one: the budget is 1 x 3, each hit costs 2, so 1.5 are bought. A cache
     # can have one of them: this bound counts room over all of the time, not at each moment.

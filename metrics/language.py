@@ -1,10 +1,8 @@
 """Sentences and words of text, mixed as agents' conversations mix them.
 
-Stems, stop words, names and cues are English and Chinese; words of every language are found, as they are written.
-
-A newline always ends a sentence: what agents read (logs, code, tables, lists) has one thing a line, and prose that
-wraps its lines is rare in it. Everything is linear in the length of the text. Chinese words come from `rjieba`, whose
-dictionary is in its wheel; it is imported (0.4 s, once) with the first Chinese text. Word lists are in `data/`.
+Stems, stop words, names and cues are English and Chinese; words of every language are found, as they are written. A
+newline always ends a sentence: what agents read has one thing a line. Everything is linear in the length of the text.
+Chinese words come from `rjieba`, imported (0.4 s, once) with the first Chinese text. Word lists are in `data/`.
 """
 
 from __future__ import annotations
@@ -194,8 +192,8 @@ def of_short_texts(size: int) -> Callable[[Callable[[str], Read]], Callable[[str
 def words(text: str) -> tuple[str, ...]:
     """Return the words in order, in lower case and without punctuation. Chinese is segmented.
 
-    `user_id` is one word, `ABC-123` two, `3.5` and `45,000` one each, `don't` one. Of Japanese, Korean and others that
-    write words together, each pair of characters is one, so that 거북이 is found in 거북이를.
+    `user_id`, `3.5`, `45,000` and `don't` are one word each, `ABC-123` two. Of Japanese, Korean and others that write
+    words together, each pair of characters is one, so that 거북이 is found in 거북이를.
     """
     if text.isascii() or _ANY_RUN.search(text) is None:
         return tuple(_PLAIN_WORD.findall(text.lower()))

@@ -163,10 +163,7 @@ def measure(results: Sequence[MeasuredResult]) -> dict[str, Ints | RaggedArray]:
 
 @dataclass(frozen=True, slots=True)
 class _Totals:
-    """Running totals over the numbered messages of all results. A total at a place counts the messages before it.
-
-    Each result has one place more than messages, for the total at its end.
-    """
+    """Running totals over the messages of all results, before each place; each result has one place more, its end."""
 
     base: Ints  # place where each result's numbering starts
     tokens: Ints
@@ -201,10 +198,7 @@ class _Totals:
 
 
 def _pass(result: MeasuredResult) -> tuple[list[int], ...]:
-    """Return totals over a result's messages: tokens, orphan results, unanswered calls, open calls, blank messages.
-
-    A written message is judged on its own, since what precedes it in a context is not what precedes it here.
-    """
+    """Return running totals of tokens, orphans, unanswered and open calls, and blanks; written messages count alone."""
     structure, end = result.structure, len(result.recording)
     tokens = result.ledger.running(end)
     orphans, unanswered = structure.orphans[: end + 1], structure.unanswered[: end + 1]

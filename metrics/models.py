@@ -1,8 +1,7 @@
 """Names, context windows and listed prices of models: those of the package genai-prices, and our own figures over it.
 
 genai-prices is data of its version and asks no network. It is imported at the first look-up, which takes a quarter of a
-second. `data/prices.toml` has what it lacks or has wrong, each with its source: sizes of prompts, storage by the hour,
-peak hours that spare the weekend, and prices.
+second. `data/prices.toml` has what it lacks or has wrong, each with its source.
 
     provider/model      that provider's price, and none of another's: `groq/gpt-4o` is not known
     model               its maker's price: `gpt-4o` is `openai/gpt-4o`

@@ -1,19 +1,10 @@
 """Cost of a call: its tokens times the prices for the size of its prompt.
 
 Prices come from genai-prices with our own figures over it (`models.py`), overridden by the user's file. Where no source
-gives a price, these rules do, and nothing else:
-
-    read, write         where no price is listed, the plain price of input: nothing says that the cache is cheaper
-    write for an hour   Claude: twice the plain price; others do not sell it: as any write
-    batch               a model whose batch prices of input and output are not listed has none. What else is not listed
-                        costs as ever (reading, as a rule); above a tier, batches are cheaper by the share below it
-    off-peak            counts for calls whose time is known; else the price of peak hours
-    tier, speed, region as shares of the usual prices, those of the past too (`Prices.tariff`)
-    audio, image        as text, where no price of their own is listed
-
-A bill charges today's prices, whenever a conversation was recorded: what would it cost now? `Tariff.then` has those of
-the time, for what a recording says that it cost. A model whose price is not known is missing, never free. The user's
-own machine is free.
+gives a price, the rules of docs/prices.md do, and nothing else; a tier, a speed or a region is a share of the usual
+price (`Prices.tariff`). A bill charges today's prices, whenever a conversation was recorded: what would it cost now?
+`Tariff.then` has those of the time, for what a recording says that it cost. A model whose price is not known is
+missing, never free. The user's own machine is free.
 """
 
 from __future__ import annotations

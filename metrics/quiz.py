@@ -1,10 +1,9 @@
 """Questions made by rules from what users said and tools returned, so that any recording can be asked what it said.
 
-A question asks for one thing that stands in one message: a value of a JSON result, a setting or signature in a file, an
-error, a count of tests, what a command printed, a value, preference or decision that the user stated. It is asked
+A question asks for one thing that stands in one message (templates and patterns are in `data/quiz.toml`). It is asked
 at least `AGE` messages later, and only while its answer, in any of its spellings, stands in no other message,
-and nothing else in the history could answer it. Templates and patterns are in `data/quiz.toml`. The same recording
-always gives the same questions; docs/quality.md has the rubric that samples of them were judged by.
+and nothing else in the history could answer it. The same recording always gives the same questions; docs/quality.md has
+the rubric that samples of them were judged by.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
 """An extractive reader: finds the span of a context that a question is best answered with, or says UNKNOWN.
 
 Sentences are scored by the words that they share with the question, words that are rare in this context more, and by
-how near the missing words stand: in JSON and logs the name of a thing is lines above its value, in talk the question is
-a message above its answer (`Page`). The best sentences are searched for spans of the kind that is asked for
-(`read`); the nearer a span is to the question's words, the better. After a change the newest statement counts,
-unless the question asks for the first state.
+how near the missing words stand (`Page`): in JSON the name of a thing is above its value, in talk the question above
+its answer. The best sentences are searched for spans of the kind that is asked for (`read`); the nearer a span is to
+the question's words, the better. After a change the newest statement counts, unless the question asks for the first.
 
-The reader understands nothing. It never adds, compares or concludes: an answer that stands nowhere in the context is
-out of its reach. The weights below were set by hand on seeds and conversations of their own (decision 24).
+The reader never adds, compares or concludes. The weights below were set by hand (decision 24).
 """
 
 from __future__ import annotations

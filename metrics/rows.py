@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -23,6 +24,18 @@ class Rows(Generic[Kind]):
     def all(self) -> NDArray[Kind]:
         """A view of all rows: valid until the next `add`."""
         return self._room[: self.size]
+
+    def checkpoint(self) -> Callable[[], None]:
+        """Return a function that brings back the rows of now, however often it is called."""
+        # Vectors, which nobody changes, are not copied.
+        room, size, rows = self._room, self.size, None if self._room.dtype == np.float32 else self.all.copy()
+
+        def restore() -> None:
+            self._room, self.size = room, size
+            if rows is not None:
+                room[:size] = rows
+
+        return restore
 
     def add(self, rows: NDArray[Kind]) -> None:
         """Append rows, shape (how many, *shape)."""

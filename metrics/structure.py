@@ -1,14 +1,12 @@
 """Structural validity: whether a provider would accept a context, and which rules it breaks.
 
 Tool calls and results are read by a small automaton whose state is the calls still open. A call opens when the
-assistant makes it; its result closes it; any other message while calls are open leaves them unanswered. Both OpenAI
-("messages with role 'tool' must be a response to a preceding message with 'tool_calls'"; "an assistant message with
-'tool_calls' must be followed by tool messages responding to each") and Anthropic ("each `tool_use` block must have a
-corresponding `tool_result` block in the next message") reject a request that breaks this. Anthropic also answers 400 to
-"first message must use the 'user' role" and "text content blocks must contain non-whitespace text".
+assistant makes it; its result closes it; any other message while calls are open leaves them unanswered. OpenAI and
+Anthropic reject a request that breaks this, Anthropic also one that does not begin with a user's message or has a
+blank text.
 
-One pass over the recording (`Structure`) gives the state at every message. Contexts are mostly spans of the
-recording, so `measure.py` judges them by that pass, and reads message by message only where the states differ.
+One pass over the recording (`Structure`) gives the state at every message. Contexts are mostly spans of the recording,
+so `measure.py` judges them by that pass, and reads message by message only where the states differ.
 """
 
 from __future__ import annotations

@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Self
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +24,7 @@ DOCUMENT_MASK = (1 << COUNT_SHIFT) - 1
 class TermIndex:
     """Documents as bags of words, each indexed once, when it is added: documents by word, and words by document."""
 
-    __slots__ = ("_documents", "_own", "_postings", "_size", "_tally", "_terms", "_times")
+    __slots__ = ("_documents", "_postings", "_size", "_tally", "_terms", "_times")
 
     def __init__(self) -> None:
         self._size = 0
@@ -34,22 +33,28 @@ class TermIndex:
         self._postings: list[array[int]] = []
         # The same by document, flat: document, term, how often.
         self._documents, self._tally, self._times = array("q"), array("q"), array("d")
-        self._own: set[int] | None = None  # terms whose postings no copy shares; None = all
 
-    def __deepcopy__(self, memo: object) -> Self:
-        """Return an independent copy. Postings are shared until one of the two adds to them."""
-        copy = type(self)()
-        copy._size, copy._terms, copy._postings = self._size, dict(self._terms), list(self._postings)
-        copy._documents, copy._tally, copy._times = self._documents[:], self._tally[:], self._times[:]
-        self._own, copy._own = set(), set()
-        return copy
+    def checkpoint(self) -> Callable[[], None]:
+        """Return a function that takes out the documents added since, however often it is called."""
+        size, terms, entries = self._size, len(self._terms), len(self._tally)
+
+        def restore() -> None:
+            for term in self._tally[entries:]:
+                if (postings := self._postings[term]) and postings[-1] & DOCUMENT_MASK >= size:
+                    postings.pop()
+            while len(self._terms) > terms:
+                self._terms.popitem()
+            del self._postings[terms:], self._documents[entries:], self._tally[entries:], self._times[entries:]
+            self._size = size
+
+        return restore
 
     def __len__(self) -> int:
         return self._size
 
     def add(self, documents: Iterable[Iterable[str]]) -> None:
         """Add documents, each as its words. They are numbered in the order they come, from 0."""
-        known, postings, own = self._terms, self._postings, self._own
+        known, postings = self._terms, self._postings
         for words in documents:
             counts, number = Counter(words), self._size
             which = []
@@ -58,19 +63,12 @@ class TermIndex:
                 if term is None:
                     term = known[word] = len(postings)
                     postings.append(array("q"))
-                if own is not None:
-                    self._unshare(term)
                 postings[term].append(number if times == 1 else number | (times - 1) << COUNT_SHIFT)
                 which.append(term)
             self._documents.extend([number] * len(which))
             self._tally.extend(which)
             self._times.extend(counts.values())
             self._size += 1
-
-    def _unshare(self, term: int) -> None:
-        if self._own is not None and term not in self._own:
-            self._postings[term] = self._postings[term][:]
-            self._own.add(term)
 
 
 class TfIdf(TermIndex):
@@ -82,11 +80,14 @@ class TfIdf(TermIndex):
         super().__init__()
         self._lengths: Scores = np.zeros(0)
 
-    def __deepcopy__(self, memo: object) -> Self:
-        """Return an independent copy."""
-        copy = super().__deepcopy__(memo)
-        copy._lengths = self._lengths
-        return copy
+    def checkpoint(self) -> Callable[[], None]:
+        lengths, restore_documents = self._lengths, super().checkpoint()
+
+        def restore() -> None:
+            restore_documents()
+            self._lengths = lengths
+
+        return restore
 
     def cosine(self, words: Iterable[str]) -> Scores:
         """Return the cosine of these words with every document, shape (documents,). Unknown words do not count."""

@@ -1,7 +1,6 @@
 """Count recorded reasoning, and tell what of it a model's provider keeps in later prompts.
 
-Contexts count visible text alone (`tokens.py`). Reasoning is a quantity of its own, counted where a figure says so: in
-`ctxbench lab validate`, in `ctxbench bill --thinking`, and by `anthropic.clear_thinking`. The rules are data
+Contexts count visible text alone (`tokens.py`); reasoning is counted where a figure says so. The rules are data
 (`data/thinking.toml`), each with its source. What the recording does not have is missing, never 0.
 """
 

@@ -4,10 +4,9 @@
 quarter of the characters, is here only to measure how wrong that estimate is.
 
 A message costs what OpenAI documents for its chat format (cookbook "How to count tokens with tiktoken"): 3 tokens of
-frame, its role, its text, and the name plus 1 if it has one. The reply is primed with 3. Tool schemas follow the same
-page. No provider publishes the format of tool calls: name and arguments are counted, with a frame of 3 each. Images,
-files and recorded reasoning are not counted: `media.py` has what providers count for images and files, `thinking.py`
-what they keep of reasoning.
+frame, its role, its text, and the name plus 1 if it has one; 3 prime the reply. Tool schemas follow the same page. Of
+tool calls no provider publishes the format: name and arguments are counted, with a frame of 3 each. `media.py` has what
+providers count for images and files, `thinking.py` what they keep of reasoning: none of it is counted here.
 """
 
 from __future__ import annotations

@@ -111,11 +111,7 @@ def against(sums: pd.DataFrame, lacking: Collection[str], *more: str) -> Table:
 
 
 def bill_of(title: str, rows: pd.DataFrame, lacking: Collection[str]) -> Table:
-    """Return one model's bill, a row for each strategy.
-
-    Its cost is that if every call finds the newest cached prefix, and, where that is 1 % more, that if only as many do
-    as recordings show.
-    """
+    """Return one model's bill: the cost if every call finds the cached prefix, and if only as many do as was seen."""
 
     def cost(row: Mapping[str, Any]) -> str:
         cost, missed = row["cost"], row["cost_missed"]

@@ -105,11 +105,7 @@ def _is_beyond(row: Comparison) -> bool:
 
 
 def _most(rows: Sequence[Comparison], most: int = _MOST_LINES) -> list[Comparison]:
-    """Return the largest change of each metric, then the second largest of each, and so on, up to so many lines.
-
-    Bounds come last, and what got worse in some conversations but better in all together; of several bills the first,
-    unless there is room for all.
-    """
+    """Return the largest change of each metric, then the second largest of each, up to so many lines; bounds last."""
     first, by_metric = _first_model(rows), dict[str, list[Comparison]]()
     for row in sorted(rows, key=lambda row: (row.strategy in BOUNDS, _is_mixed(row), -abs(_change(row)))):
         by_metric.setdefault(row.metric, []).append(row)

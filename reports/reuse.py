@@ -14,11 +14,7 @@ _MOST = 8  # tools in the table, those with the most uses
 
 
 def reuse(run: Run) -> pd.DataFrame:
-    """Return a row for each call that uses earlier tool results, and for each tool whose results it uses.
-
-    Columns: `tool` (EVERY: whatever tool), and `age` of the oldest result that is used, where 1 is the newest result
-    before the call.
-    """
+    """Return `tool` (EVERY: any) and `age` of the oldest result that a call uses, 1 = the newest before the call."""
     rows = list[tuple[str, int]]()
     for _, messages in run.table("messages").groupby("conversation", sort=False, observed=True):
         tools, results = messages.tool.tolist(), np.cumsum(messages.role.astype(str) == "tool").tolist()

@@ -16,7 +16,7 @@ from math import isnan, nan
 from typing import Any
 
 from ctxbench.harness.answers.figures import WHOLE, StrategyAnswers
-from ctxbench.harness.answers.store import grades_itself
+from ctxbench.harness.answers.store import USUAL, grades_itself
 from ctxbench.harness.bill import OWN_MODELS
 from ctxbench.harness.compare.figures import measured
 from ctxbench.harness.engine.plan import family as family_of
@@ -378,7 +378,9 @@ def _measured_by(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
     """Yield what quality is, who answered and who graded, and how far that agrees with people."""
     quality = verdict.quality
     if quality.graded is None:
-        yield "measured by", f"{quality.name}: {quality.about}"
+        answers = verdict.results.summary.answers
+        is_asked = answers is not None and any(of.answerer != USUAL[0] for of in answers.figures)
+        yield "measured by", f"{quality.name}: {quality.about}{'' if is_asked else '; no model was asked'}"
     else:
         graded = quality.graded
         profiles = (quote.profile for quote in Profiles().of(graded.grader)[:2])

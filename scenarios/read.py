@@ -432,6 +432,8 @@ def without_bad_probes(conversation: Conversation, place: Place, problems: Probl
 
     Each kind of fault is one problem, which names the first case and counts the others.
     """
+    if not conversation.probes:
+        return conversation
     places = {message.id: at for at, message in enumerate(conversation.messages)}
     lost, nowhere, late, probes = (
         list[tuple[int, str]](),

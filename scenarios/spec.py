@@ -98,10 +98,9 @@ def build(call: SpecCall, kinds: Mapping[str, type[Any]], kind: str) -> Any:
             values[key] = msgspec.convert(value, hints[key], strict=True)
         except msgspec.ValidationError:
             allowed = {literal: None for literal in literals(hints[key]) if isinstance(literal, str)}
-            texts = (
-                text for text in (value if isinstance(value, (list, tuple)) else (value,)) if isinstance(text, str)
-            )
-            meant = next((nearest(text, allowed) for text in texts if text not in allowed), "")
+            several = value if isinstance(value, (list, tuple)) else (value,)
+            texts = (text for text in several if isinstance(text, str) and text not in allowed)
+            meant = next((nearest(text, allowed) for text in texts), "")
             raise SpecError(f"{kind_of}: {key} must be {in_words(hints[key])}, not {value!r}{meant}") from None
     missing = [key for key, field in known.items() if key not in values and _default(field) is MISSING]
     if missing:

@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> int:
         print(f"{name:44} {figure:>7,} of at most {BUDGET[name]:>7,}{'  OVER' if name in over else ''}")
 
     trees = {path: ast.parse(text) for path, text in texts.items()}
-    circles, same, vague = circles_of(imports(trees)), same_classes(trees), list(open_docstrings(trees))
+    circles, same, vague = circles_of(), same_classes(trees), list(open_docstrings(trees))
     print(f"{'import circles':44} {len(circles):>7,}")
     for circle in circles:
         print("    " + ", ".join(circle))
@@ -105,41 +105,13 @@ def same_classes(trees: Mapping[Path, ast.Module]) -> dict[str, list[str]]:
     return {name: paths for name, paths in sorted(places.items()) if len(paths) > 1}
 
 
-def imports(trees: Mapping[Path, ast.Module]) -> dict[str, set[str]]:
-    """Map each module of the project to those that it imports."""
-    modules = {module_of(path): path for path in trees}
-    graph: dict[str, set[str]] = {}
-    for name, path in modules.items():
-        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-        graph[name] = {target for target in targets(trees[path], package, modules) if target != name}
-    return graph
-
-
-def module_of(path: Path) -> str:
-    """Return the name that a file of the checkout is imported by."""
-    name = path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
-    return name.removeprefix("src.") if name.startswith("src.") else f"ctxbench.{name}"
-
-
-def targets(tree: ast.Module, package: str, modules: Mapping[str, Path]) -> Iterator[str]:
-    """Yield the modules of the project that a file imports, by name or relatively."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom):
-            parts = package.split(".")
-            base = ".".join(parts[: len(parts) - node.level + 1]) if node.level else ""
-            base = ".".join(filter(None, (base, node.module)))
-            for alias in node.names:
-                name = f"{base}.{alias.name}"
-                if name in modules:
-                    yield name
-                elif base in modules:
-                    yield base
-
-
-def circles_of(graph: dict[str, set[str]]) -> list[list[str]]:
+def circles_of() -> list[list[str]]:
     """Return a group of modules that import each other in a loop, if there is one."""
+    import grimp
+
+    graph = grimp.build_graph("ctxbench", cache_dir=None)
     try:
-        TopologicalSorter(graph).prepare()
+        TopologicalSorter({name: graph.find_modules_directly_imported_by(name) for name in graph.modules}).prepare()
     except CycleError as error:
         return [error.args[1]]
     return []

@@ -1,8 +1,8 @@
 """Test each adapter with the newest version of its library, in an environment of its own (`make test-adapters`).
 
 Extras named `adapter-x-y` are tested by `tests/strategies/adapters/test_x_y.py` and `test_versions.py`, on this Python
-or on the first newer one that the library can be installed on. Environments are made by uv in build/adapters. A line
-says for each extra whether it passed, failed, or cannot be installed, and why; the exit code is 1 if one failed.
+or on the first newer one that the library can be installed on; uv makes the environments. A line says for each extra
+whether it passed, failed, or cannot be installed, and why; the exit code is 1 if one failed.
 """
 
 from __future__ import annotations
@@ -14,34 +14,10 @@ import sys
 import tomllib
 from pathlib import Path
 
-FOLDER = Path("build/adapters")
+FOLDER = Path("build/adapters")  # of the logs
 PYTHONS = (sys.executable, "3.12", "3.13")
 BESIDE = ("pytest", "hypothesis")  # packages that the tests of adapters import beside ctxbench and the library
 TESTS = Path("tests/strategies/adapters")
-
-
-def extras() -> dict[str, list[str]]:
-    """Return the requirements of the extras of adapters, by name."""
-    table = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
-    return {name: needs for name, needs in table.items() if name.startswith("adapter-")}
-
-
-def installed(wheel: str, extra: str) -> tuple[str | None, str]:
-    """Make an environment with the wheel and an extra.
-
-    Returns its Python; None, and why not on this Python, if no Python can have it.
-    """
-    reasons, uv = [], str(Path(sys.executable).with_name("uv"))
-    folder = FOLDER / extra
-    for version in PYTHONS:
-        code, said = command(uv, "venv", "--quiet", "--clear", "--no-python-downloads", "--python", version, folder)
-        if code == 0:
-            install = ("pip", "install", "--quiet", "--python", folder / "bin" / "python")
-            code, said = command(uv, *install, f"{wheel}[{extra}]", *BESIDE)
-        if code == 0:
-            return str(folder / "bin" / "python"), ""
-        reasons.append(" ".join(said.partition(", we can conclude")[0].split())[:300])
-    return None, reasons[0]
 
 
 def command(*words: str | Path) -> tuple[int, str]:
@@ -52,18 +28,26 @@ def command(*words: str | Path) -> tuple[int, str]:
 
 
 def test(wheel: str, extra: str, requirements: list[str]) -> str:
-    """Install an extra and run its tests. Returns the outcome as a line."""
+    """Run the tests of an extra, with the wheel and nothing else of the machine. Returns the outcome as a line."""
     file = TESTS / f"test_{extra.removeprefix('adapter-').replace('-', '_')}.py"
     if not file.exists():
         return f"failed: there is no {file}"
-    python, why = installed(wheel, extra)
-    if python is None:
-        return f"cannot be installed: {why}"
-    code, said = command(python, "-m", "pytest", "-p", "no:cacheprovider", file, TESTS / "test_versions.py")
-    counts = re.findall(r"^\d+ .*", said, re.MULTILINE)
     names = [re.split(r"[^\w.-]", requirement)[0] for requirement in requirements]
     ask = "import sys, importlib.metadata as m; print(*(f'{name} {m.version(name)}' for name in sys.argv[1:]))"
-    what = f"{counts[-1] if counts else f'exit code {code}'} with {command(python, '-c', ask, *names)[1].strip()}"
+    uv = (Path(sys.executable).with_name("uv"), "run", "--quiet", "--isolated", "--no-project", "--no-python-downloads")
+    packages = [f"--with={package}" for package in (f"{wheel}[{extra}]", *BESIDE)]
+    reasons = []
+    for version in PYTHONS:
+        run = (*uv, f"--python={version}", *packages, "python")
+        code, versions = command(*run, "-c", ask, *names)
+        if code == 0:
+            break
+        reasons.append(" ".join(versions.partition(", we can conclude")[0].split())[:300])
+    else:
+        return f"cannot be installed: {reasons[0]}"
+    code, said = command(*run, "-m", "pytest", "-p", "no:cacheprovider", file, TESTS / "test_versions.py")
+    counts = re.findall(r"^\d+ .*", said, re.MULTILINE)
+    what = f"{counts[-1] if counts else f'exit code {code}'} with {versions.strip()}"
     # A library that is there and cannot be imported has its tests skipped.
     if code or "could not import" in said or " passed" not in what:
         log = FOLDER / f"{extra}.log"
@@ -73,11 +57,12 @@ def test(wheel: str, extra: str, requirements: list[str]) -> str:
 
 
 def main(wheel: str, *chosen: str) -> int:
-    """Test the chosen extras, or all."""
+    """Test the extras of adapters that are chosen, or all."""
     FOLDER.mkdir(parents=True, exist_ok=True)
+    extras = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     failed = False
-    for extra, requirements in extras().items():
-        if not chosen or extra in chosen:
+    for extra, requirements in extras.items():
+        if extra.startswith("adapter-") and (not chosen or extra in chosen):
             outcome = test(wheel, extra, requirements)
             failed = failed or outcome.startswith("failed")
             print(f"{extra:<26} {outcome}", flush=True)

@@ -9,8 +9,8 @@
 
 Its parameters are its identity (`scenarios.spec` prints and parses them). `ctxbench list strategies` shows three class
 variables: `source`, where the idea comes from, `fails`, the words after "Fails when", and `family`, whose published
-live runs stand beside it (`metrics.evidence`). A fourth, `copyable`, says that a copy of what `start` returns behaves
-like the original (`is_copyable`). State, if any, lives in what `start` returns.
+live runs stand beside it (`metrics.evidence`). A fourth, `copyable`, says that what `start` returns has no state but
+in plain objects (`is_copyable`). State, if any, lives in what `start` returns.
 A strategy never reads the wall clock and never measures itself: the harness does.
 """
 
@@ -21,7 +21,7 @@ import tomllib
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -36,6 +36,10 @@ if TYPE_CHECKING:  # an adapter in another Python has no NumPy
     from numpy.typing import NDArray
 
     from ctxbench.metrics.language import Language
+
+
+Key = TypeVar("Key")
+Known = TypeVar("Known")
 
 
 class Context(msgspec.Struct, frozen=True):
@@ -195,6 +199,10 @@ class StoredSummary(NamedTuple):
     text: str
 
 
+class Memo(dict[Key, Known]):
+    """Map texts or messages, which cannot change, to what was worked out from them: a question may leave more in it."""
+
+
 LongTermMemory = list[StoredSummary]
 """Long-term memory that the stages of a chain share in one conversation: summaries, oldest first.
 
@@ -203,9 +211,10 @@ A stage with the class variable `shares_memory` is opened by `start(services, me
 
 
 def is_copyable(strategy: Strategy) -> bool:
-    """Return whether the strategy promises that a copy of what `start` returned behaves like the original.
+    """Return whether the strategy promises that what `start` returned has no state but in plain objects.
 
-    Probes are asked of copies, so that they leave no trace. Without the promise each probe replays the conversation.
+    It is put back into its state after each probe (`harness.probes.checkpoint`), so that probes leave no trace. Without
+    the promise each probe replays the conversation.
     """
     return bool(getattr(strategy, "copyable", False))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from math import isnan
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -34,8 +35,8 @@ from .parts.passages import passages
 HOUR = 3600.0
 
 
-# A recalled memory, its tier, and its weighted score.
-LayerHit = tuple["LayerItem", Tier, float]
+# A recalled memory, its place among all, its tier, and its weighted score.
+LayerHit = tuple[Memory, int, Tier, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,15 +115,14 @@ class Layered(RecallSettings):
                 if query:
                     hits, embedded = self._best(services, (vectors, words), (layers.items, layers.summaries), query)
                 last, lines = (turn, query if embedded else None), []
-            layers.note_recalled((item for item, _, _ in hits), services.now)
+            layers.note_recalled((at for _, at, _, _ in hits), services.now)
             language.read(context.messages)
             if not lines:
-                memories = [item.memory for item, _, _ in hits]
-                lines = [f"- [{memory.kind}] {memory.quote(language.decided)}" for memory in memories]
+                lines = [f"- [{memory.kind}] {memory.quote(language.decided)}" for memory, _, _, _ in hits]
             message, shown = note.of(lines, past.room, context.messages)
             for tier in self.tiers:
                 recalled = [hits[at] for at in shown]
-                in_tier = [(item.memory.source, score) for item, where, score in recalled if where == tier]
+                in_tier = [(memory.source, score) for memory, _, where, score in recalled if where == tier]
                 if in_tier:
                     sources, scores = zip(*in_tier, strict=True)
                     services.record(Recalled(sources, scores, tier))
@@ -142,7 +142,7 @@ class Layered(RecallSettings):
         by_meaning, by_words = searches
         items = [*parts[0].items, *parts[1].items]
         columns = np.concatenate([part.columns.all for part in parts])
-        tiers, vectors, words = columns.T
+        tiers, vectors, words = columns.T[:3]
         inside = {tier: np.flatnonzero(tiers == CODES[tier]) for tier in self.tiers}
         nowhere = np.zeros(0, np.int64)
         if self.search == "document":
@@ -150,7 +150,7 @@ class Layered(RecallSettings):
 
         def take(index: TextSearch, rows: RowNumbers, places: RowNumbers) -> None:
             new = places[rows[places] < 0]
-            rows[new] = index.rows([items[at].memory.search_text for at in new.tolist()])
+            rows[new] = index.rows([items[at].search_text for at in new.tolist()])
 
         cosines: Scores | None = None
         try:
@@ -159,13 +159,13 @@ class Layered(RecallSettings):
             cosines = by_meaning.scores(query)
         except ModelError as error:
             services.record(Failed("embedding", str(error), "ranked by words in common"))
-        hits: list[tuple[float, int, LayerItem, Tier]] = []
+        hits: list[tuple[float, int, Tier]] = []
         for tier, places in inside.items():
             scores: Scores
             if tier != "working" and cosines is not None:
                 scores = cosines[vectors[places]]
             elif tier == "working" and self.search == "document":
-                scores = np.array([float(query.lower() in items[at].memory.text.lower()) for at in places])
+                scores = np.array([float(query.lower() in items[at].text.lower()) for at in places])
             else:
                 take(by_words, words, places)
                 scores = by_words.scores(query)[words[places]]
@@ -173,60 +173,52 @@ class Layered(RecallSettings):
             for number in best(scores, self.limit):
                 if scores[number] > 0 or tier != "working":
                     at = int(places[number])
-                    hits.append((float(weighted[number].round(4)), at, items[at], tier))
+                    hits.append((float(weighted[number].round(4)), at, tier))
         for part, taken in zip(parts, np.split(columns, [len(parts[0].items)]), strict=True):
             part.columns.all[:] = taken
         hits.sort(key=lambda hit: hit[:2], reverse=True)
-        return [(item, tier, score) for score, _, item, tier in hits[: self.limit]], cosines is not None
-
-
-@dataclass(slots=True, eq=False)
-class LayerItem:
-    """A memory in its tier; `tier` is None once it is dropped."""
-
-    memory: Memory
-    tier: Tier | None
-    created: float | None
-    place: int
-    expires: float | None = None
-    references: int = 0
-
-    def __deepcopy__(self, memo: object) -> LayerItem:
-        """Return another item of the same memory, which is shared: a copy of a conversation has very many."""
-        return LayerItem(self.memory, self.tier, self.created, self.place, self.expires, self.references)
+        return [(items[at], at, tier, score) for score, at, tier in hits[: self.limit]], cosines is not None
 
 
 CODES: dict[Tier | None, int] = {None: -1, "working": 0, "short": 1, "long": 2}
+TIER, REFERENCES, DUE = 0, 3, 4
 
 
 class LayerItems:
-    """Items by place, and three columns of them, so that a search looks at no item that it does not return.
+    """Memories by place, and columns of them, so that a search looks at no memory that it does not return.
 
-    The columns are the code of the tier, and the rows in the search by vectors and by words; -1 = not searched yet.
+    The columns are the code of the tier; the rows in the search by vectors and by words, -1 = not searched yet; in how
+    many turns it was recalled; and the number of its entry among those that are due. Times are when it was created, and
+    when it expires; NaN = unknown.
     """
 
     def __init__(self) -> None:
-        self.items: list[LayerItem] = []
-        self.columns: Rows[np.int64] = Rows(np.int64, 3)
+        self.items: list[Memory] = []
+        self.columns: Rows[np.int64] = Rows(np.int64, 5)
+        self.times: Rows[np.float64] = Rows(np.float64, 2)
 
-    def add(self, memory: Memory, tier: Tier, created: float | None) -> LayerItem:
-        item = LayerItem(memory, tier, created, len(self.items))
-        self.items.append(item)
-        self.columns.add(np.array([[CODES[tier], -1, -1]]))
-        return item
+    def add(self, memory: Memory, tier: Tier, created: float | None) -> None:
+        self.items.append(memory)
+        self.columns.add(np.array([[CODES[tier], -1, -1, 0, 0]]))
+        self.times.add(np.array([[np.nan if created is None else created, np.nan]]))
+
+    def cut(self, size: int) -> None:
+        """Forget the memories from number `size` on."""
+        del self.items[size:]
+        self.columns.size = self.times.size = size
 
 
 class Layers:
-    """All memories of one conversation, one item for each of `past.memories`, and their moves between tiers."""
+    """All memories of one conversation, one for each of `past.memories`, and their moves between tiers."""
 
     def __init__(self, rules: Layered, record: Callable[[Event], None]) -> None:
         self._rules, self._record = rules, record
         self.items, self.summaries = LayerItems(), LayerItems()
         """Memories of messages, and passages of the stored summaries, in long-term memory."""
         self._taken = 0
-        self._due: list[tuple[float, int, LayerItem]] = []
+        self._due: list[tuple[float, int, int]] = []  # when a memory expires, the number of the entry, and its place
         self._number = 0
-        self._referenced: dict[LayerItem, None] = {}
+        self._referenced: dict[int, None] = {}
         # Time of the newest message, of the newest model call, and of the session's begin: older items are of
         # sessions before it.
         self._clock: float | None = None
@@ -235,28 +227,28 @@ class Layers:
 
     def follow(self, past: ConversationMemory, now: float | None) -> bool:
         """Take in new memories, end a session, let memories expire. Returns whether anything changed."""
-        rules, items, before = self._rules, self.items.items, len(self.items.items)
+        rules, items, before = self._rules, self.items, len(self.items.items)
         ended = now is not None and self._last is not None and now - self._last > rules.session_hours * HOUR
         if ended and now is not None and self._last is not None:
             self._session = (self._last + now) / 2
         self._clock = now if self._clock is None else self._clock
         self._last = now if now is not None else self._last
-        for item in items[past.changed :]:  # their memories are others now
-            item.tier = None
-        del items[past.changed :]
-        self.items.columns.size = len(items)
-        for at in range(past.changed, len(past.memories)):
-            self._enter(past.memories[at])
-        # The working memory of a session that has ended is session history.
-        old = [item for item in items if item.tier == "working" and self._is_old(item.created)] if ended else []
-        moved = self._move(old, "working", "short")
-        expired: list[LayerItem] = []
+        if past.changed < before:  # the others are other memories now
+            items.cut(past.changed)
+            self._referenced = {at: None for at in self._referenced if at < past.changed}
+        for memory in past.memories[past.changed :]:
+            self._enter(memory)
+        moved = False
+        if ended and self._session is not None:  # the working memory of a session that has ended is session history
+            is_working, is_old = items.columns.all[:, TIER] == CODES["working"], items.times.all[:, 0] < self._session
+            moved = self._move(np.flatnonzero(is_working & is_old).tolist(), "working", "short")
+        expired: list[int] = []
         while now is not None and self._due and self._due[0][0] <= now:
-            expires, _, item = heappop(self._due)
-            # An item whose life was extended has a later entry in the heap.
-            if item.tier == "short" and item.expires == expires:
-                expired.append(item)
-        return self._move(expired, "short", None) or moved or not before == past.changed == len(items)
+            _, number, at = heappop(self._due)
+            # A memory whose life was extended has a later entry in the heap; one that was cut has none.
+            if at < items.columns.size and tuple(items.columns.all[at, [TIER, DUE]]) == (CODES["short"], number):
+                expired.append(at)
+        return self._move(expired, "short", None) or moved or not before == past.changed == len(items.items)
 
     def take_summaries(self, stored: Sequence[StoredSummary], count: Callable[[str], int]) -> None:
         rules, (_, importance) = self._rules, KINDS["session_summary"]
@@ -265,23 +257,23 @@ class Layers:
                 self.summaries.add(Memory(source, "system", text, "session_summary", importance), "long", self._clock)
         self._taken = max(self._taken, len(stored))
 
-    def note_recalled(self, items: Iterable[LayerItem], now: float | None) -> None:
-        """Note that the items were recalled in this turn; those in short-term memory live on from now."""
-        for item in items:
-            self._referenced[item] = None
-            if item.tier == "short":
-                self._extend_life(item, now)
+    def note_recalled(self, places: Iterable[int], now: float | None) -> None:
+        """Note that memories were recalled in this turn; those in short-term memory live on from now."""
+        for at in places:
+            if at < self.items.columns.size:  # behind them are the summaries, which are in long-term memory for good
+                self._referenced[at] = None
+                if self.items.columns.all[at, TIER] == CODES["short"]:
+                    self._extend_life(at, now)
 
     def end_turn(self) -> None:
         """Promote to long-term memory what was recalled in the turn, and in enough turns before it."""
-        promoted: dict[Tier, list[LayerItem]] = {"working": [], "short": []}
-        for item in self._referenced:
-            item.references += 1
-            if item.tier in promoted and item.references >= self._rules.promote_after:
-                promoted[item.tier].append(item)
+        places, columns = list(self._referenced), self.items.columns.all
+        columns[places, REFERENCES] += 1
+        often = [at for at in places if columns[at, REFERENCES] >= self._rules.promote_after]
         self._referenced = {}
-        for tier, items in promoted.items():
-            self._move(items, tier, "long")
+        lower: tuple[Tier, ...] = ("working", "short")
+        for tier, promoted in [(tier, [at for at in often if columns[at, TIER] == CODES[tier]]) for tier in lower]:
+            self._move(promoted, tier, "long")
 
     def _enter(self, memory: Memory) -> None:
         self._clock = memory.time if memory.time is not None else self._clock
@@ -290,30 +282,31 @@ class Layers:
             tier == "working" and self._is_old(self._clock)
         ):
             tier = "short"
-        item = self.items.add(memory, tier, self._clock)
+        self.items.add(memory, tier, self._clock)
         if tier == "short":
-            self._extend_life(item, item.created)
+            self._extend_life(self.items.columns.size - 1, self._clock)
 
     def _is_old(self, created: float | None) -> bool:
         return self._session is not None and created is not None and created < self._session
 
-    def _extend_life(self, item: LayerItem, now: float | None) -> None:
-        """Let the item live for `ttl_hours` from now, but never longer than `longest_ttl_hours` after its message."""
-        if now is None or item.created is None:
+    def _extend_life(self, at: int, now: float | None) -> None:
+        """Let a memory live for `ttl_hours` from now, but never longer than `longest_ttl_hours` after its message."""
+        created, before = self.items.times.all[at].tolist()
+        if now is None or isnan(created):
             return
-        expires = min(now + self._rules.ttl_hours * HOUR, item.created + self._rules.longest_ttl_hours * HOUR)
-        if expires != item.expires:
-            item.expires = expires
+        expires = min(now + self._rules.ttl_hours * HOUR, created + self._rules.longest_ttl_hours * HOUR)
+        if expires != before:
             self._number += 1
-            heappush(self._due, (expires, self._number, item))
+            self.items.times.all[at, 1], self.items.columns.all[at, DUE] = expires, self._number
+            heappush(self._due, (expires, self._number, at))
 
-    def _move(self, items: list[LayerItem], source: Tier, to: Tier | None) -> bool:
-        if not items:
+    def _move(self, places: list[int], source: Tier, to: Tier | None) -> bool:
+        if not places:
             return False
-        for item in items:
-            item.tier = to
-            self.items.columns.all[item.place, 0] = CODES[to]
+        for at in places:
+            self.items.columns.all[at, TIER] = CODES[to]
             if to == "short":
-                self._extend_life(item, item.created)
-        self._record(Moved(tuple(dict.fromkeys(item.memory.source for item in items)), source, to or ""))
+                self._extend_life(at, float(self.items.times.all[at, 0]))
+        sources = (self.items.items[at].source for at in places)
+        self._record(Moved(tuple(dict.fromkeys(sources)), source, to or ""))
         return True

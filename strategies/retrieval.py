@@ -49,7 +49,7 @@ class Retrieval(RecallSettings):
       `slack` turns are dropped `slack + 1` at a time; between, "end" keeps the older ones a prefix.
     * Heading and speakers of the memories are in `language`; "auto" is that of most user messages when memories are
       first sent. A speaker is called by the recorded name, or else by the role. A recorded name is searched with the
-      text: on LoCoMo 54.7 % of the evidence is sent with it, 47.3 % without (decision 8).
+      text: on LoCoMo 54.7 % of the evidence is sent with it, 47.3 % without (decision 17).
 
     Without `max_tokens` there is no budget. With it everything sent takes at most that: memories at most the share
     `memory_share`, and the recent turns what is left; messages that do not fit become memories too. The newest message

@@ -1,7 +1,7 @@
 """Each case in which people were told something wrong: what was said, what is right, and what is said now.
 
-`python -m tests.judging` prints the table, and with `--write` puts it into decision 27. `make test` runs every case:
-those of the gate in tests/harness/compare/test_mutations.py, the others in tests/test_judging.py.
+`python -m tests.judging` prints the table, and with `--write` puts it into docs/judging.md. `make test` runs every
+case: those of the gate in tests/harness/compare/test_mutations.py, the others in tests/test_judging.py.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from tests.metrics.statistics.simulations import rate
 from tests.reports.html.builders import nine, ran, recorded, results, usual
 from tests.reports.test_verdict import by_hand
 
-PAGE = Path(__file__).parents[1] / "docs/decisions/0027-statistics-and-gate.md"
+PAGE = Path(__file__).parents[1] / "docs/judging.md"
 _PLACE = re.compile(r"(<!-- judging -->\n).*?(<!-- end -->)", re.DOTALL)
 Said = tuple[str, bool]
 """The text that is printed today, and whether it is right."""

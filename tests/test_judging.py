@@ -1,4 +1,4 @@
-"""Each case that was judged wrong once is judged right now, and decision 27's table shows it."""
+"""Each case that was judged wrong once is judged right now, and docs/judging.md shows it."""
 
 from __future__ import annotations
 

@@ -178,12 +178,10 @@ class Billed:
         return int(is_over.sum())
 
     def conversations(self) -> pd.DataFrame:
-        """Return one row per conversation, strategy and scheme: sums over its calls, and the turn at which it breaks
-        even.
+        """Return one row per conversation, strategy and scheme: sums over its calls.
 
-        `break_even` is the first turn from which on the strategy, with its own model calls, has cost less in all than
-        `none` under `Scheme.base`. It is NaN if that never lasts, and where `none` was not run. `base` is the cost of
-        `none`.
+        `base` is the cost of `none` under `Scheme.base`, and `break_even` the first turn from which on the strategy,
+        with its own model calls, has cost less in all: NaN if that never lasts, and where `none` was not run.
         """
         import pandas as pd
 
@@ -321,10 +319,9 @@ class Billed:
     def _refetched(self, scheme: Scheme, tariff: Tariff, sent: SentPrompts) -> Floats:
         """Return at each step the cost of one further call that reads again what the recorded model used next.
 
-        A step whose context lacks such values is taken to need one call more. It sends the context once more, read from
-        the cache as far as the cache has it right after the step's own call, and behind it the messages that have the
-        values, as plain input; its output is a tool call of `REFETCH_OUTPUT` tokens. What was read again is taken to be
-        gone by the next step.
+        A step whose context lacks such values takes one call more: the context once more, read from the cache as it is
+        right after the step's own call, then the messages that have the values, as plain input, and a tool call of
+        `REFETCH_OUTPUT` tokens. What was read again is gone by the next step.
         """
         total = np.zeros(len(sent.tokens))
         again = _scaled(self.requests.ints("refetch_tokens"), self.factors[scheme.model].prompt)
@@ -538,17 +535,13 @@ def still_cached(scheme: Scheme, started: float, tokens: int, marked: int, pause
 
 def _prices(scheme: Scheme, tariff: Tariff, tokens: Ints, started: Floats) -> Any:
     """Return a `Price` of columns: by the size of each prompt, and by its hour where prices differ by the hour."""
-    rates: list[Price] = []
-    which = np.zeros(len(tokens), np.int64)
-    # A price is looked up once for each hour of the recordings and each size, not once for each call.
-    by_hour = tariff.off_peak or tariff.storage
-    hours = np.where(np.isnan(started), -1, started // 3600) if by_hour else np.zeros(len(tokens))
-    above = [size for size, _ in tariff.tiers]
-    for hour in np.unique(hours):
-        in_hour = hours == hour
-        when = hour * 3600.0 if by_hour and hour >= 0 else None
-        which[in_hour] = len(rates) + np.maximum(np.searchsorted(above, tokens[in_hour]) - 1, 0)
-        rates += [tariff.at(size + 1, when) for size in above]  # a tier is for prompts of more than its size
+    by_hour, above = tariff.off_peak or tariff.storage, [size for size, _ in tariff.tiers]
+    hours = np.where(np.isnan(started) | (not by_hour), -1, started // 3600)
+    # A price is looked up once for each hour of the recordings and each tier, not once for each call.
+    places, which = np.unique(hours * len(above) + np.searchsorted(above[1:], tokens), return_inverse=True)
+    found = ((int(place % len(above)), float(place // len(above))) for place in places)
+    # A tier is for prompts of more than its size.
+    rates = [tariff.at(above[tier] + 1, None if hour < 0 else 3600 * hour) for tier, hour in found]
     # The last of the six is None where stored content is not sold.
     priced = _priced_as(scheme)
     rows = np.array([[rate or 0.0 for rate in priced(price)[:6]] for price in rates]).reshape(-1, 6)[which]

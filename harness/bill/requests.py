@@ -7,7 +7,7 @@ another.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import accumulate, chain, pairwise
@@ -451,7 +451,7 @@ def breaks(requests: RunRequests) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(Break._fields))
 
 
-def _breaks(conversation: ConversationRequests, actions: dict[tuple[str, str, int], str]) -> Iterator[Break]:
+def _breaks(conversation: ConversationRequests, actions: Mapping[Hashable, str]) -> Iterator[Break]:
     sent: list[int] = []
     ends = [0]
     tokens = conversation.messages.tokens
@@ -531,15 +531,11 @@ class TokenFactors(NamedTuple):
 def token_factors(run: Run, model: str, thinking: bool = False) -> TokenFactors:
     """Return a model's token factors: of its recorded calls, where they have usage, else of its family.
 
-    The factor of prompts is the growth of the recorded prompts from call to call, in all, over the growth of our counts
-    (as `ctxbench lab validate` fits it): what a recording lacks, such as a system prompt, cancels. Where a prompt
-    shrank, the recorded agent sent something else than the history: that call is left out, and so is one before which
-    images or files were added, whose tokens we do not count. The factor of answers is
-    that of their sums; reasoning that is not in the recording is part of it. Families were measured against
-    `o200k_base`: under another encoding, and for a family that was not measured, the factor is 1.
-
-    With `thinking`, recorded reasoning is part of our prompts as the model's provider keeps it, and what the provider
-    reports of it is taken from the recorded ones.
+    The factor of prompts is the growth of the recorded prompts from call to call over the growth of our counts: what a
+    recording lacks, such as a system prompt, cancels. A call is left out whose prompt shrank, since it was no history,
+    or before which images or files came, which we do not count. The factor of answers is that of their sums, with
+    reasoning that is not in the recording. Families were measured against `o200k_base`; else the factor is 1. With
+    `thinking`, our prompts have the reasoning that the provider keeps, and the recorded ones not what it reports.
     """
     family = token_factor(model) if run.manifest.plan.encoding == FACTORED else None
     usual = TokenFactors(family.factor, family.factor, family) if family else TokenFactors()

@@ -146,13 +146,12 @@ def _measured(packed: bytes) -> tuple[list[Finding], list[str]]:
     return [CLAIMS[id].finding(inputs) for id in ids], inputs.failures
 
 
-FILE, VERSION = "claims.json", 2
+FILE = "claims.json"
 
 
 class StoredFindings(msgspec.Struct, frozen=True):
     """All findings on one run, and how they were made."""
 
-    version: int
     run: str  # the digest of the run: findings on another do not count
     findings: tuple[Finding, ...]
     quick: bool = False
@@ -164,18 +163,18 @@ def write(run: Run, findings: Sequence[Finding], settings: ClaimSettings) -> Pat
     """Store findings in a run's folder, whole or not at all. Raises RunError if they cannot be written."""
     path = run.folder / FILE
     names = tuple(Path(recording).name for recording in settings.recordings)
-    stored = StoredFindings(VERSION, run.manifest.blake2b, tuple(findings), settings.quick, names)
+    stored = StoredFindings(run.manifest.blake2b, tuple(findings), settings.quick, names)
     write_file(path, msgspec.json.encode(signed(stored)))
     return path
 
 
 def read(run: Run) -> StoredFindings | None:
-    """Return the findings on this very run, if any of this version are there. Raises RunError for a damaged file."""
+    """Return the findings on this very run, if any are there. Raises RunError for a damaged file."""
     path = run.folder / FILE
     try:
         stored = msgspec.json.decode(read_file(path, LARGEST), type=StoredFindings)
         if signed(stored).blake2b == stored.blake2b:
-            return stored if stored.version == VERSION and stored.run == run.manifest.blake2b else None
+            return stored if stored.run == run.manifest.blake2b else None
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -158,10 +158,7 @@ def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: 
 
 
 def measured_by_name(run: Run, models: Sequence[str] = (), clock: bool = False) -> MeasuredRun:
-    """Measure a run, its strategies under their names: settings and digests of files are what may change under one.
-
-    Raises RunError, with the file, where answers are damaged or not whole: what guards a run must not miss them.
-    """
+    """Measure a run, its strategies by name. Raises RunError where answers are damaged: a guard must not miss them."""
     stored = answered(run)
     if stored.left_out:
         raise RunError(f"{run.folder}: {' '.join(stored.left_out)}")

@@ -1,13 +1,9 @@
 """Compare a run with a baseline under a policy, and decide whether it passes; printing and exit codes are elsewhere.
 
 Replays of the same recordings have no noise, so figures are compared exactly, conversation by conversation; those of
-live models by statistics. Strategies are compared by name.
-
-fails       worse in any conversation, by more than the policy allows; lost; incomparable; named by the policy and not
-            in the baseline; cannot tell, of live models and if the policy says so
-passes      better, same, new
-
-A policy loosens this, metric by metric: what it does not name may not get worse at all.
+live models by statistics. Strategies are compared by name. The gate fails where something is worse in any conversation
+by more than the policy allows, lost, incomparable, or named by the policy and not in the baseline; the policy says
+whether it fails where live models cannot tell. What the policy does not name may not get worse at all.
 
 A baseline has the figures of a run by conversation, as a small JSON file to be reviewed and kept in git:
 
@@ -24,9 +20,8 @@ A baseline has the figures of a run by conversation, as a small JSON file to be 
           "tokens_sent": [3120,455,null],
           "overflows": 0
 
-A line has the figures of one strategy and one metric for all conversations in their order: a number, or the two sums
-of a ratio; null where there is none. A single 0 stands for 0 in every conversation. Everything is sorted, so the same
-run gives the same bytes, and a change to one strategy changes its lines only.
+A line has the figures of a strategy and metric for all conversations in their order: a number, or the two sums of a
+ratio; null where there is none; a single 0 for 0 in all. Everything is sorted: the same run gives the same bytes.
 """
 
 from __future__ import annotations

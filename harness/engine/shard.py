@@ -250,7 +250,7 @@ class _OpenShard:
         if part != OWN:
             strategy = parse(work.strategies[part])
             of = cache.of_strategy(strategy)
-            is_offline = work.models.summariser == "offline" and not named([strategy], "")
+            is_offline = {work.models.summariser, *named([strategy], "")} <= {"", "offline"}
         keys = list[Keys]()
         for unit in self._units:
             # What the tables say of a conversation, and its digest does not.

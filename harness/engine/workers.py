@@ -201,7 +201,7 @@ def _why_broken(code: int | None) -> str:
 def _executor(imported: str, jobs: int) -> ProcessPoolExecutor:
     """Return a pool whose workers come from a fork server that has a module, and this one, imported."""
     one_thread()  # with all threads for NumPy in each, two workers were 1.41 times as fast as one instead of 1.8
-    # Plain fork is unsafe beside the progress bar's thread, spawn imports everything in each worker (decision 6).
+    # Plain fork is unsafe beside the progress bar's thread, spawn imports everything in each worker (decision 3).
     method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
     context = multiprocessing.get_context(method)
     if method == "forkserver":

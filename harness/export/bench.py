@@ -34,6 +34,7 @@ from ..folder.files import file_digests, joint_digest
 from ..folder.run import Run, steps_of, uneven
 from ..folder.schema import without_text
 from ..folder.store import part_files
+from ..live import stored_live
 
 
 class MetricPoint(NamedTuple):
@@ -84,6 +85,7 @@ class Bench:
     metrics: Mapping[str, About]
     entries: tuple[LoggedStrategy, ...]
     manifest: str  # the run's manifest, as JSON
+    live: Mapping[str, float]  # figures of the live runs that `ctxbench live` compared
     verdict: Mapping[str, str]  # the verdict on the run as tags; that on a strategy is under `place/STRATEGY`
 
 
@@ -125,6 +127,7 @@ def bench(
         run_figures.metrics,
         tuple(entries),
         without_secrets(_json(manifest)),
+        {} if (live := stored_live(run)) is None else live.numbers(),
         verdict or {},
     )
 
@@ -207,9 +210,8 @@ def parameters(strategy: str) -> dict[str, str]:
 def write_wandb(bench: Bench, folder: Path, address: str = "", project: str = "") -> Path:
     """Log every strategy in Weights & Biases, in files below a folder and to the server at `address`, if one is named.
 
-    Without an address everything stays in files, which `wandb sync` sends later; only an address opens a connection.
-
-    Returns the folder of the files. Raises MissingExtra without wandb, NotLogged if it cannot log.
+    Without an address everything stays in files, which `wandb sync` sends later. Returns the folder of the files.
+    Raises MissingExtra without wandb, NotLogged if it cannot log.
     """
     # It may name a proxy, which would be sent the key, and wandb takes no other place for it.
     if own := next((file for file in map(Path, ("wandb/settings", ".wandb/settings")) if os.path.lexists(file)), None):
@@ -246,9 +248,13 @@ def write_wandb(bench: Bench, folder: Path, address: str = "", project: str = ""
                 figures = {names[name]: value for name, value in entry.numbers.items()}
                 run.summary.update({**figures, "missing": entry.missing})
         wandb.teardown()  # `finish` returns before the last file is written; ending the service waits for it
-    except wandb.errors.Error as error:
-        where = without_secrets(address) or folder
-        raise NotLogged(f"Weights & Biases at {where} cannot be written to: {without_secrets(str(error))}") from None
+    except Exception as error:
+        if not (isinstance(error, ConnectionError) or type(error).__module__.startswith("wandb.")):
+            raise
+        with suppress(ConnectionError):  # its service has ended: at the exit that would be a trace
+            wandb.teardown(1)
+        where, why = without_secrets(address) or folder, without_secrets(str(error)) or "no reply that wandb can read"
+        raise NotLogged(f"Weights & Biases at {where} cannot be written to: {why}") from None
     return folder / "wandb"
 
 
@@ -259,10 +265,9 @@ BY = ["strategy", "scenario"]
 def prometheus(run: Run, models: Sequence[str]) -> str:
     """Return a run as Prometheus' text format, under the names that design document 000, section 7, has for monitoring.
 
-    So the dashboards of the running agent show beside it what each strategy would have sent. The document counts input,
-    output and cached tokens: `input` is here what a prompt cache did not have, so that input and cached are the prompt.
-    Its counter of tokens saved is a gauge here: a strategy may send more than the whole history, and counters never
-    fall. A figure that cannot be measured is left out: it is no 0.
+    So the dashboards of the running agent show beside it what each strategy would have sent. `input` is here what a
+    prompt cache did not have, so that input and cached are the prompt. Tokens saved are a gauge: counters never fall,
+    and a strategy may send more than the whole history. A figure that cannot be measured is left out: it is no 0.
 
     Raises MissingExtra without prometheus_client, RunError for a model without a price.
     """

@@ -1,20 +1,16 @@
 """Conversations and requests for other programs: JSON Lines of whole recordings, and any messages as a request.
 
     ctxbench    a line per conversation, lossless
-    openai      a line per conversation, `{"id", "messages", "tools"}`, as for fine-tuning. Reasoning stands in
-                `reasoning_content`, as servers of open models write it. It has no model, usage, times or cache marks
+    openai      a line per conversation, `{"id", "messages", "tools"}`, as for fine-tuning; `reasoning_content` has
+                reasoning. It has no model, usage, times or cache marks
     anthropic   a line per model call of which something was recorded, `{"request": {…}, "response": {…}}`, and one
                 request more where these leave something out. It has no conversation id, names, times or costs
 
 The same input gives the same bytes. Lines are streamed, one conversation at a time.
 
-A request is the body of OpenAI's chat completions or Anthropic's Messages API
-(platform.openai.com/docs/api-reference/chat, docs.anthropic.com/en/api/messages).
-
-OpenAI, DeepSeek and others of that form cache prefixes by themselves, so cache marks stand in Anthropic's requests
-alone. These have system messages at the start only: a later one is written as a user's. Tool results and the user's
-message behind them are one turn. What was not recorded (`max_tokens`, which Anthropic requires, and the temperature) is
-left to whoever sends a request.
+A request is the body of OpenAI's chat completions or Anthropic's Messages API, where alone cache marks stand, a later
+system message is written as a user's, and tool results and the user's message behind them are one turn. What was not
+recorded (`max_tokens`, the temperature) is left to whoever sends a request.
 """
 
 from __future__ import annotations

@@ -134,11 +134,9 @@ class LogResult:
 def write(
     bench: Bench, where: TrackingStore, measured: int, report: Path, experiment: str = EXPERIMENT, *, text: bool = True
 ) -> LogResult:
-    """Write a bench to MLflow, unless it is there already. `measured` is in ms since 1970, `report` a folder of files.
+    """Write a bench to MLflow with `report`, a folder of files, unless it is there. `measured` is in ms since 1970.
 
-    `text`: whether the report shows texts of the recordings.
-
-    Raises NotLogged if MLflow cannot be written to.
+    `text` says whether the report shows texts of the recordings. Raises NotLogged if MLflow cannot be written to.
     """
     digest = hashlib.sha256(msgspec.json.encode(bench))  # of everything that is logged
     for path in sorted(path for path in report.rglob("*") if path.is_file()):
@@ -157,7 +155,7 @@ def write(
             how_to_see = f"{where.name.replace(MASK, '').rstrip('/')}{page}"
         if any(run.data.tags.get(CONTENT) == content for run in logged):
             return LogResult("unchanged", where.name, experiment, text, how_to_see)
-        # Whole before the old one goes: parameters cannot be changed, and metrics keep their old values (decision 30).
+        # Whole before the old one goes: parameters cannot be changed, and metrics keep their old values (decision 28).
         parent = _write(bench, into, experiment_id, measured, report)
         into.set_tag(parent, CONTENT, content)  # last: a parent without it was cut short, and gives way
         into.set_terminated(parent, "FINISHED", measured)
@@ -212,7 +210,7 @@ def _write(bench: Bench, into: MlflowClient, experiment: str, measured: int, rep
         note += f"Figures are over the {sizes['compared']:,} conversations that every strategy finished. "
     note += "The report is the artifact `report/report.html`."
     of_run = {f"ctxbench.{key}": text for key, text in bench.verdict.items() if not key.startswith("place/")}
-    parent = create(bench.name, {KIND: "bench", "mlflow.note.content": note, **of_run}, {}, sizes)
+    parent = create(bench.name, {KIND: "bench", "mlflow.note.content": note, **of_run}, {}, {**sizes, **bench.live})
     for entry in bench.entries:
         # The page that compares runs opens on the figure that was logged first.
         first = {

@@ -98,7 +98,7 @@ def sample_of(whole: LabelledSet, size: int, seed: int = 0, by_system: bool = Fa
 def _spread(answers: Sequence[Labelled], size: int, seed: int, used: set[str]) -> set[str]:
     """Return the ids of `size` answers, one round of all questions after the other; those in `used` a round later.
 
-    They are drawn by a hash, so that a larger sample has the smaller one in it (decision 26).
+    They are drawn by a hash, so that a larger sample has the smaller one in it.
     """
 
     def draw(*names: str) -> bytes:

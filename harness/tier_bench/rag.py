@@ -165,8 +165,8 @@ def searched(
                     began = perf_counter()
                     hits = rag.search(probe.question, 2 * k, by=by, rerank=rerank)
                     took, ids = 1000 * (perf_counter() - began), [hit.passage.id for hit in hits]
-                    recalls = [float(recall(ids, evidence, size)) for size in (k, 2 * k)]  # type: ignore[arg-type]
-                    outcomes.append(SearchOutcome(way, conversation.id, unit, probe.category, *recalls, took))
+                    near, far = (float(recall(ids, evidence, size)) for size in (k, 2 * k))  # type: ignore[arg-type]
+                    outcomes.append(SearchOutcome(way, conversation.id, unit, probe.category, near, far, took))
             if len(outcomes) > before:
                 built.append(Built(conversation.id, len(rag), adding, embedding, *rag.graph.size))
             done()
@@ -187,7 +187,7 @@ def rows(outcomes: pd.DataFrame, retrievers: Sequence[Retriever]) -> list[RagRow
             share(part),
             share(part, "recall_at_twice"),
             {str(category): share(of_category) for category, of_category in part.groupby("category")},
-            latency(part.milliseconds),
+            latency(part.milliseconds.to_numpy()),
         )
         for name, (by, part) in every.items()
     ]

@@ -64,10 +64,7 @@ class Numbers:
 
     def rounded(self, value: float) -> float:
         """Return a number with few digits, within the range."""
-        if value and math.isfinite(value):
-            # log10 of 8123 is 3.9, so it is rounded to -1 decimals: 8120. 0.01234 has -1.9: 4 decimals, 0.0123.
-            value = round(value, DIGITS - 1 - math.floor(math.log10(abs(value))))
-        value = min(max(value, self.low), self.high)
+        value = min(max(float(f"{value:.{DIGITS}g}"), self.low), self.high)
         return round(value) if self.whole else float(value)
 
     def holds(self, value: object) -> bool:
@@ -134,10 +131,6 @@ class SearchedStrategy:
     calls: tuple[text_of.SpecCall, ...]
     free: tuple[Free, ...]
 
-    def names(self) -> list[str]:
-        """Return the names of the stages; the name of a file includes the digest of its content."""
-        return [plugins.name_of(_kind(call)) or call.name for call in self.calls]
-
     def at(self, values: Values) -> str:
         """Return the strategy with these values, the others at their defaults. Raises SpecError."""
         stages = [dict(call.parameters) for call in self.calls]
@@ -196,10 +189,11 @@ def searched(text: str) -> SearchedStrategy:
         takes = f" ({calls[0].name} takes {', '.join(names)})" if names else ""
         raise SpecError(f"nothing is to be found in {text!r}: write name=? for each parameter to search{takes}")
     # Each has a unique name: its own, with its stage's, or with its stage's number.
-    names = [(it.parameter, f"{calls[it.stage].name}.{it.parameter}", f"{it.stage + 1}.{it.parameter}") for it in free]
-    times = Counter(chain.from_iterable(names))
-    whole = [next(name for name in options if times[name] == 1) for options in names]
-    named = (replace(each, name=name) for each, name in zip(free, whole, strict=True))
+    stages = ((each, ("", f"{calls[each.stage].name}.", f"{each.stage + 1}.")) for each in free)
+    options = [[stage + each.parameter for stage in prefixes] for each, prefixes in stages]
+    times = Counter(chain.from_iterable(options))
+    unique = [next(name for name in names if times[name] == 1) for names in options]
+    named = (replace(each, name=name) for each, name in zip(free, unique, strict=True))
     return SearchedStrategy(" ".join(text.split()), calls, tuple(named))
 
 

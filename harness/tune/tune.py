@@ -5,7 +5,7 @@
 The conversations held out are measured once, at the end: neither their figures nor their lengths choose anything. A
 search that was stopped anywhere resumes with the same trials, and any number of workers gives the same result.
 
-Runs are made under `running/` and removed. `figures/` has the sums that cost and quality are made of, by conversation.
+Runs are made under `running/` and removed. The user's cache has the sums that cost and quality are made of.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from shutil import rmtree
 from typing import NamedTuple
@@ -27,25 +26,23 @@ import numpy as np
 
 from ctxbench.metrics.figures import fixed
 from ctxbench.metrics.frontier import Point, frontier
-from ctxbench.metrics.models import model_names
+from ctxbench.metrics.models import model_names, prices_version
 from ctxbench.metrics.prices import BUNDLED
 from ctxbench.metrics.statistics.comparison import Difference, Pairs, difference
 from ctxbench.metrics.statistics.intervals import BY_CONSTRUCTION, Floats, Interval, by_unit, mean_of, over_units
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import RunError, SpecError
-from ctxbench.scenarios.files import LARGEST, read_file
-from ctxbench.scenarios.model import Conversation, independent_units
+from ctxbench.scenarios.model import Conversation, Message, independent_units
 from ctxbench.scenarios.source import Problems
 from ctxbench.scenarios.spec import nearest
-from ctxbench.strategies import plugins
-from ctxbench.strategies.chain import packages, parse
+from ctxbench.strategies.chain import parse
 
+from .. import cache
 from ..answers.tally import Tally, run_tallies
 from ..compare.figures import measured
 from ..engine.plan import Plan, RunInputs, execute, written_to
 from ..engine.workers import side_by_side
-from ..folder.files import placed
 from ..folder.run import Run, load
 from ..folder.store import alone, is_free, unwritable
 from ..models import Settings
@@ -55,7 +52,6 @@ from .space import space as space_of
 TOKENS = "tokens"  # the cost where no model is billed: tokens sent, including those of the strategy's own model calls
 QUALITIES = ("answer_quality", "context_recall", "grounding")
 """Measures of quality: the first of these that the recordings allow is taken."""
-FIGURES = "figures"  # the folder of the figures in that of a search
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -67,13 +63,13 @@ class Task(msgspec.Struct, frozen=True):
     cost: str  # the model to bill, or TOKENS
     qualities: tuple[str, ...]
     models: Settings  # how to reach the models that the setting names
-    inputs: str  # a digest of the recordings and of the versions of what measures them
+    inputs: str  # a digest of the recordings and of what measures them
 
     @property
-    def file(self) -> Path:
-        """File of the figures."""
-        text = msgspec.json.encode((self.spec, self.part, self.cost, self.qualities, self.inputs))
-        return Path(self.folder) / FIGURES / f"{self.part}-{hashlib.sha256(text).hexdigest()[:16]}.json"
+    def key(self) -> bytes:
+        """Key of the figures in the user's cache."""
+        models = self.models.summariser, self.models.embedder, str(self.models.path())
+        return cache.key(self.inputs, self.cost, *self.qualities, *models, cache.of_strategy(parse(self.spec)))
 
 
 class Tried(msgspec.Struct, frozen=True):
@@ -90,18 +86,17 @@ class Tried(msgspec.Struct, frozen=True):
     replies: list[Tally] = []  # replies of the strategy's own models
 
 
-def try_packed(packed: bytes) -> bytes:
-    """Try a task that came as MessagePack, as workers receive it, and return it."""
-    tried(msgspec.msgpack.decode(packed, type=Task))
-    return packed
+def try_packed(packed: bytes) -> Tried:
+    """Try a task that came as MessagePack, as workers receive it."""
+    return tried(msgspec.msgpack.decode(packed, type=Task))
 
 
 def tried(task: Task) -> Tried:
-    """Return the figures of a setting: the stored ones, or measured now."""
-    if (known := stored(task.file)) is not None:
-        return known
-    folder = Path(task.folder)
-    running = folder / "running" / task.file.stem
+    """Return the figures of a setting: those of the cache, or measured now."""
+    store, key, folder = cache.results(), task.key, Path(task.folder)
+    if (known := store.get(key)) is not None:
+        return msgspec.msgpack.decode(known, type=Tried)
+    running = folder / "running" / f"{task.part}-{key.hex()}"
     rmtree(running, ignore_errors=True)
     plan = Plan(
         RunInputs((str(folder / f"{task.part}.jsonl"),), "ctxbench"),
@@ -110,26 +105,17 @@ def tried(task: Task) -> Tried:
         probes=bool({"answer_quality", "context_recall"} & set(task.qualities)),
         answers="answer_quality" in task.qualities,
     )
-    # Only its sums are stored: the run of a trial is many times as large as its figures.
+    # Only its sums are kept: the run of a trial is many times as large as its figures.
     try:
         execute(plan, running)
         run = load(running)
         measured_now = msgspec.structs.replace(_figures(task, run), replies=run_tallies(run))
     finally:
         rmtree(running, ignore_errors=True)
-    with placed(task.file) as draft:
-        draft.write_bytes(msgspec.json.encode(measured_now) + b"\n")
+    # What lacks replies of calls that failed is measured again, and so is all that is tried after it.
+    if not any(tally.failed for tally in measured_now.replies):
+        store.put({key: msgspec.msgpack.encode(measured_now)})
     return measured_now
-
-
-def stored(file: Path) -> Tried | None:
-    """Return the stored figures; None if there are none, or they are damaged."""
-    try:
-        return msgspec.json.decode(read_file(file, LARGEST), type=Tried)
-    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
-        return None
-    except OSError as error:
-        raise RunError(f"{file}: cannot be read: {error.strerror or error}") from None
 
 
 def _figures(task: Task, run: Run) -> Tried:
@@ -237,15 +223,11 @@ WHOLE = "none"  # the whole history, which nothing was chosen for, shown beside 
 @contextmanager
 def _entered(out: Path) -> Iterator[None]:
     """Lock a folder that is new, or that a search has written to. Raises RunError for any other."""
-    if out.exists() and not (out / FIGURES).is_dir() and (not out.is_dir() or not is_free(out)):
+    if out.exists() and not (out / f"{TRAIN}.jsonl").is_file() and (not out.is_dir() or not is_free(out)):
         raise RunError(f"{out}: is not the folder of a search and not empty: name another with --out")
     try:
-        (out / FIGURES).mkdir(parents=True, exist_ok=True)
+        out.mkdir(parents=True, exist_ok=True)
         with alone(out):
-            # What lacks replies of calls that failed is measured again, and so is all that was tried after it.
-            for file in sorted((out / FIGURES).glob("*.json")):
-                if (known := stored(file)) and any(tally.failed for tally in known.replies):
-                    file.unlink()
             yield
             rmtree(out / "running", ignore_errors=True)
     except OSError as error:
@@ -298,14 +280,14 @@ def _independent_groups(conversations: Sequence[Conversation]) -> dict[str, list
     from scipy.cluster.hierarchy import DisjointSet
 
     units = independent_units({conversation.id: conversation.meta for conversation in conversations})
-    digests = []
-    for conversation in conversations:
-        digest = hashlib.sha256()
-        for message in conversation.messages:
-            # With the length, as texts run on into each other: otherwise "ab", "c" and "a", "bc" would be the same.
-            digest.update(f"{message.role} {len(message.text)} {message.text}".encode(errors="surrogatepass"))
-            digest.update(msgspec.json.encode(message.calls))
-        digests.append(digest.hexdigest())
+
+    def said(message: Message) -> bytes:
+        # With the length, as texts run on into each other: otherwise "ab", "c" and "a", "bc" would be the same.
+        text = f"{message.role} {len(message.text)} {message.text}".encode(errors="surrogatepass")
+        return text + msgspec.json.encode(message.calls)
+
+    texts = (b"".join(map(said, conversation.messages)) for conversation in conversations)
+    digests = [hashlib.sha256(text).hexdigest() for text in texts]
     alike = DisjointSet([*(("unit", unit) for unit in units.values()), *(("content", name) for name in digests)])
     for conversation, name in zip(conversations, digests, strict=True):
         alike.merge(("unit", units[conversation.id]), ("content", name))
@@ -474,22 +456,27 @@ class Search:
         return trials
 
     def _tried(self, specs: Sequence[str], part: str, qualities: tuple[str, ...]) -> list[Tried]:
-        """Return the figures of settings on a part of the recordings: the stored ones, or measured now."""
-        models = msgspec.structs.replace(self.models, run=str(self.out))
-        tasks = [Task(spec, part, str(self.out), self.cost, qualities, models, self._inputs) for spec in specs]
-        todo = list(dict.fromkeys(task for task in tasks if self.jobs > 1 and stored(task.file) is None))
-        if len(todo) > 1:
-            side_by_side(try_packed, map(msgspec.msgpack.encode, todo), self.jobs, lambda _: None)
-        return [tried(task) for task in tasks]
+        """Return the figures of settings on a part of the recordings: those of the cache, or measured now."""
+        models, inputs = msgspec.structs.replace(self.models, run=str(self.out)), self._inputs[part]
+        tasks = {spec: Task(spec, part, str(self.out), self.cost, qualities, models, inputs) for spec in specs}
+        new = [task for task in tasks.values() if task not in self._known]
+        apart = [task for task in new if self.jobs > 1 and cache.results().get(task.key) is None]
+        if len(apart) > 1:
+            packed = map(msgspec.msgpack.encode, apart)
+            side_by_side(try_packed, packed, self.jobs, lambda by: self._known.update({tasks[by.spec]: by}))
+        self._known.update({task: tried(task) for task in new if task not in self._known})
+        return [self._known[tasks[spec]] for spec in specs]
 
     @cached_property
-    def _inputs(self) -> str:
-        """A digest of the recordings on both sides, and of the versions of what measures them."""
-        files = {name: name for name in self.searched.names() if plugins.is_file(name)}
-        with suppress(SpecError):  # no defaults
-            files |= packages(parse(self.searched.at({})))
-        digests = [conversation.digest() for part in self.parts for conversation in part]
-        return hashlib.sha256(repr((digests, version("ctxbench"), files)).encode()).hexdigest()
+    def _known(self) -> dict[Task, Tried]:
+        """The settings that this search has tried."""
+        return {}
+
+    @cached_property
+    def _inputs(self) -> dict[str, str]:
+        """Digests of the recordings on each side, with the versions of what measures them."""
+        sides = zip((TRAIN, HELD), self.parts, strict=True)
+        return {name: cache.basis(prices_version(), *(said.digest() for said in part)) for name, part in sides}
 
 
 def _quality(sides: Sequence[Tried], named: str) -> tuple[str, str]:

@@ -1,11 +1,8 @@
 """Offline optimum: the lowest bill that any placement of cache marks could reach, knowing all requests in advance.
 
-Each block is optimised by itself. At each request `ExplicitCache` allows one of these:
-
-    read      if it was written or read less than a lifetime ago; that renews it for the longest lifetime, since a mark
-              of an hour on what is read is not billed
-    write     for one of the lifetimes, so that requests from the answer on can read it
-    plain     neither
+Each block is optimised by itself. At each request `ExplicitCache` allows to read it, if it was written or read less
+than a lifetime ago (that renews it for the longest lifetime, since a mark of an hour on what is read is not billed); to
+write it for one of the lifetimes, so that requests from the answer on can read it; or neither.
 
 The bound assumes any number of marks and a look-back without end. Real placements have four marks, and the parts that
 they read, write for an hour and write for five minutes must follow each other in this order: so none has a lower bill.
@@ -21,8 +18,7 @@ long for any lifetime. Three things are more than a sum over blocks:
                  the entry: the cheapest lifetime is then assumed to last. Below the reachable bill, never above
     odd prices   where writing is cheaper than plain input, or plain input cheaper than reading, the cheaper is taken
 
-Blocks used by the same requests are merged (a span of the tree of prefixes), so a step costs what it changes, and
-each span some array operations over the requests that use it.
+Blocks used by the same requests are merged: a step costs what it changes, a span some operations over its requests.
 """
 
 from __future__ import annotations

@@ -17,10 +17,9 @@ START = 0  # the number of the empty prefix
 
 
 class Prefixes:
-    """Numbering of prefixes: equal blocks after an equal prefix make an equal prefix.
+    """Numbering of prefixes: equal blocks after an equal prefix make an equal prefix, without any digest.
 
-    Nothing is hashed to a digest, so two different prefixes never share a number. With `alike`, blocks that follow the
-    same prefix and begin with the same text can be found.
+    With `alike`, blocks that follow the same prefix and begin with the same text can be found.
     """
 
     def __init__(self, alike: SharedStarts | None = None) -> None:

@@ -1,13 +1,11 @@
 """Agreement of a grader with people, and shares of right answers corrected for the grader's errors.
 
-The intervals come from a bootstrap by question (`statistics/intervals.py`): answers of several systems to one question
-are not independent. Undefined figures are Missing: precision where the grader calls nothing right, kappa where all
-answers are of one class.
+The intervals come from a bootstrap by question: answers of several systems to one question are not independent.
+Undefined figures are Missing: precision where the grader calls nothing right, kappa where all are of one class.
 
 `corrected`: of answers of which a share `p` is right, a grader calls `p · recall + (1 − p) · (1 − specificity)` right.
-Rogan and Gladen (1978) solve that for `p`. The interval is Lang and Reiczigel's (2014, "Confidence limits for
-prevalence of disease adjusted for estimated sensitivity and specificity"): recall and specificity are estimates too,
-from a calibration. Several answers to one question count as fewer (`Agreement.design_right`). The correction holds as
+Rogan and Gladen (1978) solve that for `p`; the interval is Lang and Reiczigel's (2014), since recall and specificity
+are estimates too. Several answers to one question count as fewer (`Agreement.design_right`). The correction holds as
 far as the grader errs on these answers as it did on the labelled ones, which no arithmetic can tell.
 """
 
@@ -144,7 +142,7 @@ def intervals(
 ) -> list[Ends | Missing]:
     """Return the interval of each figure over `size` questions. `width`: numbers that the statistic makes of a draw."""
     whole = statistic(np.ones((1, size)))[0]
-    # Under 30 questions three resamples in ten lack a case of some cell of the table (decision 26).
+    # Under 30 questions three resamples in ten lack a case of some cell of the table (decision 25).
     if size < FEWEST:
         few = Missing("undefined", f"{size} questions are too few for an interval, {FEWEST} are needed")
         return [few] * len(whole)

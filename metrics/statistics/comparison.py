@@ -202,9 +202,8 @@ def difference(pairs: Pairs, relative: bool = False, draws: int = DRAWS) -> Diff
 def _typical(pairs: Pairs) -> TypicalChange | None:
     """Return the change of a total in the typical conversation; None for other figures, and where one is 0.
 
-    Conversations differ in size by orders of magnitude, and noise is in proportion to it: log ratios are alike, and
-    Student's test of their mean raises 3 to 5 % of false alarms where that of the total raises 11 to 15 %, with more
-    power (decision 27).
+    Conversations differ in size by orders of magnitude, and noise is in proportion to it. Log ratios are alike, and
+    Student's test of their mean raises fewer false alarms than that of the total, with more power (decision 27).
     """
     before, after = pairs.before[:, 0], pairs.after[:, 0]
     if pairs.form != "total" or (before <= 0).any() or (after <= 0).any():

@@ -6,17 +6,15 @@ that are one independent unit (twins of one generator) are drawn together: their
 
 The interval of a figure is the wider one, at either end, of two, cut to what a resample can reach:
 
-- BCa (Efron, "Better Bootstrap Confidence Intervals", JASA 1987), cut at the levels of Student's t with a spread that
-  is larger by √(n/(n−1)) (Hesterberg, "What Teachers Should Know About the Bootstrap", 2015), without which it is too
-  short under some 50 conversations;
+- BCa (Efron, JASA 1987), cut at the levels of Student's t with a spread that is larger by √(n/(n−1)) (Hesterberg, "What
+  Teachers Should Know About the Bootstrap", 2015);
 - Student's, with the jackknife's error. Of a figure that has a least value and no greatest one (a cost, a ratio), its
   upper end is at least that of log-normal amounts.
 
-Each alone is too short on some data: the first on sums that a few conversations dominate, the second on skewed ones.
-Both are cut at Student's t with fewer degrees of freedom where few conversations decide the figure, and with it the
-error itself (`_freedom`). Shares and counts also have bounds that hold where nothing spreads (`of_share`, `of_events`,
-`of_change`). None is shown where too few units carry the figure (`enough`).
-docs/decisions/0027-statistics-and-gate.md has the coverage of all.
+Both are cut at fewer degrees of freedom where few conversations decide the figure, or with it the error itself
+(`_freedom`). Shares and counts also have bounds that hold where nothing spreads (`of_share`, `of_events`, `of_change`).
+None is shown where too few units carry the figure (`enough`). Why, and the coverage of all, is in
+docs/decisions/0027-statistics-and-gate.md.
 """
 
 from __future__ import annotations
@@ -173,9 +171,8 @@ def p_value(value: float, error: float, freedom: float) -> float:
 def of_seeds(values: Iterable[Value], fewest: int = 2) -> Interval | Missing:
     """Return mean and Student's 95 % interval of one figure over several seeds; Missing if one of them has none.
 
-    Seeds are alike, and each figure is one over thousands of draws: Student's holds from two on, where the least and
-    the greatest of three hold the mean in 75 %. Conversations are not alike: with `fewest` of them the interval is cut
-    to what a resample can reach. Of fewer the range stands in its place.
+    Seeds are alike, each a figure over thousands of draws: Student's holds from two on. Conversations are not: with
+    `fewest` of them the interval is cut to what a resample can reach; of fewer the range stands in its place.
     """
     numbers: list[float] = []
     for value in values:
@@ -248,10 +245,7 @@ class Resampled(NamedTuple):
         return Ends(max(ends.low, float(reached.min())), min(ends.high, float(reached.max())))
 
     def _log_normal(self, level: float, least: float, weights: Floats) -> float:
-        """Return the upper end of the mean if the amounts of units were log-normal above their median.
-
-        By Cox's method (Land, 1972) of that half alone: small amounts, which decide nothing, would make it too wide.
-        """
+        """Return the mean's upper end if amounts above the median are log-normal, by Cox's method (Land, 1972)."""
         amounts, part = self.alone - least, weights / weights.sum()
         amounts, part = amounts[part > 0], part[part > 0]
         order = np.argsort(amounts)
@@ -308,8 +302,7 @@ def _freedom(off: Floats) -> float:
     """Return the degrees of freedom of the jackknife's error, by Satterthwaite (1946): at most n − 1.
 
     They are 2 / (2 / (n − 1) + κ / n) for an excess kurtosis κ of what the conversations add, estimated by Fisher's G2
-    (O'Neill, "Some Useful Moment Results in Sampling Problems", 2014). Of ten conversations of which one adds ten times
-    as much as any other it is 1.6.
+    (O'Neill, "Some Useful Moment Results in Sampling Problems", 2014).
     """
     size, spread = len(off), float((off**2).sum())
     # G2 divides by n - 3.

@@ -1,20 +1,16 @@
 """Predictions for recorded calls by the cache of their model and date, compared with what the provider reported.
 
 Calls are taken in the order they began, over all conversations: runs of one agent share their prefixes. Each model at
-each host has a cache of its own. `requests.py` rebuilds the prompts. A call without usage passes the cache by our own
-count, except one that was stopped, perhaps before it got there.
+each host has a cache of its own. A call without usage passes the cache by our own count, except one that was stopped,
+perhaps before it got there. A call that cannot be compared is left out with its place and the reason.
 
-Each call is put through two caches. One knows the provider's own counts: where a prefix ends in tokens is learned as
-the calls come, from the prompt of a call, what it read and wrote up to its last mark, its prompt with the answer. For
-prefixes of which nothing was reported, our own count is added to the nearest prefix before it that is known; before
-the first call, what its prompt has over our count (system prompt and tools that the recording lacks) is put in front
-(`constant`). So what is tested is the cache (`KnownEnds`). The other knows our own counts alone, with a constant and a
-factor for each recording and model (`Calibration`).
+Each call is put through two caches. One knows the provider's own counts (`KnownEnds`): where a prefix ends in tokens is
+learned as the calls come, from their prompts and what they read and wrote. Where nothing was reported, our own count is
+added to the nearest known prefix before it; before the first call, what its prompt has over our count (system prompt
+and tools that the recording lacks) is put in front (`constant`). The other knows our own counts alone, with a constant
+and a factor for each recording and model (`Calibration`).
 
-Reasoning is in prompts as the model's provider keeps it (`thinking.py`). Where a user's turn strips it, the prompt is
-another one from the first answer of the turn before on.
-
-A call that cannot be compared is left out with its place and the reason, and the others are compared.
+Where a user's turn strips reasoning (`thinking.py`), the prompt is another from the first answer of the turn before.
 
 Reasons why a prediction and a report disagree (`reason`), as far as the recording tells, or `unknown`:
 
@@ -148,14 +144,11 @@ class Calibration:
         fitted = [growth for name, growth in growths.items() if name != conversation or len(growths) == 1]
         ours, recorded = (sum(growth[at] for growth in fitted) for at in range(2))
         # Of sums. The median of the calls' ratios weighs short messages, which are all frame, as much as long ones
-        # (7.9 % off for DeepSeek, up to 15 % for pi), least squares were up to 7.8 % off (decision 13).
+        # (7.9 % off for DeepSeek, up to 15 % for pi), least squares were up to 7.8 % off (decision 33).
         return recorded / ours if ours > 0 and recorded > 0 else 1.0
 
     def ends(self, call: RecordedRequest) -> array[int]:
-        """Return where each block of a prompt ends by our own count, calibrated.
-
-        There is no constant where no call of the conversation reports its prompt.
-        """
+        """Return where a prompt's blocks end by our calibrated count; no constant where no call reports its prompt."""
         if call.context not in self._ends:
             factor = self.factor(call.call.model, call.conversation.id)
             ours, recorded = self._firsts.get((call.call.model, call.conversation.id), (0, 0))

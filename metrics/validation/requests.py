@@ -1,8 +1,7 @@
 """Recorded calls and their requests: prefixes, breakpoints and times, as far as the recording says.
 
-Within a conversation a call cannot begin before the answer that it goes on from; starts in whole seconds, which may
-seem to, are put right. Calls whose clock runs backwards, or that alone have no time, are given that of the call before
-and are not compared (`clock`).
+Within a conversation a call cannot begin before the answer that it goes on from. Calls whose clock runs backwards, or
+that alone have no time, are given that of the call before and are not compared (`clock`).
 
 Assumptions, which are reported: a call without a start began when the message before it was there, or, without that
 time, when it was answered (`no start`). A conversation without any time was recorded after the one before it, its
@@ -180,12 +179,12 @@ def _lifetimes(calls: Sequence[tuple[int, Call]]) -> Mapping[int, float]:
 class RecordedPrompt:
     """Prompt shared by a span of a conversation's calls: each was sent a start of it.
 
-    Block 0 is the tools; the messages follow, or what the agent's own compaction left of them. Answers have their
-    reasoning as the model's provider keeps it (`thinking.py`). The reasoning effort stands before the first message,
-    behind the system's: a change of it breaks what follows. A recording without system messages has a system prompt
-    that it does not show; two conversations are assumed to share it only if their first prompts have the same size. A
-    message that differs from one in an earlier prompt may begin alike (`SharedStarts`):
-    caches that count tokens within a message read that too.
+    Block 0 is the tools; the messages follow, or what the agent's own compaction left of them, with the reasoning that
+    the model's provider keeps (`thinking.py`). The reasoning effort stands before the first message, behind the
+    system's: a change of it breaks what follows. A recording without system messages has a system prompt that it does
+    not show; two conversations are assumed to share it only if their first prompts have the same size. A message that
+    differs from one in an earlier prompt may begin alike (`SharedStarts`): caches that count tokens within a message
+    read that too.
     """
 
     blocks: Ints  # the number of the prefix at the end of each block

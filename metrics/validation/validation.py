@@ -144,10 +144,7 @@ def _share(rows: Sequence[ComparedCall]) -> Value:
 
 
 def _shares(rows: Sequence[ComparedCall]) -> dict[int, float]:
-    """Map each later call to the share of the other half of the calls.
-
-    Halves are every second call: what a bill makes of the hit rate of recordings is judged on others.
-    """
+    """Map each later call to the share of the other half of the calls, every second one: a bill is judged on others."""
     later, share_of = [row for row in rows if row.gap is not None], dict[int, float]()
     for half, others in ((later[::2], later[1::2]), (later[1::2], later[::2])):
         share = _share(others)
@@ -196,11 +193,7 @@ def _price(prices: Prices, recorded: RecordedRequest, model: str, usage: Usage, 
 
 
 def special_prices(calls: Iterable[RecordedRequest], prices: Prices) -> list[Figures]:
-    """Return the parts of each model's calls that have another price than text at the usual tier.
-
-    `listed` says whether that price is known; else they are billed as text at the usual tier. `share` is that of the
-    calls in the bill of the model.
-    """
+    """Return what of each model's calls has another price than usual text, if it is `listed`, its bill's `share`."""
     bill, touched = defaultdict[str, float](float), defaultdict[tuple[str, str, bool], list[float]](list)
     for recorded in calls:
         for model, used in recorded.call.billed:

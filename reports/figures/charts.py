@@ -1,8 +1,7 @@
 """Charts of a run's report, each a function that makes its rows and one that draws them.
 
-Many show a small panel for each strategy, all with the same axes: lines that would hide each other in one figure.
-All panels are drawn on one sheet in inches, with grid, frames and ticks of our own. As matplotlib's axes, one a panel,
-they take many times as long to lay out and to draw.
+Many show a small panel for each strategy, all with the same axes. They are drawn on one sheet in inches, with grid,
+frames and ticks of our own: as matplotlib's axes they take many times as long to lay out and to draw.
 """
 
 from __future__ import annotations

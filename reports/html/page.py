@@ -229,10 +229,9 @@ _TONES = {
 def rendered(
     template: str, files: Mapping[str, Sequence[str]] | None = None, *, forms: str = "none", **values: Any
 ) -> str:
-    """Return a page by its template. Whatever a text says, it is text.
+    """Return a page by its template: whatever a text says is text. `forms` says whom a form may ask.
 
-    `files` are those of each script. The page's policy loads nothing, and runs only what it names by digest; `forms`
-    says whom a form may ask.
+    The policy loads nothing, and runs only scripts, made of `files`, that it names by digest.
     """
 
     def digest(text: str) -> str:

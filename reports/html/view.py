@@ -84,10 +84,7 @@ class Site:
     """The pages of some runs, each made when it is asked for and kept until its run changes."""
 
     def __init__(self, folders: Sequence[Path], models: Sequence[str] = (), *, text: bool = True) -> None:
-        """Take run folders, and folders of run folders. `models` are those to bill under.
-
-        `text`: whether the pages show texts of the recordings.
-        """
+        """Take run folders and folders of them, models to bill under, and whether recorded texts are shown."""
         self._folders, self._models, self._text = folders, models, text
         self._pages: dict[Path, tuple[object, bytes]] = {}
         self._making = Lock()

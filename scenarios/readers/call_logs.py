@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import quote
 
 import msgspec
@@ -18,10 +18,31 @@ from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere, as_object
 from .exchanges import Exchange, endpoint_of, streamed_response
 from .http import HttpExchanges, logged_request
 from .messages import decoded_body, iso_seconds, iso_time
-from .requests import LoggedRequest, Responses, conversations, dollars, series
+from .requests import LoggedCall, Responses, conversations, dollars, series
 
 
-class AnthropicMessages(Reader):
+class _CallLog(Reader):
+    """A log with a request and its response in each record: a dialect says where they stand."""
+
+    name: ClassVar[str]
+
+    def pair(self, log: Fields, problems: Problems) -> tuple[Fields, Fields, dict[str, Any]]:
+        """Return the request of a record, its response, and what else `logged_request` is to know of the call."""
+        raise NotImplementedError
+
+    def requests(self, files: Sequence[Path], problems: Problems) -> Iterator[LoggedCall]:
+        """Yield the calls of some files, each response once."""
+        responses = Responses(problems)
+        for path in files:
+            with problems.collect():  # the file has no records; the others of its folder may
+                for place, raw in records(path, problems):
+                    with problems.collect():
+                        asked, answered, about = self.pair(Fields(decoded_body(raw, place), place), problems)
+                        if responses.new(answered.text("id"), answered.place, answered.record):
+                            yield logged_request(asked, answered, responses, self.name, **about)
+
+
+class AnthropicMessages(_CallLog):
     """Anthropic Messages API requests: `{system, tools, messages, …}`, or logs of them, `{"request", "response"}`.
 
     Source: docs.anthropic.com/en/api/messages. One JSON object, an array, or JSON Lines; requests of one file that
@@ -32,7 +53,7 @@ class AnthropicMessages(Reader):
     options and headers are not read, images only counted.
     """
 
-    about = "Anthropic Messages API requests, alone or as {request, response} logs"
+    about, name = "Anthropic Messages API requests, alone or as {request, response} logs", "anthropic_messages"
     shapes = (
         *anywhere(
             (".messages", ".messages[].role", ".system"),
@@ -45,24 +66,21 @@ class AnthropicMessages(Reader):
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
-            yield from conversations(_requests([path], _anthropic_call, problems), path.stem)
+            yield from conversations(self.requests([path], problems), path.stem)
 
-
-def _anthropic_call(log: Fields, responses: Responses) -> LoggedRequest | None:
-    asked, answered = log, Fields({}, log.place)
-    if log.typed("request", OBJECT) is not None:
-        asked = Fields(log.at("request"), log.below("request"))
-        answered = Fields(log.typed("response", OBJECT) or {}, log.below("response"))
-    asked.needed("messages", LIST)
-    if not responses.new(answered.text("id"), answered.place, answered.record):
-        return None
-    return logged_request(asked, answered, responses, "anthropic_messages", Call(provider="anthropic"))
+    def pair(self, log: Fields, problems: Problems) -> tuple[Fields, Fields, dict[str, Any]]:  # noqa: ARG002
+        asked, answered = log, Fields({}, log.place)
+        if log.typed("request", OBJECT) is not None:
+            asked = Fields(log.at("request"), log.below("request"))
+            answered = Fields(log.typed("response", OBJECT) or {}, log.below("response"))
+        asked.needed("messages", LIST)
+        return asked, answered, {"call": Call(provider="anthropic")}
 
 
 _OPTIONS = ("tools", "thinking", "reasoning_effort")
 
 
-class LitellmLog(Reader):
+class LitellmLog(_CallLog):
     """LiteLLM request logs as OpenHands writes them, a call a file: `{messages, response, kwargs, timestamp, cost}`.
 
     Source: github.com/OpenHands/OpenHands, `llm_completions/<task>/*.json`. Each request repeats the messages before
@@ -73,7 +91,7 @@ class LitellmLog(Reader):
     which in that version charged cached tokens in full. Headers and keys (`kwargs.extra_headers` …) are never read.
     """
 
-    about = "LiteLLM request logs, one call a file (OpenHands' llm_completions)"
+    about, name = "LiteLLM request logs, one call a file (OpenHands' llm_completions)", "litellm_log"
     shapes = (frozenset({".messages", ".messages[].role", ".response", ".response.choices"}),)
     folder = True
 
@@ -81,7 +99,16 @@ class LitellmLog(Reader):
         if files:
             ordered = sorted(files, key=_first_stamp)
             folder = files[0].resolve().parent
-            yield from conversations(_requests(ordered, _litellm_call, problems), folder.name, str(files[0].parent))
+            yield from conversations(self.requests(ordered, problems), folder.name, str(files[0].parent))
+
+    def pair(self, log: Fields, problems: Problems) -> tuple[Fields, Fields, dict[str, Any]]:
+        log.needed("messages", LIST)
+        log.needed("response.choices", LIST)
+        options = {name: log.at(f"kwargs.{name}") for name in _OPTIONS}
+        asked = Fields({"messages": log.at("messages"), **options}, log.place)
+        time, cost = log.typed("timestamp", float), dollars(log.at("cost"), log.below("cost"), problems)
+        answered = Fields(log.at("response"), log.below("response"))
+        return asked, answered, {"call": Call(), "time": time, "cost": cost}
 
 
 class _Stamp(msgspec.Struct):  # the rest is not decoded
@@ -98,36 +125,10 @@ def _first_stamp(path: Path) -> float:
     return 0.0
 
 
-_Reading = Callable[[Fields, Responses], LoggedRequest | None]
-"""Function of a record that returns its call; None if its response was read before."""
-
-
-def _requests(files: Sequence[Path], read: _Reading, problems: Problems) -> Iterator[LoggedRequest]:
-    responses = Responses(problems)
-    for path in files:
-        with problems.collect():  # the file has no records; the others of its folder may
-            for place, raw in records(path, problems):
-                with problems.collect():
-                    if (request := read(Fields(decoded_body(raw, place), place), responses)) is not None:
-                        yield request
-
-
-def _litellm_call(log: Fields, responses: Responses) -> LoggedRequest | None:
-    log.needed("messages", LIST)
-    log.needed("response.choices", LIST)
-    answered, time = Fields(log.at("response"), log.below("response")), log.typed("timestamp", float)
-    if not responses.new(answered.text("id"), answered.place, answered.record):
-        return None
-    cost = dollars(log.at("cost"), log.below("cost"), responses.problems)
-    options = {name: log.at(f"kwargs.{name}") for name in _OPTIONS}
-    asked = Fields({"messages": log.at("messages"), **options}, log.place)
-    return logged_request(asked, answered, responses, "litellm_log", Call(), time, cost=cost)
-
-
 _EPISODE = re.compile(r"episode-(\d+)")
 
 
-class TerminalBench(Reader):
+class TerminalBench(_CallLog):
     """Terminal-Bench trials: LiteLLM's record of each call, `<trial>/agent-logs/episode-<n>/debug.json`.
 
         {model, messages, original_response: the provider's response as JSON text, optional_params, start_time}
@@ -141,7 +142,7 @@ class TerminalBench(Reader):
     - Newer runs of the benchmark (Harbor) are ATIF trajectories.
     """
 
-    about = "Terminal-Bench trials (LiteLLM's records, one call a file)"
+    about, name = "Terminal-Bench trials (LiteLLM's records, one call a file)", "terminal_bench"
     shapes = (
         frozenset({".messages", ".messages[].role", ".model", ".original_response", ".litellm_call_id"}),
         frozenset({".messages", ".messages[].role", ".model", ".original_response", ".optional_params"}),
@@ -159,22 +160,18 @@ class TerminalBench(Reader):
             trial = self.folder_of(files[0])
             episodes = ((_EPISODE.fullmatch(path.parent.name), path) for path in files)
             ordered = sorted(((int(name[1]) if name else 0, path) for name, path in episodes), key=itemgetter(0))
-            logged = _requests([path for _, path in ordered], _trial_call, problems)
+            logged = self.requests([path for _, path in ordered], problems)
             yield from conversations(logged, trial.name, str(trial))
 
-
-def _trial_call(record: Fields, responses: Responses) -> LoggedRequest | None:
-    provider, _, model = record.needed("model", str).rpartition("/")
-    record.needed("messages", LIST)
-    where, text = record.below("original_response"), record.needed("original_response", str)
-    answered = Fields(decoded_body(text.encode(), where), where)
-    if not responses.new(answered.text("id"), where, answered.record):
-        return None
-    started = iso_time(record, "start_time")
-    call = Call(model, record.typed("custom_llm_provider", str) or provider, started=started)
-    options = {name: record.at(f"optional_params.{name}") for name in _OPTIONS}
-    asked = Fields({"messages": record.at("messages"), **options}, record.place)
-    return logged_request(asked, answered, responses, "terminal_bench", call)
+    def pair(self, log: Fields, problems: Problems) -> tuple[Fields, Fields, dict[str, Any]]:  # noqa: ARG002
+        provider, _, model = log.needed("model", str).rpartition("/")
+        log.needed("messages", LIST)
+        where, text = log.below("original_response"), log.needed("original_response", str)
+        answered = Fields(decoded_body(text.encode(), where), where)
+        options = {name: log.at(f"optional_params.{name}") for name in _OPTIONS}
+        asked = Fields({"messages": log.at("messages"), **options}, log.place)
+        provider = log.typed("custom_llm_provider", str) or provider
+        return asked, answered, {"call": Call(model, provider, started=iso_time(log, "start_time"))}
 
 
 _BEDROCK = "https://bedrock-runtime.amazonaws.com/model"
@@ -213,7 +210,7 @@ class ApiCalls(Reader):
             yield from conversations(_api_requests(path, problems), path.stem)
 
 
-def _api_requests(path: Path, problems: Problems) -> Iterator[LoggedRequest]:
+def _api_requests(path: Path, problems: Problems) -> Iterator[LoggedCall]:
     recording = HttpExchanges(problems)
     for place, raw in records(path, problems):
         with problems.collect():

@@ -245,11 +245,8 @@ def conversation_of(
             # The summary has a line of its own behind that of its compaction.
             is_known = bool(compactions) and not compactions[-1].summary and compactions[-1].after == history.last
             if history.messages and not (is_summary and is_known):
-                tokens, head = (
-                    first.typed("compactMetadata.preTokens", int),
-                    "compactMetadata.preservedSegment.headUuid",
-                )
-                kept = next((message.id for message in history.messages if message.id == head), None)
+                tokens, head = first.typed("compactMetadata.preTokens", int), first.text(_KEPT)
+                kept = head if any(message.id == head for message in history.messages) else None
                 history.compact("", kept, tokens_before=tokens, time=first.time, hidden="it is not recorded")
             if is_summary:
                 summary = "\n".join(message.text for message in messages)

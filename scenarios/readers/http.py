@@ -19,7 +19,7 @@ from .exchanges import Exchange, exchanges, whole_response
 from .messages import COMPACTIONS, HOSTED, OUTPUTS, TOOL_CALLS, decoded_body, in_order
 from .prompts import exchange
 from .requests import (
-    LoggedRequest,
+    LoggedCall,
     Responses,
     asked_of,
     context_edits,
@@ -105,7 +105,7 @@ def logged_request(
     time: float | None = None,
     tools: Any = None,
     cost: float | None = None,
-) -> LoggedRequest:
+) -> LoggedCall:
     """Return a request and its response in the form of any API; without an answer if there is none.
 
     The answer has `time` and `call`, with all that the two report of it.
@@ -148,7 +148,7 @@ def logged_request(
         )
         answer = replace(answer, time=time, call=call)
     messages = asked_of(asked.at("model"), said.messages) if answer is None else said.messages
-    return LoggedRequest(Place(above.file, above.line), messages, answer, said.tools, said.compactions, said.results)
+    return dataclasses.replace(said, place=Place(above.file, above.line), messages=messages, answer=answer)
 
 
 def _split(place: Place) -> tuple[Place, str]:
@@ -166,7 +166,7 @@ class HttpExchanges:
         """Items of the Responses API, by the id of the response or compaction that stands for them."""
         self._stored: dict[str, dict[str, Any]] = {}
 
-    def logged(self, exchange: Exchange) -> Iterator[LoggedRequest]:
+    def logged(self, exchange: Exchange) -> Iterator[LoggedCall]:
         """Yield the request of an exchange as a logged one, if it is a call of a model."""
         with self.problems.collect():
             asked, form = Fields(decoded_body(exchange.request, exchange.asked), exchange.asked), exchange.endpoint
@@ -189,7 +189,7 @@ class HttpExchanges:
             elif self.responses.new(name, answered.place, body):
                 yield self._request(exchange, form, asked, answered)
 
-    def _request(self, exchange: Exchange, form: str, asked: Fields, answered: Fields) -> LoggedRequest:
+    def _request(self, exchange: Exchange, form: str, asked: Fields, answered: Fields) -> LoggedCall:
         host = urlsplit(exchange.url).hostname or ""
         provider = _PROVIDERS.get(host) or next((name for name, hosts in _CLOUDS.items() if hosts.match(host)), "")
         # `…/models/NAME:generateContent`, `…/model/NAME/converse`, where NAME may end in `:0`

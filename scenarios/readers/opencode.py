@@ -199,7 +199,10 @@ def _conversation(session: Fields, recorded: Iterable[_Recorded], place: Place, 
                 told = (_usage(part, problems) for part in parts if part.at("tokens") is not None)
                 used = next(filter(None, told), None)
                 if history.messages:  # its call is no message
-                    time, started = (milliseconds(info, f"time.{at}") for at in ("completed|time.created", "created"))
+                    time, started = (
+                        milliseconds(info, "time.completed|time.created"),
+                        milliseconds(info, "time.created"),
+                    )
                     call = Call(info.text("modelID"), info.text("providerID"), used, started)
                     tokens, kept = None if used is None else used.input, first_of.get(tail)
                     history.compact(_text(parts), kept, tokens_before=tokens, time=time, call=call)

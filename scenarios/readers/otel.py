@@ -31,8 +31,8 @@ from ..model import Call
 from ..source import Problems, as_text, convert, decode, whole_file
 from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere, as_object, decoded
 from .messages import iso_seconds
-from .prompts import LoggedCall, exchange
-from .requests import dollars, other_than, tier, usage
+from .prompts import exchange
+from .requests import LoggedCall, dollars, other_than, tier, usage
 from .spans import CACHED, Kind, TraceSpan, conversations, counted, number, sound, span_records, spans_of
 
 _PROTOBUF = (".pb", ".binpb", ".otlp")
@@ -273,6 +273,8 @@ def _protobuf(path: Path, problems: Problems) -> Iterator[_Reading]:
 _CONVENTIONS = shipped("otel")
 _PATHS: dict[str, str] = {part: "|".join(names) for part, names in _CONVENTIONS["attributes"].items()}
 """Paths of the attributes that hold each part of a model call."""
+AGENT = _PATHS["agent"]
+"""Paths of the name of the agent that a span is or belongs to."""
 _KINDS: dict[str, Kind] = {"llm": "llm", "agent": "agent", "tool": "tool"}
 _OPERATIONS: dict[str, Kind] = _CONVENTIONS["operations"]
 _VERCEL: dict[str, Kind] = _CONVENTIONS["vercel"]
@@ -334,7 +336,7 @@ def _model_call(read: Callable[[Fields], _Recorded], fields: Fields, problems: P
     Raises RecordingError for a prompt or answer that cannot be read.
     """
     span, name, attributes, events, failed = read(fields)
-    kind, agent = span_kind(attributes), agent_name(attributes)
+    kind, agent = span_kind(attributes), attributes.text(AGENT)
     if kind == "agent":
         agent = agent or attributes.text("traceloop.entity.name") or name
     span = replace(span, kind=kind, agent=agent, thread=attributes.text(_PATHS["thread"]))
@@ -453,11 +455,6 @@ def offered_tools(attributes: Fields) -> Any:
     lists = (attributes.at(f"model_request_parameters.{name}") for name in ("function_tools", "output_tools"))
     of_pydantic_ai = [tool for tools in lists if isinstance(tools, list) for tool in tools]
     return attributes.get(_PATHS["tools"]) or _nested(attributes.at("llm.tools")) or of_pydantic_ai
-
-
-def agent_name(attributes: Fields) -> str:
-    """Return the name of the agent that a span is or belongs to; empty if none is recorded."""
-    return attributes.text(_PATHS["agent"])
 
 
 def _with_blocks(messages: Any) -> Any:

@@ -14,7 +14,6 @@ the name of a tool. Tools that the provider ran stand within an answer, which st
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
 import msgspec
@@ -26,7 +25,7 @@ from ..model import Call, Compaction, Mark, Media, Message, Role, Tool, ToolCall
 from ..source import Problems, as_text
 from . import as_object, decoded
 from .messages import COMPACTIONS, ENCRYPTED, IS_ENCRYPTED, OUTPUTS, TOOL_CALLS, joined, reasoning, tool, transcript
-from .requests import mark
+from .requests import LoggedCall, mark
 
 _ROLES = {
     **ROLES,
@@ -65,19 +64,6 @@ _OUTPUTS = ("response", "result", "output", "content")
 _ABOUT = ("type", "isError", "is_error", "success", "status", "providerMetadata", "providerOptions")
 _SHOWN, _ENCRYPTED = ("web_search_result", "tool_reference"), ("encrypted_content", "encrypted_index")
 _BREAKPOINT_TTL = "30m"  # lifetime of OpenAI's breakpoints unless a request says another
-
-
-@dataclass(frozen=True, slots=True)
-class LoggedCall:
-    """Prompt and answer of one model call. The messages have the ids `m0`, `m1` …, the answer has the next."""
-
-    messages: tuple[Message, ...] = ()
-    answer: Message | None = None
-    tools: tuple[Tool, ...] = ()
-    stop: str = ""  # stop reason that stands in the answer
-    marks: tuple[Mark, ...] = ()  # cache breakpoints of the prompt, at most one after each message
-    compactions: tuple[Compaction, ...] = ()  # compactions that the prompt names, by the API itself
-    results: tuple[Message, ...] = ()  # results of tools that the provider ran within the answer
 
 
 def exchange(
@@ -120,8 +106,8 @@ def exchange(
     marks = [*logged.tool_mark, *logged.marks]
     if messages and all(mark.after != messages[-1].id for mark in marks):
         marks += mark(messages[-1].id, as_object(prompt).get("cache_control"))
-    compactions = tuple(logged.compactions)
-    return LoggedCall(tuple(messages), said, tuple(logged.tools), _stop(answer), tuple(marks), compactions, results)
+    compactions, stop = tuple(logged.compactions), _stop(answer)
+    return LoggedCall(place, tuple(messages), said, tuple(logged.tools), compactions, results, stop, tuple(marks))
 
 
 class Stored(NamedTuple):
@@ -400,9 +386,10 @@ class _Messages:
             self.read_tools(content)  # Langfuse logs LangChain's tools as messages
             self._turn = None
             return
-        holds_result = isinstance(content, list) and any(
+        parts = content if role == "tool" and isinstance(content, list) else ()
+        holds_result = any(
             _kind(part) in _RESULTS or any(_AROUND.get(key) == "tool_result" for key in part)
-            for part in content
+            for part in parts
             if isinstance(part, dict)
         )
         if role == "tool" and not holds_result:

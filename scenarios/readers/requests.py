@@ -56,18 +56,21 @@ _REMEDY = "correct it; the call counts as one that reported nothing"
 _MOST_SHOWN, _LONGEST_SHOWN = 10**30, 60
 # The highest plausible cost of one call in US dollars. A recorded 1e300 is damage, and would spoil every sum.
 _MOST_DOLLARS = 1e12
+_NOWHERE = Place("")
 
 
 @dataclass(frozen=True, slots=True)
-class LoggedRequest:
+class LoggedCall:
     """One logged model call. Its messages have the ids `m0`, `m1` …, its answer, if there is one, the next id."""
 
-    place: Place
-    messages: tuple[Message, ...]
+    place: Place = _NOWHERE
+    messages: tuple[Message, ...] = ()
     answer: Message | None = None
     tools: tuple[Tool, ...] = ()
-    compactions: tuple[Compaction, ...] = ()
+    compactions: tuple[Compaction, ...] = ()  # compactions that the prompt names, by the API itself
     results: tuple[Message, ...] = ()  # results of tools that the provider ran within the answer
+    stop: str = ""  # stop reason that stands in the answer
+    marks: tuple[Mark, ...] = ()  # cache breakpoints of the prompt, at most one after each message
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ class Series:
     """Requests of one conversation: each extends the one before it, or a compacted form of it."""
 
     number: int  # number of the conversation in the log, from 1, in the order of the first requests
-    latest: LoggedRequest
+    latest: LoggedCall
     answers: dict[int, tuple[Message, tuple[Tool, ...]]] = field(default_factory=dict)
     """Logged answers by their position in the conversation, with the tools that were offered."""
     places: list[Place] = field(default_factory=list)  # places of the requests, in their order
@@ -93,14 +96,14 @@ class Series:
     # For each message of the latest request its id in the history; None for what a compaction wrote.
     _ids: list[str | None] = field(default_factory=list)
 
-    def continues(self, request: LoggedRequest) -> bool:
+    def continues(self, request: LoggedCall) -> bool:
         """Return whether the request repeats the messages of the latest one and goes on with its answer."""
         before, now = self.latest.messages, request.messages
         if len(now) <= len(before) or now[len(before)].role != "assistant":
             return False
         return all(_same(old, new) for old, new in zip(before, now, strict=False))
 
-    def edit(self, request: LoggedRequest) -> _Edit | None:
+    def edit(self, request: LoggedCall) -> _Edit | None:
         """Return what was left out if the request is a compacted form of the latest one, and its answer follows."""
         before, now, answer = self.latest.messages, request.messages, self.latest.answer
         pairs = zip(before, now, strict=False)
@@ -121,7 +124,7 @@ class Series:
                 return _Edit(common, kept, at)
         return None
 
-    def add(self, request: LoggedRequest, edit: _Edit | None = None) -> None:
+    def add(self, request: LoggedCall, edit: _Edit | None = None) -> None:
         """Add the first request, or one that `continues` the latest, or the `edit` of it that it is."""
         if edit is not None:
             self._compact(request, edit)
@@ -138,7 +141,7 @@ class Series:
         if request.answer is not None:
             self.answers[len(self._history)] = self._renamed(request.answer), request.tools
 
-    def _compact(self, request: LoggedRequest, edit: _Edit) -> None:
+    def _compact(self, request: LoggedCall, edit: _Edit) -> None:
         start = edit.answer - edit.kept
         written = request.messages[edit.common : start]
         # As above, m0 m1 m2 m3 become m0 None m3, and A2 and U2 the messages m4 and m5 of the history: the compaction
@@ -187,13 +190,13 @@ class Series:
         return self.latest.place, whole
 
 
-def conversations(requests: Iterable[LoggedRequest], name: str, source: str = "") -> Recordings:
+def conversations(requests: Iterable[LoggedCall], name: str, source: str = "") -> Recordings:
     """Yield the conversations of a log, each with its place; all have the name and the source of the log."""
     for each in series(requests):
         yield each.conversation(name, source)
 
 
-def series(requests: Iterable[LoggedRequest], most: int = OPEN) -> Iterator[Series]:
+def series(requests: Iterable[LoggedCall], most: int = OPEN) -> Iterator[Series]:
     """Group the requests of a log by conversation; yield each conversation as soon as it is known to be over.
 
     `most` is the number of conversations that may be interleaved.

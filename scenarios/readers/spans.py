@@ -40,11 +40,10 @@ import msgspec
 
 from ..errors import Place, RecordingError
 from ..model import STOPPED, Call, Conversation, Mark, Message, Scalar, Tool
-from ..source import Problems, convert, decode, records
-from . import OBJECT, Recordings
+from ..source import Problems, records
+from . import Recordings
 from .messages import in_order
-from .prompts import LoggedCall
-from .requests import LoggedRequest, Responses, numbered, series
+from .requests import LoggedCall, Responses, numbered, series
 
 T = TypeVar("T")
 Kind = Literal["llm", "agent", "tool", "other"]
@@ -182,20 +181,6 @@ def span_records(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]
         latest = place
 
 
-def paged_records(path: Path, problems: Problems, *lists: str) -> Iterator[tuple[Place, dict[str, Any]]]:
-    """Yield the objects of a file, those in lists of these names one by one: an answer of an API is a page of them."""
-    for place, raw in span_records(path, problems):
-        with problems.collect():
-            record = decode(raw, OBJECT, place)
-            pages = [name for name in lists if isinstance(record.get(name), list)]
-            if not pages:
-                yield place, record
-            for page, number, one in ((name, *numbered) for name in pages for numbered in enumerate(record[name])):
-                where = place.below(f"{page}[{number}]")
-                with problems.collect():
-                    yield where, convert(one, OBJECT, where)
-
-
 def sound(make: Callable[[], TraceSpan], place: Place, problems: Problems) -> Iterator[TraceSpan]:
     """Yield the span that is made; one that cannot be read is a problem."""
     try:
@@ -288,7 +273,7 @@ class _Values:
         return numbers[::-1]
 
 
-def _request(call: _ModelCall, values: _Values, read: dict[int, Message]) -> LoggedRequest:
+def _request(call: _ModelCall, values: _Values, read: dict[int, Message]) -> LoggedCall:
     """Return a model call as a logged request. An answer that was not recorded is an empty message.
 
     `read` holds the messages that were read for earlier calls: series compare them, fastest if they are the same.
@@ -302,7 +287,7 @@ def _request(call: _ModelCall, values: _Values, read: dict[int, Message]) -> Log
     answer = msgspec.structs.replace(answer, call=recorded, time=span.end)
     tools = values.get(call.tools, tuple[Tool, ...]) if call.tools else ()
     results = values.get(call.results, tuple[Message, ...]) if call.results else ()
-    return LoggedRequest(span.place, tuple(read[number] for number in numbers), answer, tools, results=results)
+    return LoggedCall(span.place, tuple(read[number] for number in numbers), answer, tools, results=results)
 
 
 class _Tree:

@@ -26,8 +26,8 @@ from ..model import Call, Conversation, Message
 from ..source import LONGEST, Problems, decode, file_head, record_head, records, whole_file
 from . import LIST, OBJECT, UNNAMED, Fields, Reader, Recordings, anywhere, as_object, text_of
 from .messages import COMPACTIONS, HOSTED, OUTPUTS
-from .prompts import LoggedCall, Stored, exchange, stored_messages
-from .requests import LoggedRequest, asked_of, conversations, numbered, tier, usage
+from .prompts import Stored, exchange, stored_messages
+from .requests import LoggedCall, asked_of, conversations, numbered, tier, usage
 from .spans import counted, span_records
 
 _NAMES = ("thread_id", "session_id", "conversation_id", "id")
@@ -50,11 +50,11 @@ class StoredChats(Reader):
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
-            for place, name, logged in self.stored(path, problems):
-                yield place, Conversation(name or UNNAMED, logged.messages, tools=logged.tools)
+            for name, logged in self.stored(path, problems):
+                yield logged.place, Conversation(name or UNNAMED, logged.messages, tools=logged.tools)
 
-    def stored(self, path: Path, problems: Problems) -> Iterator[tuple[Place, str, LoggedCall]]:
-        """Yield the conversations of a file with their places and their names, which may be empty."""
+    def stored(self, path: Path, problems: Problems) -> Iterator[tuple[str, LoggedCall]]:
+        """Yield the conversations of a file with their names, which may be empty."""
         elements: list[Any] = []  # of a list that is the file
         for place, raw in span_records(path, problems):
             with problems.collect():
@@ -65,11 +65,10 @@ class StoredChats(Reader):
                     continue
                 held = record if isinstance(record, dict) else {}
                 name = next((str(held[key]) for key in _NAMES if isinstance(held.get(key), (str, int))), "")
-                yield place, name, self.logged(record, place, problems)
+                yield name, self.logged(record, place, problems)
         if elements:
-            start = Place(str(path))
             with problems.collect():
-                yield start, "", self.logged(elements, start, problems)
+                yield "", self.logged(elements, Place(str(path)), problems)
 
     def listed(self, record: Any) -> tuple[str, list[Any]]:
         """Return the list of messages that a record is or holds, and its field."""
@@ -152,7 +151,7 @@ class LangChain(StoredChats):
 
     def logged(self, record: Any, place: Place, problems: Problems) -> LoggedCall:
         name, messages = self.listed(record)
-        return LoggedCall(history(messages, name, place, problems, "langchain"))
+        return LoggedCall(place, history(messages, name, place, problems, "langchain"))
 
 
 def history(
@@ -344,7 +343,7 @@ class AiSdk(StoredChats):
         name, messages = self.listed(record)
         parts = ((at, part) for at, message in enumerate(messages) for part in _model_messages(message))
         stored = (Stored(f"{name}[{at}]", part, Call()) for at, part in parts)
-        return LoggedCall(stored_messages(stored, place, problems, "ai_sdk"))
+        return LoggedCall(place, stored_messages(stored, place, problems, "ai_sdk"))
 
 
 def _model_messages(message: Any) -> Iterator[Any]:
@@ -437,7 +436,7 @@ class OpenAIItems(StoredChats):
 
     def logged(self, record: Any, place: Place, problems: Problems) -> LoggedCall:
         name, items = self.listed(record)
-        return LoggedCall(_messages([*_oldest_first(items)], name, place, problems))
+        return LoggedCall(place, _messages([*_oldest_first(items)], name, place, problems))
 
 
 def _sessions(path: Path, problems: Problems) -> Recordings:
@@ -515,17 +514,16 @@ class ProviderRequests(StoredChats):
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
-            for is_named, run in groupby(self.stored(path, problems), key=lambda chat: bool(chat[1])):
+            for is_named, run in groupby(self.stored(path, problems), key=lambda chat: bool(chat[0])):
                 if is_named:
-                    for place, name, logged in run:
-                        yield place, Conversation(name, logged.messages, tools=logged.tools)
+                    for name, logged in run:
+                        yield logged.place, Conversation(name, logged.messages, tools=logged.tools)
                 else:  # those without a name that extend each other are one
-                    requests = (LoggedRequest(place, logged.messages, None, logged.tools) for place, _, logged in run)
-                    yield from conversations(requests, path.stem)
+                    yield from conversations((logged for _, logged in run), path.stem)
 
     def logged(self, record: Any, place: Place, problems: Problems) -> LoggedCall:
         request = {"contents": record} if isinstance(record, list) else record
         tools = as_object(request.get("toolConfig")).get("tools")
         logged = exchange(request, None, place, problems, "provider_requests", tools=tools, names=("", ""))
         model = request.get("model") or request.get("modelId")
-        return replace(logged, messages=asked_of(model, logged.messages))
+        return replace(logged, messages=asked_of(model, logged.messages), compactions=())

@@ -21,11 +21,13 @@ from ..model import Call
 from ..source import Problems, as_text, convert, decode, loads
 from . import OBJECT, Fields, Reader, Recordings, anywhere, as_object, decoded, text_of
 from .messages import epoch_seconds, iso_seconds
-from .otel import agent_name, offered_tools, reported_counts, seconds_of, span_kind, tree_of
+from .otel import AGENT, offered_tools, reported_counts, seconds_of, span_kind, tree_of
 from .prompts import exchange
 from .requests import dollars, effort, other_than, tier, usage
-from .spans import CACHED, Kind, TraceSpan, conversations, counted, number, paged_records, sound, span_records, spans_of
+from .spans import CACHED, Kind, TraceSpan, conversations, counted, number, sound, span_records, spans_of
 from .stored_chats import metadata_counts
+
+_Objects = Iterator[tuple[Place, dict[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -66,9 +68,21 @@ class Tracer(Reader):
         for place, record in self.records(path, problems):
             yield from sound(partial(self.span, Fields(record, place), problems), place, problems)
 
-    def records(self, path: Path, problems: Problems) -> Iterator[tuple[Place, dict[str, Any]]]:
+    def records(self, path: Path, problems: Problems) -> _Objects:
         """Yield the objects of a file that are spans."""
-        yield from paged_records(path, problems, *self.pages)
+        for place, raw in span_records(path, problems):
+            with problems.collect():
+                yield from self.unpacked(decode(raw, OBJECT, place), place, problems)
+
+    def unpacked(self, record: dict[str, Any], place: Place, problems: Problems) -> _Objects:
+        """Yield the spans of a record: those in lists of `pages`, since an answer of an API is a page, or itself."""
+        pages = [name for name in self.pages if isinstance(record.get(name), list)]
+        if not pages:
+            yield place, record
+        for page, at, one in ((name, *numbered) for name in pages for numbered in enumerate(record[name])):
+            where = place.below(f"{page}[{at}]")
+            with problems.collect():
+                yield where, convert(one, OBJECT, where)
 
     def span(self, fields: Fields, problems: Problems) -> TraceSpan:
         """Return one span, a model call with what was asked and answered. Raises RecordingError."""
@@ -348,14 +362,7 @@ class DatadogLLM(Tracer):
     )
     cached = "within"
 
-    def records(self, path: Path, problems: Problems) -> Iterator[tuple[Place, dict[str, Any]]]:
-        for place, raw in span_records(path, problems):
-            with problems.collect():
-                yield from self._unpacked(decode(raw, OBJECT, place), place, "", problems)
-
-    def _unpacked(
-        self, record: Any, place: Place, session: str, problems: Problems
-    ) -> Iterator[tuple[Place, dict[str, Any]]]:
+    def unpacked(self, record: Any, place: Place, problems: Problems, session: str = "") -> _Objects:
         """Yield the spans in a request to the API, in an answer of it, or the span itself; with the session around."""
         with problems.collect():
             held = convert(record, OBJECT, place)
@@ -364,10 +371,10 @@ class DatadogLLM(Tracer):
                 inner = held.get(name)
                 if isinstance(inner, list):
                     for at, one in enumerate(inner):
-                        yield from self._unpacked(one, place.below(f"{name}[{at}]"), session, problems)
+                        yield from self.unpacked(one, place.below(f"{name}[{at}]"), problems, session)
                     return
                 if isinstance(inner, dict) and name != "spans":
-                    yield from self._unpacked(inner, place.below(name), session, problems)
+                    yield from self.unpacked(inner, place.below(name), problems, session)
                     return
             root = {"parent_id": ""} if str(held.get("parent_id")) in ("undefined", "0") else {}
             whole = {**held, **as_object(held.get("meta")), **root, "session_id": session}
@@ -393,7 +400,7 @@ class LangSmith(Tracer):
     shapes = anywhere(
         (".id", ".run_type", ".inputs", ".start_time", ".trace_id"), under=("", "[]", ".runs[]", ".post[]", "[].post[]")
     )
-    name, parent = "langsmith", "parent_run_id"
+    name, pages, parent = "langsmith", ("runs", "post", "patch"), "parent_run_id"
     kind, kinds = "run_type", {"llm": "llm", "tool": "tool"}
     agent = "extra.metadata.lc_agent_name"
     thread = "extra.metadata.thread_id|extra.metadata.session_id|extra.metadata.conversation_id"
@@ -415,9 +422,9 @@ class LangSmith(Tracer):
     )
     cached = "within"
 
-    def records(self, path: Path, problems: Problems) -> Iterator[tuple[Place, dict[str, Any]]]:
+    def records(self, path: Path, problems: Problems) -> _Objects:
         begun: dict[str, tuple[Place, dict[str, Any]]] = {}
-        for place, run in paged_records(path, problems, "runs", "post", "patch"):
+        for place, run in super().records(path, problems):
             name = str(run.get("id"))
             if place.field.rpartition(".")[2].startswith("post["):
                 begun[name] = place, run
@@ -481,14 +488,7 @@ class Langfuse(Tracer):
     model = "model|providedModelName|provided_model_name"
     request_id, tier = "output.id", "output|output.response_metadata"
 
-    def records(self, path: Path, problems: Problems) -> Iterator[tuple[Place, dict[str, Any]]]:
-        for place, raw in span_records(path, problems):
-            with problems.collect():
-                yield from self._unpacked(decode(raw, OBJECT, place), place, problems)
-
-    def _unpacked(
-        self, record: dict[str, Any], place: Place, problems: Problems
-    ) -> Iterator[tuple[Place, dict[str, Any]]]:
+    def unpacked(self, record: dict[str, Any], place: Place, problems: Problems) -> _Objects:
         """Yield a trace and its observations, those of a page of the API, or one observation."""
         several = next((key for key in ("observations", "data") if isinstance(record.get(key), list)), "")
         root, where = (record, place) if "trace" not in record else (record["trace"], place.below("trace"))
@@ -501,14 +501,14 @@ class Langfuse(Tracer):
         for at, one in enumerate(record[several] if several else ()):
             where = place.below(f"{several}[{at}]")
             with problems.collect():
-                yield from self._unpacked(convert(one, OBJECT, where), where, problems)
+                yield from self.unpacked(convert(one, OBJECT, where), where, problems)
 
     def kind_of(self, fields: Fields) -> Kind:
         told = span_kind(self._attributes(fields))
         return self.kinds.get(fields.text("type")) or ("other" if told == "llm" else told)
 
     def agent_of(self, fields: Fields, kind: Kind) -> str:
-        return agent_name(self._attributes(fields)) or (fields.text("name") if kind == "agent" else "")
+        return self._attributes(fields).text(AGENT) or (fields.text("name") if kind == "agent" else "")
 
     def span(self, fields: Fields, problems: Problems) -> TraceSpan:
         attributes = tree_of(fields.at("metadata.attributes"), fields.place)
@@ -582,24 +582,20 @@ class MlflowTraces(Tracer):
     counted_at = "attributes.mlflow.chat.tokenUsage"
     failures = ("status_code|status.code", "ERROR", "STATUS_CODE_ERROR")
 
-    def records(self, path: Path, problems: Problems) -> Iterator[tuple[Place, dict[str, Any]]]:
-        for place, raw in span_records(path, problems):
+    def unpacked(self, record: dict[str, Any], place: Place, problems: Problems) -> _Objects:
+        record = as_object(record.get("trace")) or record
+        information, data = as_object(record.get("info")), as_object(record.get("data"))
+        metadata = as_object(information.get("trace_metadata", record.get("trace_metadata")))
+        session, at = text_of(metadata.get("mlflow.trace.session")), "data.spans" if "spans" in data else "spans"
+        spans = convert(decoded(data.get("spans", record.get("spans"))), list[Any], place.below(at))
+        for n, one in enumerate(spans):
+            where = place.below(f"{at}[{n}]")
             with problems.collect():
-                record = decode(raw, OBJECT, place)
-                record = as_object(record.get("trace")) or record
-                information, data = as_object(record.get("info")), as_object(record.get("data"))
-                metadata = as_object(information.get("trace_metadata", record.get("trace_metadata")))
-                session = text_of(metadata.get("mlflow.trace.session"))
-                at = "data.spans" if "spans" in data else "spans"
-                spans = convert(decoded(data.get("spans", record.get("spans"))), list[Any], place.below(at))
-                for number, one in enumerate(spans):
-                    where = place.below(f"{at}[{number}]")
-                    with problems.collect():
-                        span = convert(one, OBJECT, where)
-                        told = convert(span.get("attributes", {}), OBJECT, where.below("attributes"))
-                        # `mlflow.chat.tokenUsage` as `chat_tokenUsage`: a dot in a path leads down
-                        flat = {key.removeprefix("mlflow.").replace(".", "_"): _plain(told[key]) for key in told}
-                        yield where, {**flat, **span, "session": session}
+                span = convert(one, OBJECT, where)
+                told = convert(span.get("attributes", {}), OBJECT, where.below("attributes"))
+                # `mlflow.chat.tokenUsage` as `chat_tokenUsage`: a dot in a path leads down
+                flat = {key.removeprefix("mlflow.").replace(".", "_"): _plain(told[key]) for key in told}
+                yield where, {**flat, **span, "session": session}
 
     def moment(self, paths: str, fields: Fields) -> float | None:
         return seconds_of(fields.get(paths), fields.place.below(paths.partition("|")[0]))

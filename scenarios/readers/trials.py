@@ -30,7 +30,7 @@ from .messages import (
     tool_call,
 )
 from .prompts import exchange
-from .requests import LoggedRequest, Responses, dollars, effort, numbered, other_than, series, usage
+from .requests import LoggedCall, Responses, dollars, effort, numbered, other_than, series, usage
 
 
 class _Trial(msgspec.Struct):
@@ -504,15 +504,15 @@ class _Sample(Fields):
         for score, given in (self.typed("scores", dict[str, dict[str, Any]]) or {}).items():
             if isinstance(value := given.get("value"), (str, int, float)):
                 meta[f"score {score}"] = value
-        requests: dict[str, list[LoggedRequest]] = {}
+        requests: dict[str, list[LoggedCall]] = {}
         for event in self.each("events"):
             with problems.collect():
                 kind = event.needed("event", str)
-                name_of, is_step = event.typed("name", str) or "", kind == "step"
+                step_name, is_step = event.typed("name", str) or "", kind == "step"
                 if kind == "span_begin" and event.text("id"):
                     self._spans[event.text("id")] = event
                 elif is_step and event.at("action") == "begin":
-                    self._steps.append(name_of if event.at("type") in _OWN else "")
+                    self._steps.append(step_name if event.at("type") in _OWN else "")
                 elif is_step and self._steps:
                     self._steps.pop()
                 elif kind == "model" and (request := self._request(self._resolved(event))) is not None:
@@ -561,7 +561,7 @@ class _Sample(Fields):
         except RecursionError:
             raise RecordingError(fields.place, "nested too deep", "flatten it") from None
 
-    def _request(self, event: Fields) -> LoggedRequest | None:
+    def _request(self, event: Fields) -> LoggedCall | None:
         """Return a call; None if it was not answered."""
         if not event.typed("output.choices", LIST):
             return None
@@ -597,7 +597,7 @@ class _Sample(Fields):
             self._problems.repeated[place.file] += 1
         answer = replace(answer, time=finished, call=call)
         tools = event.typed("tools", list[dict[str, Any]]) or ()
-        return LoggedRequest(place, messages, answer, tuple(map(tool, tools)))
+        return LoggedCall(place, messages, answer, tuple(map(tool, tools)))
 
     def _pooled(self, event: Fields) -> Iterator[Any]:
         """Yield the messages of a request that stand in the sample's pool."""

@@ -2,6 +2,7 @@
 
 A file per library: two functions that convert messages, and the adapters. A library is imported when a conversation is
 opened or converted, so that listing and parsing import none. Every adapter names the extra that brings its library.
+Tokens are counted by the run's encoding, and the run's summariser writes the summaries.
 """
 
 from __future__ import annotations
@@ -25,10 +26,8 @@ from ..services import ChatServices, content_text
 from . import process
 
 
-def adapter(
-    library: str, extra: str, by: Callable[..., Step] | None = None, **row: str
-) -> Callable[[Callable[..., Any]], type[Any]]:
-    """Return a decorator like `live` for a strategy of a library, which is a package that `extra` brings.
+def adapter(by: Callable[..., Step] | None = None, **row: str) -> Callable[[Callable[..., Any]], type[Any]]:
+    """Return a decorator like `live` for a strategy of a library, which the extra named after the module brings.
 
     Its row is in `data/adapters.toml`, or given. With `by` the function has the parameters alone, and may return
     others: `by(services, kind, **all)` opens a step, where `kind` is that of the row.
@@ -37,15 +36,16 @@ def adapter(
     MissingExtra when it is made without its library. `chain.packages` has the library's version.
     """
 
-    def check_installed(self: Any) -> None:
-        try:
-            process.version_of(library)
-        except PackageNotFoundError:
-            raise MissingExtra(library, extra, process.remedy(library)) from None
-
     def strategy(open_step: Callable[..., Any]) -> type[Any]:
         rows, module = data("adapters"), open_step.__module__.rpartition(".")[2]
-        about = row or rows[module][open_step.__name__]
+        about, extra = row or rows[module][open_step.__name__], _extra(module)
+        library: str = about.get("library") or next(iter(rows[module]["imports"].values()))
+
+        def check_installed(self: Any) -> None:
+            try:
+                process.version_of(library)
+            except PackageNotFoundError:
+                raise MissingExtra(library, extra, process.remedy(library)) from None
 
         @wraps(open_step)
         def opened(services: ChatServices, **parameters: Any) -> Step | Any:
@@ -74,22 +74,29 @@ def adapter(
     return strategy
 
 
-def imported(module: str, library: str, extra: str) -> Any:
+def _extra(module: str) -> str:
+    return f"adapter-{module.replace('_', '-')}"
+
+
+def imported(module: str) -> Any:
     """Return a module of a library. Raises MissingExtra if the library is not installed, or too old to have it.
 
     What the library logs is not printed, unless the program has set up logging.
     """
-    log = logging.getLogger(module.partition(".")[0])
+    name = module.partition(".")[0]
+    log = logging.getLogger(name)
     if not log.handlers:
         log.addHandler(logging.NullHandler())
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
+        known = ((of, about.get("imports", {})) for of, about in data("adapters").items())
+        library, extra = next((imports[name], _extra(of)) for of, imports in known if name in imports)
         try:
             found = f"{library} {version(library)}"
         except PackageNotFoundError:
             raise MissingExtra(library, extra) from None
-        is_own = (error.name or "").partition(".")[0] == module.partition(".")[0]
+        is_own = (error.name or "").partition(".")[0] == name
         problem = f"is too old: it has no {error.name}" if is_own else f"lacks {error.name}"
         raise MissingExtra(found, extra, problem=problem) from None
 

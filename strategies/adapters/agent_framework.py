@@ -1,8 +1,7 @@
 """Microsoft Agent Framework: its compaction strategies; messages of agent-framework-core.
 
 Before each model call a strategy marks messages as excluded or writes others in their place, in one list that goes on,
-as the framework's loop of tool calls has it. Tokens are counted by the run's encoding, of messages as JSON, which is
-the framework's way. The run's summariser writes the summaries.
+as the framework's loop of tool calls has it. Tokens are counted of messages as JSON, which is the framework's way.
 """
 
 from __future__ import annotations
@@ -16,15 +15,13 @@ from ..functions import ChatDict, Step
 from ..services import ChatServices
 from . import adapter, chat_call, chat_dict, imported, of_all, origin, results_together
 
-_LIBRARY, _EXTRA = "agent-framework-core", "adapter-agent-framework"
-
 
 def to_agent_framework(messages: Iterable[ChatDict]) -> list[Any]:
     """Return message dicts as `Message`s: tool results that follow one another are one. Raises MissingExtra.
 
     `additional_properties`, which are not sent to models, have the id and the name of each result's message.
     """
-    framework = imported("agent_framework", _LIBRARY, _EXTRA)
+    framework = imported("agent_framework")
     return [
         framework.Message(
             group[0]["role"],
@@ -68,7 +65,7 @@ def from_agent_framework(messages: Iterable[Any]) -> list[ChatDict]:
 
 def chat_client(services: ChatServices) -> Any:
     """Return a chat client of the framework that the run's summariser answers. Raises MissingExtra."""
-    framework = imported("agent_framework", _LIBRARY, _EXTRA)
+    framework = imported("agent_framework")
 
     async def get_response(messages: Any, **settings: Any) -> Any:
         reply = services.complete(from_agent_framework(messages))
@@ -79,7 +76,7 @@ def chat_client(services: ChatServices) -> Any:
 
 def _compact(services: ChatServices, kind: str, **settings: Any) -> Step:
     """Return a step that adds what is new to a list and sends what a strategy includes of it."""
-    framework = imported("agent_framework", _LIBRARY, _EXTRA)
+    framework = imported("agent_framework")
     strategy = getattr(framework, kind)(**settings)
 
     async def compacted(said: list[Any]) -> list[ChatDict]:
@@ -88,7 +85,7 @@ def _compact(services: ChatServices, kind: str, **settings: Any) -> Step:
     return of_all(compacted, to_agent_framework)
 
 
-@adapter(_LIBRARY, _EXTRA, _compact)
+@adapter(_compact)
 def truncation(
     services: ChatServices,
     max_n: int = 8000,
@@ -100,22 +97,22 @@ def truncation(
     return {"tokenizer": services}
 
 
-@adapter(_LIBRARY, _EXTRA, _compact)
+@adapter(_compact)
 def sliding_window(services: ChatServices, keep_last_groups: int = 20, preserve_system: bool = True) -> None:
     """Send the newest groups: messages, or calls with their results (`SlidingWindowStrategy`)."""
 
 
-@adapter(_LIBRARY, _EXTRA, _compact)
+@adapter(_compact)
 def selective_tool_call(services: ChatServices, keep_last_tool_call_groups: int = 1) -> None:
     """Drop all but the newest tool calls with their results (`SelectiveToolCallCompactionStrategy`)."""
 
 
-@adapter(_LIBRARY, _EXTRA, _compact)
+@adapter(_compact)
 def tool_result_compaction(services: ChatServices, keep_last_tool_call_groups: int = 1) -> None:
     """Replace older calls by their results, cut to 4,096 characters (`ToolResultCompactionStrategy`)."""
 
 
-@adapter(_LIBRARY, _EXTRA, _compact)
+@adapter(_compact)
 def summarization(
     services: ChatServices, target_count: int = 4, threshold: int = 2, max_summary_input_tokens: int | None = 8000
 ) -> dict[str, Any]:
@@ -123,7 +120,7 @@ def summarization(
     return {"client": chat_client(services), "tokenizer": services}
 
 
-@adapter(_LIBRARY, _EXTRA, _compact)
+@adapter(_compact)
 def context_window(
     services: ChatServices,
     max_context_window_tokens: int = 128_000,

@@ -1,7 +1,7 @@
 """AutoGen: `BufferedChatCompletionContext`, `HeadAndTailChatCompletionContext`, `TokenLimitedChatCompletionContext`.
 
 A model context is given each new message and asked for those to send. System prompts stand before it, as AutoGen's
-agents have them. Tokens are counted by the run's encoding. Messages are those of autogen-core.
+agents have them. Messages are those of autogen-core.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from ..functions import ChatDict, Step
 from ..services import ChatServices
 from . import adapter, chat_call, chat_dict, chat_tokens, imported, origin, results_together, system_apart
 
-_LIBRARY, _EXTRA = "autogen-core", "adapter-autogen"
 _ROLES = {"SystemMessage": "system", "UserMessage": "user", "AssistantMessage": "assistant"}
 
 
@@ -24,7 +23,7 @@ def to_autogen(messages: Iterable[ChatDict]) -> list[Any]:
 
     AutoGen's messages have no place for ids: these have a field more, `origin`.
     """
-    core, models = (imported(module, _LIBRARY, _EXTRA) for module in ("autogen_core", "autogen_core.models"))
+    core, models = (imported(module) for module in ("autogen_core", "autogen_core.models"))
 
     def message_of(group: list[ChatDict]) -> Any:
         first = group[0]
@@ -76,7 +75,7 @@ def from_autogen(messages: Iterable[Any]) -> list[ChatDict]:
 
 def _remember(services: ChatServices, kind: str, **settings: Any) -> Step:
     """Return a step that puts what is new into a model context and sends what it returns."""
-    context = getattr(imported("autogen_core.model_context", _LIBRARY, _EXTRA), kind)(**settings)
+    context = getattr(imported("autogen_core.model_context"), kind)(**settings)
 
     async def step(new: list[ChatDict]) -> list[ChatDict]:
         for message in to_autogen(new):
@@ -86,17 +85,17 @@ def _remember(services: ChatServices, kind: str, **settings: Any) -> Step:
     return system_apart(step)
 
 
-@adapter(_LIBRARY, _EXTRA, _remember)
+@adapter(_remember)
 def buffered(services: ChatServices, buffer_size: int = 20) -> None:
     """Send the newest messages, but no result without its call first (`BufferedChatCompletionContext`)."""
 
 
-@adapter(_LIBRARY, _EXTRA, _remember)
+@adapter(_remember)
 def head_and_tail(services: ChatServices, head_size: int = 4, tail_size: int = 20) -> None:
     """Send the first and the newest messages, and how many are skipped (`HeadAndTailChatCompletionContext`)."""
 
 
-@adapter(_LIBRARY, _EXTRA, _remember)
+@adapter(_remember)
 def token_limited(services: ChatServices, token_limit: int = 8000) -> dict[str, Any]:
     """Drop messages from the middle down to a token limit (`TokenLimitedChatCompletionContext`)."""
     client = SimpleNamespace(count_tokens=lambda messages, tools: chat_tokens(services, from_autogen(messages)))

@@ -1,7 +1,4 @@
-"""Deep Agents: its `SummarizationMiddleware`; its messages are LangChain's.
-
-Tokens are counted by the run's encoding, and the run's summariser writes the summaries.
-"""
+"""Deep Agents: its `SummarizationMiddleware`; its messages are LangChain's."""
 
 from __future__ import annotations
 
@@ -12,10 +9,8 @@ from ..services import ChatServices
 from . import adapter, imported
 from .langchain import chat_model, from_langchain, to_langchain, token_counter
 
-_LIBRARY, _EXTRA = "deepagents", "adapter-deepagents"
 
-
-@adapter(_LIBRARY, _EXTRA)
+@adapter()
 def summarization(services: ChatServices, window: int | None = None) -> Step:
     """Summarise all but the newest messages at a limit (`SummarizationMiddleware`).
 
@@ -27,13 +22,13 @@ def summarization(services: ChatServices, window: int | None = None) -> Step:
     """
     model = chat_model(services)
     model.profile = {"max_input_tokens": window} if window else None
-    store = imported("langgraph.store.memory", _LIBRARY, _EXTRA).InMemoryStore()
-    files = imported("deepagents.backends", _LIBRARY, _EXTRA).StoreBackend(store=store, namespace=lambda _: ("files",))
-    summaries = imported("deepagents.middleware.summarization", _LIBRARY, _EXTRA)
+    store = imported("langgraph.store.memory").InMemoryStore()
+    files = imported("deepagents.backends").StoreBackend(store=store, namespace=lambda _: ("files",))
+    summaries = imported("deepagents.middleware.summarization")
     middleware = summaries.create_summarization_middleware(model, files, token_counter=token_counter(services))
     system, said = list[Any](), list[Any]()
-    agents = imported("langchain.agents.middleware", _LIBRARY, _EXTRA)
-    add_messages = imported("langgraph.graph.message", _LIBRARY, _EXTRA).add_messages
+    agents = imported("langchain.agents.middleware")
+    add_messages = imported("langgraph.graph.message").add_messages
     # Its own name for the history's file, which the summary says, is random.
     state: dict[str, Any] = {"_summarization_session_id": "session"}
 

@@ -6,10 +6,8 @@ from ..functions import Step
 from ..services import ChatServices
 from . import adapter, imported, of_all
 
-_LIBRARY, _EXTRA = "distil-llm", "adapter-distil"
 
-
-@adapter(_LIBRARY, _EXTRA)
+@adapter()
 def compress(services: ChatServices, verbatim: bool = False) -> Step:
     """Shorten tool results by their form (`compress_chat_completions`).
 
@@ -17,6 +15,6 @@ def compress(services: ChatServices, verbatim: bool = False) -> Step:
     expand with distil's tool; no recorded call does. With `verbatim` nothing is folded. Other messages lose spaces of
     JSON and repeated lines.
     """
-    openai = imported("distil.adapters.openai", _LIBRARY, _EXTRA)
+    openai = imported("distil.adapters.openai")
     # Without `persist` what was folded stays in memory: else it is written to the user's home, and read from it.
     return of_all(lambda said: openai.compress_chat_completions(said, verbatim=verbatim, persist=False)[0])

@@ -1,6 +1,6 @@
 """Google's Agent Development Kit: `ContextFilterPlugin`, `EventsCompactionConfig`; contents of google-genai.
 
-The system prompt stands apart, as the kit's agents have it. The run's summariser writes the summaries.
+The system prompt stands apart, as the kit's agents have it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from ..functions import ChatDict, Step
 from ..services import ChatServices, content_text
 from . import adapter, arguments_of, chat_call, chat_dict, chat_tokens, imported, system_apart
 
-_LIBRARY, _EXTRA = "google-adk", "adapter-google-adk"
 _SILENCE = logging.NullHandler()
 
 
@@ -26,7 +25,7 @@ def to_contents(messages: Iterable[ChatDict]) -> list[Any]:
     Tool results that stand together are one content. System messages have the role `system`: the API takes them as
     `system_instruction`. Ids, names and arguments as they were recorded are metadata of the parts.
     """
-    types = imported("google.genai.types", _LIBRARY, _EXTRA)
+    types = imported("google.genai.types")
     contents, results, tools = list[Any](), list[Any](), dict[str, str]()
     for message in messages:
         metadata = {key: message[key] for key in ("id", "name", "tool_call_id") if key in message}
@@ -89,7 +88,7 @@ def _named(part: Any) -> dict[str, Any]:
 
 def llm(services: ChatServices) -> Any:
     """Return a model of the kit that the run's summariser answers. Raises MissingExtra."""
-    models, types = imported("google.adk.models", _LIBRARY, _EXTRA), imported("google.genai.types", _LIBRARY, _EXTRA)
+    models, types = imported("google.adk.models"), imported("google.genai.types")
 
     class SummariserLlm(models.BaseLlm):  # type: ignore[misc, name-defined]
         """Asks the run's summariser."""
@@ -101,12 +100,12 @@ def llm(services: ChatServices) -> Any:
     return SummariserLlm(model="summariser")
 
 
-@adapter(_LIBRARY, _EXTRA)
+@adapter()
 def context_filter(services: ChatServices, num_invocations_to_keep: int = 3, remove_amount: int = 1) -> Step:
     """Send the newest questions, each with what was called and said for it (`ContextFilterPlugin`)."""
-    plugins = imported("google.adk.plugins.context_filter_plugin", _LIBRARY, _EXTRA)
+    plugins = imported("google.adk.plugins.context_filter_plugin")
     plugin = plugins.ContextFilterPlugin(num_invocations_to_keep, remove_amount=remove_amount)
-    llm_request = imported("google.adk.models.llm_request", _LIBRARY, _EXTRA).LlmRequest
+    llm_request = imported("google.adk.models.llm_request").LlmRequest
     contents = list[Any]()
 
     async def step(new: list[ChatDict]) -> list[ChatDict]:
@@ -118,7 +117,7 @@ def context_filter(services: ChatServices, num_invocations_to_keep: int = 3, rem
     return system_apart(step)
 
 
-@adapter(_LIBRARY, _EXTRA)
+@adapter()
 def events_compaction(
     services: ChatServices,
     compaction_interval: int | None = 3,
@@ -150,7 +149,7 @@ class _Session:
     """
 
     def __init__(self, services: ChatServices, limits: dict[str, int | None]) -> None:
-        self._types = imported("google.genai.types", _LIBRARY, _EXTRA)
+        self._types = imported("google.genai.types")
         apps, self._compaction = self._module("apps.app"), self._module("apps.compaction")
         self._agent = self._module("agents.llm_agent").LlmAgent(name="agent", model=llm(services))
         summarizer = self._module("apps.llm_event_summarizer").LlmEventSummarizer(self._agent.model)
@@ -168,7 +167,7 @@ class _Session:
 
     @staticmethod
     def _module(name: str) -> Any:
-        return imported(f"google.adk.{name}", _LIBRARY, _EXTRA)
+        return imported(f"google.adk.{name}")
 
     async def append(self, content: Any) -> None:
         """Append an event with this content, after the end of an invocation if the user asks anew."""

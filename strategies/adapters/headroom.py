@@ -1,7 +1,4 @@
-"""headroom: `compress` on OpenAI's message dicts, which need no conversion.
-
-Tokens are counted by the run's encoding.
-"""
+"""headroom: `compress` on OpenAI's message dicts, which need no conversion."""
 
 from __future__ import annotations
 
@@ -12,10 +9,8 @@ from ..functions import Step
 from ..services import ChatServices
 from . import adapter, imported, of_all
 
-_LIBRARY, _EXTRA = "headroom-ai", "adapter-headroom"
 
-
-@adapter(_LIBRARY, _EXTRA)
+@adapter()
 def compress(
     services: ChatServices,
     protect_recent: int = 4,
@@ -28,11 +23,11 @@ def compress(
     compressed too, those of the user if asked. Its model for prose, whose weights are a download, is left out.
     What it removes could be had back by its tool, which no recorded call does.
     """
-    headroom = imported("headroom", _LIBRARY, _EXTRA)
+    headroom = imported("headroom")
     # It writes what it leaves out to the user's home, and warns at each call that it could not shorten.
-    imported("headroom.paths", _LIBRARY, _EXTRA).set_process_stateless(True)
+    imported("headroom.paths").set_process_stateless(True)
     logging.getLogger("headroom").addHandler(logging.NullHandler())
-    tokenizers: Any = imported("headroom.tokenizers", _LIBRARY, _EXTRA)
+    tokenizers: Any = imported("headroom.tokenizers")
 
     class RunTokenizer(tokenizers.BaseTokenizer):  # type: ignore[misc]
         """Counts by the run's encoding; for models by name headroom downloads theirs."""

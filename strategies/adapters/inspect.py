@@ -1,9 +1,8 @@
 """Inspect: `CompactionEdit`, `CompactionTrim`, `CompactionSummary`; its chat messages.
 
-The messages before the first call are the input of a sample, which is always kept. Tokens are counted by the run's
-encoding, and the run's summariser writes the summaries. The default threshold is Inspect's: 0.9 of 128,000 tokens, the
-window that it assumes of a model that it does not know. Inspect raises RuntimeError where a compacted conversation is
-over the threshold still: the sample fails, and so does the strategy in that conversation.
+The messages before the first call are the input of a sample, which is always kept. The default threshold is Inspect's:
+0.9 of 128,000 tokens, the window that it assumes of a model that it does not know. Inspect raises RuntimeError where a
+compacted conversation is over the threshold still: the sample fails, and so does the strategy in that conversation.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from ..functions import ChatDict, Step
 from ..services import ChatServices
 from . import adapter, arguments_of, chat_call, chat_dict, chat_tokens, imported
 
-_LIBRARY, _EXTRA = "inspect-ai", "adapter-inspect"
 _THRESHOLD = 115_200
 # Where a message keeps its id, its name and its calls as they were recorded. Inspect edits messages under new ids.
 _RECORDED = "recorded"
@@ -23,7 +21,7 @@ _RECORDED = "recorded"
 
 def to_inspect(messages: Iterable[ChatDict]) -> list[Any]:
     """Return message dicts as Inspect's chat messages. Raises MissingExtra."""
-    module, tool = imported("inspect_ai.model", _LIBRARY, _EXTRA), imported("inspect_ai.tool", _LIBRARY, _EXTRA)
+    module, tool = imported("inspect_ai.model"), imported("inspect_ai.tool")
     kinds = {
         "system": module.ChatMessageSystem,
         "user": module.ChatMessageUser,
@@ -64,7 +62,7 @@ def from_inspect(messages: Iterable[Any]) -> list[ChatDict]:
 
 def model(services: ChatServices) -> Any:
     """Return a model of Inspect that the run's summariser answers. Raises MissingExtra."""
-    module = imported("inspect_ai.model", _LIBRARY, _EXTRA)
+    module = imported("inspect_ai.model")
 
     @module.modelapi("summariser")
     class SummariserApi(module.ModelAPI):  # type: ignore[misc, name-defined]
@@ -83,7 +81,7 @@ def model(services: ChatServices) -> Any:
 
 def _compact(services: ChatServices, kind: str, **settings: Any) -> Step:
     """Return a step that does what an agent does around a call: compact its input, record its tokens."""
-    module, target = imported("inspect_ai.model", _LIBRARY, _EXTRA), model(services)
+    module, target = imported("inspect_ai.model"), model(services)
     strategy = getattr(module, kind)(**settings)
     said, sent, handler = list[Any](), list[Any](), None
 
@@ -107,18 +105,18 @@ def _compact(services: ChatServices, kind: str, **settings: Any) -> Step:
     return step
 
 
-@adapter(_LIBRARY, _EXTRA, _compact)
+@adapter(_compact)
 def compaction_edit(
     services: ChatServices, threshold: int = _THRESHOLD, keep_tool_uses: int = 3, keep_tool_inputs: bool = True
 ) -> None:
     """Replace all but the last tool results once there are over `threshold` tokens (`CompactionEdit`)."""
 
 
-@adapter(_LIBRARY, _EXTRA, _compact)
+@adapter(_compact)
 def compaction_trim(services: ChatServices, threshold: int = _THRESHOLD, preserve: float = 0.8) -> None:
     """Drop the oldest messages but for a share once there are over `threshold` tokens (`CompactionTrim`)."""
 
 
-@adapter(_LIBRARY, _EXTRA, _compact)
+@adapter(_compact)
 def compaction_summary(services: ChatServices, threshold: int = _THRESHOLD) -> None:
     """Summarise all but the input once there are over `threshold` tokens (`CompactionSummary`)."""

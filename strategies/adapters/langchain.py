@@ -1,7 +1,4 @@
-"""LangChain: `trim_messages`, `SummarizationMiddleware`, `ClearToolUsesEdit`; messages of langchain-core.
-
-Tokens are counted by the run's encoding, and the run's summariser writes the summaries.
-"""
+"""LangChain: `trim_messages`, `SummarizationMiddleware`, `ClearToolUsesEdit`; messages of langchain-core."""
 
 from __future__ import annotations
 
@@ -12,7 +9,6 @@ from ..functions import ChatDict, Step
 from ..services import ChatServices
 from . import adapter, arguments_of, chat_call, chat_dict, chat_tokens, imported, of_all, system_apart
 
-_CORE, _LANGCHAIN, _EXTRA = "langchain-core", "langchain", "adapter-langchain"
 _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
 # Where a message keeps its calls as they were recorded: LangChain holds arguments as objects.
 _RECORDED = "recorded_tool_calls"
@@ -20,7 +16,7 @@ _RECORDED = "recorded_tool_calls"
 
 def to_langchain(messages: Iterable[ChatDict]) -> list[Any]:
     """Return message dicts as messages of langchain-core. Raises MissingExtra."""
-    core = imported("langchain_core.messages", _CORE, _EXTRA)
+    core = imported("langchain_core.messages")
     return [_message(core, message) for message in messages]
 
 
@@ -63,7 +59,7 @@ def token_counter(services: ChatServices) -> Any:
 
 def chat_model(services: ChatServices) -> Any:
     """Return a chat model of LangChain that the run's summariser answers. Raises MissingExtra."""
-    models = imported("langchain_core.language_models.chat_models", _CORE, _EXTRA)
+    models = imported("langchain_core.language_models.chat_models")
 
     class SummariserModel(models.SimpleChatModel):  # type: ignore[misc, name-defined]
         """Asks the run's summariser."""
@@ -79,7 +75,7 @@ def chat_model(services: ChatServices) -> Any:
     return SummariserModel()
 
 
-@adapter(_CORE, _EXTRA)
+@adapter()
 def trim_messages(
     services: ChatServices,
     max_tokens: int = 8000,
@@ -87,7 +83,7 @@ def trim_messages(
     include_system: bool = True,
 ) -> Step:
     """Send the newest messages within a token limit, as `langchain_core.messages.trim_messages` with `last` does."""
-    core, count = imported("langchain_core.messages", _CORE, _EXTRA), token_counter(services)
+    core, count = imported("langchain_core.messages"), token_counter(services)
     limits = {"max_tokens": max_tokens, "start_on": start_on, "include_system": include_system}
 
     def trimmed(said: list[Any]) -> list[ChatDict]:
@@ -96,10 +92,10 @@ def trim_messages(
     return of_all(trimmed, to_langchain)
 
 
-@adapter(_LANGCHAIN, _EXTRA)
+@adapter()
 def summarization(services: ChatServices, trigger: int = 8000, keep: int = 20) -> Step:
     """Summarise all but the last `keep` messages once they have `trigger` tokens (`SummarizationMiddleware`)."""
-    middleware = imported("langchain.agents.middleware", _LANGCHAIN, _EXTRA).SummarizationMiddleware(
+    middleware = imported("langchain.agents.middleware").SummarizationMiddleware(
         chat_model(services),
         trigger=("tokens", trigger),
         keep=("messages", keep),
@@ -118,12 +114,12 @@ def summarization(services: ChatServices, trigger: int = 8000, keep: int = 20) -
     return system_apart(step)
 
 
-@adapter(_LANGCHAIN, _EXTRA)
+@adapter()
 def clear_tool_uses(
     services: ChatServices, trigger: int = 100_000, keep: int = 3, clear_at_least: int = 0, clear_inputs: bool = False
 ) -> Step:
     """Replace all but the last `keep` tool results once there are over `trigger` tokens (`ClearToolUsesEdit`)."""
-    edit = imported("langchain.agents.middleware", _LANGCHAIN, _EXTRA).ClearToolUsesEdit(
+    edit = imported("langchain.agents.middleware").ClearToolUsesEdit(
         trigger=trigger, keep=keep, clear_at_least=clear_at_least, clear_tool_inputs=clear_inputs
     )
     count = token_counter(services)

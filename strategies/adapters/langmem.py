@@ -1,7 +1,4 @@
-"""LangMem: `summarize_messages`; its messages are LangChain's.
-
-Tokens are counted by the run's encoding, and the run's summariser writes the summaries.
-"""
+"""LangMem: `summarize_messages`; its messages are LangChain's."""
 
 from __future__ import annotations
 
@@ -13,10 +10,8 @@ from ..services import ChatServices
 from . import adapter, imported
 from .langchain import chat_model, from_langchain, to_langchain, token_counter
 
-_LIBRARY, _EXTRA = "langmem", "adapter-langmem"
 
-
-@adapter(_LIBRARY, _EXTRA)
+@adapter()
 def summarization(
     services: ChatServices,
     max_tokens: int = 8000,
@@ -29,7 +24,7 @@ def summarization(
     at most `max_summary_tokens`, as LangMem's documentation binds it. The first message stays if it is a system
     message; later ones are summarised as well.
     """
-    short_term, said = imported("langmem.short_term", _LIBRARY, _EXTRA), list[Any]()
+    short_term, said = imported("langmem.short_term"), list[Any]()
     settings = {
         "model": chat_model(services).bind(max_tokens=max_summary_tokens),
         "max_tokens": max_tokens,

@@ -1,7 +1,7 @@
 """LlamaIndex: `ChatMemoryBuffer`, `ChatSummaryMemoryBuffer`, `Memory`; messages of llama-index-core.
 
 A memory is given each new message and asked for all of them. System prompts stand before it, as its chat engines have
-them. Tokens are counted by the run's encoding, and the run's summariser writes the summaries.
+them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from ..functions import ChatDict, Step
 from ..services import ChatServices
 from . import adapter, chat_call, chat_dict, imported, system_apart
 
-_LIBRARY, _EXTRA = "llama-index-core", "adapter-llama-index"
 _OTHERS = ("id", "name", "tool_calls", "tool_call_id")
 
 
@@ -22,7 +21,7 @@ def to_llama_index(messages: Iterable[ChatDict]) -> list[Any]:
 
     Raises MissingExtra.
     """
-    chat_message = imported("llama_index.core.llms", _LIBRARY, _EXTRA).ChatMessage
+    chat_message = imported("llama_index.core.llms").ChatMessage
     return [
         chat_message(
             message["content"],
@@ -47,7 +46,7 @@ def from_llama_index(messages: Iterable[Any]) -> list[ChatDict]:
 
 def llm(services: ChatServices) -> Any:
     """Return an LLM of LlamaIndex that the run's summariser answers. Raises MissingExtra."""
-    llms = imported("llama_index.core.llms", _LIBRARY, _EXTRA)
+    llms = imported("llama_index.core.llms")
 
     class SummariserLLM(llms.CustomLLM):  # type: ignore[misc, name-defined]
         """Asks the run's summariser."""
@@ -71,7 +70,7 @@ def llm(services: ChatServices) -> Any:
 
 def _remember(services: ChatServices, kind: str, **settings: Any) -> Step:
     """Return a step that puts what is new into a memory and sends what the memory returns."""
-    memories = imported("llama_index.core.memory", _LIBRARY, _EXTRA)
+    memories = imported("llama_index.core.memory")
     # LlamaIndex takes the length of the list of tokens.
     memory = getattr(memories, kind).from_defaults(
         tokenizer_fn=lambda text: range(services.count_tokens(text)), **settings
@@ -85,18 +84,18 @@ def _remember(services: ChatServices, kind: str, **settings: Any) -> Step:
     return system_apart(step)
 
 
-@adapter(_LIBRARY, _EXTRA, _remember)
+@adapter(_remember)
 def chat_memory_buffer(services: ChatServices, token_limit: int = 3000) -> None:
     """Send the newest messages within a token limit (`ChatMemoryBuffer`)."""
 
 
-@adapter(_LIBRARY, _EXTRA, _remember)
+@adapter(_remember)
 def chat_summary_memory_buffer(services: ChatServices, token_limit: int = 2000) -> dict[str, Any]:
     """Send the newest messages within a token limit and a summary of the others (`ChatSummaryMemoryBuffer`)."""
     return {"llm": llm(services)}
 
 
-@adapter(_LIBRARY, _EXTRA)
+@adapter()
 def memory(
     services: ChatServices,
     token_limit: int = 30_000,
@@ -109,7 +108,7 @@ def memory(
     Calls and their ids are counted as Python prints them. There are no memory blocks.
     """
     limits = {"token_limit": token_limit, "chat_history_token_ratio": chat_history_token_ratio}
-    memory = imported("llama_index.core.memory", _LIBRARY, _EXTRA).Memory.from_defaults(
+    memory = imported("llama_index.core.memory").Memory.from_defaults(
         tokenizer_fn=lambda text: range(services.count_tokens(text)), token_flush_size=token_flush_size, **limits
     )
     memory.sql_store = _list_store()
@@ -125,7 +124,7 @@ def memory(
 
 def _list_store() -> Any:
     """Return a store of a memory's messages. LlamaIndex's own sorts by the wall clock and keeps a thread for each."""
-    store = imported("llama_index.core.storage.chat_store.sql", _LIBRARY, _EXTRA).SQLAlchemyChatStore
+    store = imported("llama_index.core.storage.chat_store.sql").SQLAlchemyChatStore
     active = list[Any]()
 
     class ListStore(store):  # type: ignore[misc, valid-type]

@@ -1,7 +1,6 @@
 """OpenAI Agents SDK: `ToolOutputTrimmer`, `OpenAIResponsesCompactionSession`; items of the Responses API.
 
-The items need no library.
-All items of a message carry its id, which tells them from those of the next message.
+The items need no library. Those of a message carry its id, which tells them from those of the next message.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from ..functions import ChatDict, Step
 from ..services import ChatServices
 from . import adapter, chat_call, chat_dict, imported, of_all, system_apart
 
-_LIBRARY, _EXTRA = "openai-agents", "adapter-openai-agents"
 # Longest summary in place of what OpenAI writes, whose length is not documented.
 _MAX_TOKENS = 1024
 
@@ -64,13 +62,13 @@ def from_items(items: Iterable[dict[str, Any]]) -> list[ChatDict]:
     return messages
 
 
-@adapter(_LIBRARY, _EXTRA)
+@adapter()
 def tool_output_trimmer(
     services: ChatServices, recent_turns: int = 2, max_output_chars: int = 500, preview_chars: int = 200
 ) -> Step:
     """Cut long tool results before the last `recent_turns` user messages to a preview (`ToolOutputTrimmer`)."""
-    trimmer = imported("agents.extensions.tool_output_trimmer", _LIBRARY, _EXTRA)
-    config = imported("agents.run_config", _LIBRARY, _EXTRA)
+    trimmer = imported("agents.extensions.tool_output_trimmer")
+    config = imported("agents.run_config")
     trim = trimmer.ToolOutputTrimmer(recent_turns, max_output_chars, preview_chars)
 
     def trimmed(items: list[Any]) -> list[ChatDict]:
@@ -80,15 +78,15 @@ def tool_output_trimmer(
     return of_all(trimmed, to_items)
 
 
-@adapter(_LIBRARY, _EXTRA)
+@adapter()
 def compaction_session(services: ChatServices, threshold: int = 10) -> Step:
     """Compact all but the user's messages (`OpenAIResponsesCompactionSession`).
 
     As in the SDK's runs: after an answer, once there are `threshold` others, of which calls, texts and results are one
     each. What OpenAI writes is encrypted: the run's summariser writes in its place.
     """
-    agents = imported("agents", _LIBRARY, _EXTRA)
-    memory = imported("agents.memory", _LIBRARY, _EXTRA)
+    agents = imported("agents")
+    memory = imported("agents.memory")
     session = memory.OpenAIResponsesCompactionSession(
         "session",
         agents.SQLiteSession("session"),

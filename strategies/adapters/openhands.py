@@ -1,6 +1,6 @@
 """OpenHands SDK: `LLMSummarizingCondenser`; events of its conversations, with recorded tools as those of MCP servers.
 
-The SDK needs Python 3.12. Tokens are counted by the run's encoding, and the run's summariser writes the summaries.
+The SDK needs Python 3.12.
 """
 
 from __future__ import annotations
@@ -8,15 +8,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from functools import cache
-from types import MappingProxyType
 from typing import Any
 
 from ..functions import ChatDict, Step
 from ..services import ChatServices
-from . import adapter, arguments_of, chat_call, chat_dict, imported
-
-_LIBRARY, _EXTRA = "openhands-sdk", "adapter-openhands"
-_NONE: Mapping[str, ChatDict] = MappingProxyType({})
+from . import adapter, arguments_of, chat_dict, imported
 
 
 @cache
@@ -25,7 +21,7 @@ def _sdk(module: str) -> Any:
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     os.environ["LITELLM_MODE"] = "PRODUCTION"  # else its import reads a .env
     os.environ.setdefault("OPENHANDS_SUPPRESS_BANNER", "1")
-    return imported(f"openhands.sdk.{module}", _LIBRARY, _EXTRA)
+    return imported(f"openhands.sdk.{module}")
 
 
 def to_openhands(messages: Iterable[ChatDict], actions: dict[str, Any] | None = None) -> list[Any]:
@@ -79,26 +75,19 @@ def _event(message: ChatDict, actions: Mapping[str, Any]) -> Any:
     return event.MessageEvent(id=message["id"], source=source, llm_message=said)
 
 
-def from_openhands(events: Iterable[Any], recorded: Mapping[str, ChatDict] = _NONE) -> list[ChatDict]:
-    """Return events as message dicts, as they were recorded where a recorded message has their id.
+def from_openhands(events: Iterable[Any], recorded: Mapping[str, ChatDict]) -> list[ChatDict]:
+    """Return events as the recorded messages that have their ids; others are texts that a condenser wrote.
 
     Events have no place for all names, and a condenser changes none of them.
     """
     messages: list[ChatDict] = []
     for event in events:
         name = getattr(event, "llm_response_id", None) or event.id
-        goes_on = bool(messages) and messages[-1].get("id") == name
-        if name in recorded:
-            messages += [] if goes_on else [recorded[name]]
-            continue
-        said = event.to_llm_message()
-        calls = [chat_call(call.name, call.id, call.arguments) for call in said.tool_calls or ()]
-        if goes_on:
-            messages[-1]["tool_calls"] += calls
-            continue
-        text = "".join(part.text for part in said.content if part.type == "text")
-        others = {"id": name, "tool_calls": calls, "tool_call_id": said.tool_call_id}
-        messages.append(chat_dict(said.role, text, **others))
+        if name not in recorded:
+            said = event.to_llm_message()
+            messages.append(chat_dict(said.role, _text(said), id=name))
+        elif not messages or messages[-1].get("id") != name:
+            messages.append(recorded[name])
     return messages
 
 
@@ -131,7 +120,7 @@ def _text(message: Any) -> str:
     return "".join(part.text for part in message.content if part.type == "text")
 
 
-@adapter(_LIBRARY, _EXTRA)
+@adapter()
 def llm_summarizing_condenser(
     services: ChatServices, max_size: int = 240, keep_first: int = 2, max_tokens: int | None = None
 ) -> Step:

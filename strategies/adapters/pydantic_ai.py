@@ -1,7 +1,7 @@
 """Pydantic AI: `ClearToolResults`, `SlidingWindowCompaction`, `SummarizingCompaction`; its model messages.
 
 The strategies are capabilities of pydantic-ai-harness, which has no trigger of its own: the defaults here are those of
-its examples. Tokens are counted by the run's encoding, and the run's summariser writes the summaries.
+its examples.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from ..functions import ChatDict, Step
 from ..services import ChatServices, content_text
 from . import adapter, chat_call, chat_dict, chat_tokens, imported
 
-_LIBRARY, _HARNESS, _EXTRA = "pydantic-ai-slim", "pydantic-ai-harness", "adapter-pydantic-ai"
-
 
 def to_pydantic_ai(messages: Iterable[ChatDict]) -> list[Any]:
     """Return message dicts as a history of `ModelRequest`s and `ModelResponse`s. Raises MissingExtra.
@@ -22,7 +20,7 @@ def to_pydantic_ai(messages: Iterable[ChatDict]) -> list[Any]:
     What stands between two messages of the assistant is one request, as an agent has it. Ids and names are metadata,
     which no model sees.
     """
-    core = imported("pydantic_ai.messages", _LIBRARY, _EXTRA)
+    core = imported("pydantic_ai.messages")
     history, parts, tools = list[Any](), list[Any](), dict[str, str]()
     for message in messages:
         metadata: dict[str, Any] = {key: message[key] for key in ("id", "name") if key in message}
@@ -73,7 +71,7 @@ def _request_dict(part: Any) -> ChatDict:
         case "tool-return":
             return chat_dict("tool", part.model_response_str(), tool_call_id=part.tool_call_id, **_named(part))
         case "compaction":
-            frame = imported("pydantic_ai.models", _LIBRARY, _EXTRA)._conversation_summary_text
+            frame = imported("pydantic_ai.models")._conversation_summary_text
             return chat_dict("user", frame(part.content))
         case "user-prompt":
             items = [part.content] if isinstance(part.content, str) else part.content
@@ -90,7 +88,7 @@ def _named(owner: Any) -> dict[str, Any]:
 
 def model(services: ChatServices) -> Any:
     """Return a model of Pydantic AI that the run's summariser answers. Raises MissingExtra."""
-    core = imported("pydantic_ai.messages", _LIBRARY, _EXTRA)
+    core = imported("pydantic_ai.messages")
 
     async def reply(history: list[Any], info: Any) -> Any:
         instructions = [chat_dict("system", info.instructions)] if info.instructions else []
@@ -100,7 +98,7 @@ def model(services: ChatServices) -> Any:
             [core.TextPart(services.complete(instructions + from_pydantic_ai(history), **limits))]
         )
 
-    return imported("pydantic_ai.models.function", _LIBRARY, _EXTRA).FunctionModel(reply)
+    return imported("pydantic_ai.models.function").FunctionModel(reply)
 
 
 def _before_each_request(services: ChatServices, kind: str, **limits: Any) -> Step:
@@ -109,13 +107,11 @@ def _before_each_request(services: ChatServices, kind: str, **limits: Any) -> St
     A run starts with the user's prompt and repairs the history first. Every request is sent repaired: results without a
     call are dropped, and calls without a result are given one. Each response reports the tokens of its request.
     """
-    core, models = (imported(f"pydantic_ai.{name}", _LIBRARY, _EXTRA) for name in ("messages", "models"))
-    usage = imported("pydantic_ai.usage", _LIBRARY, _EXTRA)
-    compaction = imported("pydantic_ai_harness.compaction", _HARNESS, _EXTRA)
+    core, models = (imported(f"pydantic_ai.{name}") for name in ("messages", "models"))
+    usage = imported("pydantic_ai.usage")
+    compaction = imported("pydantic_ai_harness.compaction")
     capability = getattr(compaction, kind)(tokenizer=services.count_tokens, **limits)
-    context = imported("pydantic_ai.tools", _LIBRARY, _EXTRA).RunContext(
-        deps=None, model=model(services), usage=usage.RunUsage()
-    )
+    context = imported("pydantic_ai.tools").RunContext(deps=None, model=model(services), usage=usage.RunUsage())
     prompt_tokens = 0
 
     async def step(new: list[ChatDict]) -> list[ChatDict]:
@@ -145,14 +141,14 @@ def _before_each_request(services: ChatServices, kind: str, **limits: Any) -> St
     return step
 
 
-@adapter(_HARNESS, _EXTRA, _before_each_request)
+@adapter(_before_each_request)
 def clear_tool_results(
     services: ChatServices, max_tokens: int = 100_000, keep_pairs: int = 3, min_clear_tokens: int | None = None
 ) -> None:
     """Replace all but the last `keep_pairs` tool results once there are over `max_tokens` (`ClearToolResults`)."""
 
 
-@adapter(_HARNESS, _EXTRA, _before_each_request)
+@adapter(_before_each_request)
 def sliding_window(
     services: ChatServices,
     max_messages: int | None = 80,
@@ -163,7 +159,7 @@ def sliding_window(
     """Send the first prompts and the newest messages once there are too many (`SlidingWindowCompaction`)."""
 
 
-@adapter(_HARNESS, _EXTRA, _before_each_request)
+@adapter(_before_each_request)
 def summarizing(
     services: ChatServices,
     max_messages: int | None = 60,

@@ -1,7 +1,6 @@
 """Semantic Kernel: `ChatHistoryTruncationReducer` and `ChatHistorySummarizationReducer`; messages of semantic-kernel.
 
-A reducer is a chat history. It is given each new message and is reduced before each model call. The run's summariser
-writes the summaries.
+A reducer is a chat history. It is given each new message and is reduced before each model call.
 """
 
 from __future__ import annotations
@@ -13,12 +12,10 @@ from ..functions import ChatDict, Step
 from ..services import ChatServices
 from . import adapter, chat_call, chat_dict, imported, origin
 
-_LIBRARY, _EXTRA = "semantic-kernel", "adapter-semantic-kernel"
-
 
 def to_semantic_kernel(messages: Iterable[ChatDict]) -> list[Any]:
     """Return message dicts as `ChatMessageContent`s, whose `metadata` have their ids. Raises MissingExtra."""
-    contents = imported("semantic_kernel.contents", _LIBRARY, _EXTRA)
+    contents = imported("semantic_kernel.contents")
     return [
         contents.ChatMessageContent(
             role=message["role"],
@@ -55,7 +52,7 @@ def from_semantic_kernel(messages: Iterable[Any]) -> list[ChatDict]:
 
 def chat_completion(services: ChatServices) -> Any:
     """Return a chat completion service of Semantic Kernel that the run's summariser answers. Raises MissingExtra."""
-    connectors = imported("semantic_kernel.connectors.ai.chat_completion_client_base", _LIBRARY, _EXTRA)
+    connectors = imported("semantic_kernel.connectors.ai.chat_completion_client_base")
 
     class SummariserService(connectors.ChatCompletionClientBase):  # type: ignore[misc, name-defined]
         """Asks the run's summariser."""
@@ -69,7 +66,7 @@ def chat_completion(services: ChatServices) -> Any:
 
 def _reduce(services: ChatServices, kind: str, **settings: Any) -> Step:
     """Return a step that adds what is new to a reducer, reduces it and sends what it holds."""
-    reducer = getattr(imported("semantic_kernel.contents", _LIBRARY, _EXTRA), kind)(**settings)
+    reducer = getattr(imported("semantic_kernel.contents"), kind)(**settings)
 
     async def step(new: list[ChatDict]) -> list[ChatDict]:
         reducer.messages.extend(to_semantic_kernel(new))
@@ -79,12 +76,12 @@ def _reduce(services: ChatServices, kind: str, **settings: Any) -> Step:
     return step
 
 
-@adapter(_LIBRARY, _EXTRA, _reduce)
+@adapter(_reduce)
 def truncation(services: ChatServices, target_count: int = 20, threshold_count: int = 0) -> None:
     """Send the newest messages, once there are `threshold_count` over the target (`ChatHistoryTruncationReducer`)."""
 
 
-@adapter(_LIBRARY, _EXTRA, _reduce)
+@adapter(_reduce)
 def summarization(
     services: ChatServices,
     target_count: int = 20,

@@ -2,8 +2,7 @@
 
 An agent of Strands holds the messages, and its conversation manager is called where Strands calls it: before each
 model call, after an answer that ends an invocation, and when the tokens are over the model's context window. Where it
-cannot reduce them, Strands gives up, and so does the strategy. Tokens are counted by the run's encoding, and the run's
-summariser writes the summaries. System prompts stand before the messages.
+cannot reduce them, Strands gives up, and so does the strategy. System prompts stand before the messages.
 """
 
 from __future__ import annotations
@@ -15,8 +14,6 @@ from typing import Any
 from ..functions import ChatDict, Step
 from ..services import ChatServices
 from . import adapter, arguments_of, chat_call, chat_dict, chat_tokens, imported, origin, results_together
-
-_LIBRARY, _EXTRA = "strands-agents", "adapter-strands"
 
 
 def to_strands(messages: Iterable[ChatDict]) -> list[dict[str, Any]]:
@@ -79,7 +76,7 @@ def from_strands(messages: Iterable[dict[str, Any]]) -> list[ChatDict]:
 
 def model(services: ChatServices, context_window: int = 200_000) -> Any:
     """Return a model of Strands that the run's summariser answers. Raises MissingExtra."""
-    models = imported("strands.models", _LIBRARY, _EXTRA)
+    models = imported("strands.models")
 
     class SummariserModel(models.Model):  # type: ignore[misc, name-defined]
         """Asks the run's summariser."""
@@ -105,10 +102,10 @@ def model(services: ChatServices, context_window: int = 200_000) -> Any:
 
 def _manage(services: ChatServices, kind: str, context_window: int, **settings: Any) -> Step:
     """Return a step that gives an agent what is new and has its conversation manager reduce it."""
-    managers = imported("strands.agent.conversation_manager", _LIBRARY, _EXTRA)
-    events = imported("strands.hooks", _LIBRARY, _EXTRA)
-    overflow = imported("strands.types.exceptions", _LIBRARY, _EXTRA).ContextWindowOverflowException
-    agent = imported("strands", _LIBRARY, _EXTRA).Agent(
+    managers = imported("strands.agent.conversation_manager")
+    events = imported("strands.hooks")
+    overflow = imported("strands.types.exceptions").ContextWindowOverflowException
+    agent = imported("strands").Agent(
         model(services, context_window), conversation_manager=getattr(managers, kind)(**settings), callback_handler=None
     )
     system, sent = list[ChatDict](), 0
@@ -137,7 +134,7 @@ def _manage(services: ChatServices, kind: str, context_window: int, **settings: 
     return step
 
 
-@adapter(_LIBRARY, _EXTRA, _manage)
+@adapter(_manage)
 def sliding_window(
     services: ChatServices,
     window_size: int = 40,
@@ -153,7 +150,7 @@ def sliding_window(
     """
 
 
-@adapter(_LIBRARY, _EXTRA, _manage)
+@adapter(_manage)
 def summarizing(
     services: ChatServices,
     summary_ratio: float = 0.3,

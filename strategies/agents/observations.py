@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 from msgspec.structs import replace
 
@@ -54,7 +53,7 @@ def _shortening(
 
 
 @dataclass(frozen=True, slots=True)
-class LastObservations(Client):
+class LastObservations(Client, name="swe_agent"):
     """All observations but the first and the last `n` become a line that says how long they were.
 
     At every step; with `polling`, only each time that so many more have come. The first observation is the task: an
@@ -63,8 +62,6 @@ class LastObservations(Client):
 
     n: PositiveInt = 5
     polling: PositiveInt = 1
-
-    name: ClassVar[str] = "swe_agent"
 
     def start(self, services: StrategyContext) -> View:  # noqa: ARG002
         form = self.row["omitted"]
@@ -77,15 +74,13 @@ class LastObservations(Client):
 
 
 @dataclass(frozen=True, slots=True)
-class ObservationMasking(Client):
+class ObservationMasking(Client, name="openhands.masking"):
     """Tool results that are not among the newest `window` events become `<MASKED>`, at every step.
 
     Events are messages here, system messages aside.
     """
 
     window: PositiveInt = 5
-
-    name: ClassVar[str] = "openhands.masking"
 
     def start(self, services: StrategyContext) -> View:  # noqa: ARG002
         masked = self.row["masked"]
@@ -99,7 +94,7 @@ class ObservationMasking(Client):
 
 
 @dataclass(frozen=True, slots=True)
-class ClineTruncation(Client):
+class ClineTruncation(Client, name="cline.old"):
     """Near the end of the window the first pair of messages and the newer half of the rest stay.
 
     The trigger is the usage of the last response: 40,000 tokens below a window of 200,000 (30,000 of 128,000, 27,000 of
@@ -110,8 +105,6 @@ class ClineTruncation(Client):
 
     window: PositiveInt = 200_000
     read_tools: tuple[str, ...] = ("read_file",)
-
-    name: ClassVar[str] = "cline.old"
 
     @property
     def trigger(self) -> int:

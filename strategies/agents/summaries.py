@@ -29,7 +29,7 @@ COLD = 300.0  # seconds after which Anthropic's cache of five minutes has nothin
 
 
 @dataclass(frozen=True, slots=True)
-class ClaudeCodeCompaction(CompactingClient):
+class ClaudeCodeCompaction(CompactingClient, name="claude_code"):
     """Old results are cleared, and near the end of the window everything becomes a summary.
 
     The trigger is the usage of the last response, cache reads and output included: the window less 13,000 tokens and
@@ -47,8 +47,6 @@ class ClaudeCodeCompaction(CompactingClient):
     microcompact: Literal["tokens", "cold", "never"] = "tokens"
     clear_trigger: NonNegativeInt = 100_000
     keep: NonNegativeInt = 3
-
-    name: ClassVar[str] = "claude_code"
 
     @property
     def trigger(self) -> int:
@@ -69,7 +67,7 @@ class ClaudeCodeCompaction(CompactingClient):
 
 
 @dataclass(frozen=True, slots=True)
-class CodexCompaction(CompactingClient):
+class CodexCompaction(CompactingClient, name="codex"):
     """At 90 % of the window a summary follows the newest user messages within 20,000 tokens.
 
     The trigger is the usage of the last response; `limit` can only lower it. No answer and no tool result stays. The
@@ -80,8 +78,6 @@ class CodexCompaction(CompactingClient):
     window: PositiveInt = 272_000
     limit: PositiveInt | None = None
     keep_users: NonNegativeInt = 20_000
-
-    name: ClassVar[str] = "codex"
 
     @property
     def trigger(self) -> int:
@@ -111,7 +107,7 @@ class CodexCompaction(CompactingClient):
 
 
 @dataclass(frozen=True, slots=True)
-class GooseCompaction(CompactingClient):
+class GooseCompaction(CompactingClient, name="goose"):
     """Above 80 % of the window everything becomes a summary with an answer, and the newest user message follows.
 
     The trigger is the usage of the last response; a `threshold` of 0, or of 1 and more, turns it off.
@@ -119,8 +115,6 @@ class GooseCompaction(CompactingClient):
 
     window: PositiveInt = 128_000
     threshold: float = 0.8
-
-    name: ClassVar[str] = "goose"
 
     def compact(self, history: ClientHistory) -> None:
         if 0 < self.threshold < 1 and history.used > self.threshold * self.window:
@@ -133,7 +127,7 @@ class GooseCompaction(CompactingClient):
 
 
 @dataclass(frozen=True, slots=True)
-class RooCompaction(CompactingClient):
+class RooCompaction(CompactingClient, name="roo"):
     """Near the end of the window everything becomes a summary, or the older half is hidden.
 
     The trigger is the request's tokens: `threshold` percent of the window, or 90 % of it less `max_tokens`. Without
@@ -145,8 +139,6 @@ class RooCompaction(CompactingClient):
     max_tokens: int = 8_192
     threshold: Annotated[float, msgspec.Meta(ge=5, le=100)] = 100.0
     condense: bool = True
-
-    name: ClassVar[str] = "roo"
 
     @property
     def trigger(self) -> int:
@@ -166,7 +158,7 @@ class RooCompaction(CompactingClient):
 
 
 @dataclass(frozen=True, slots=True)
-class OpenHandsCondenser(CompactingClient):
+class OpenHandsCondenser(CompactingClient, name="openhands"):
     """Above 80 events the first 4 and the newest stay, with a summary between.
 
     Also above `max_tokens`, and where a request is over the `window` and the agent asks for it. The tail is what is
@@ -178,8 +170,6 @@ class OpenHandsCondenser(CompactingClient):
     keep_first: NonNegativeInt = 4
     max_tokens: PositiveInt | None = None
     window: PositiveInt | None = None
-
-    name: ClassVar[str] = "openhands"
 
     def __post_init__(self) -> None:
         if self.keep_first >= self.max_size // 2 - 1:
@@ -203,7 +193,7 @@ class OpenHandsCondenser(CompactingClient):
 
 
 @dataclass(frozen=True, slots=True)
-class OpenCodeCompaction(CompactingClient):
+class OpenCodeCompaction(CompactingClient, name="opencode"):
     """Near the end of the window the newest turns stay behind a summary; pruning clears old results.
 
     What stays has at most a quarter of the usable tokens, 2,000 to 15,000. The trigger is the usage of the last
@@ -222,7 +212,6 @@ class OpenCodeCompaction(CompactingClient):
     reserve_without_limit: bool = True
     prune: bool = False
 
-    name: ClassVar[str] = "opencode"
     max_result: ClassVar[int | None] = 2_000
 
     @property
@@ -267,7 +256,7 @@ class OpenCodeCompaction(CompactingClient):
 
 
 @dataclass(frozen=True, slots=True)
-class GeminiCliCompaction(CompactingClient):
+class GeminiCliCompaction(CompactingClient, name="gemini_cli"):
     """At half of the model's limit the newest 30 % by characters stay, behind a summary with an answer.
 
     The trigger is the last prompt. The cut is before a user's message; what is being answered is never in the summary.
@@ -279,8 +268,6 @@ class GeminiCliCompaction(CompactingClient):
     threshold: Share = 0.5
     preserve: ShareBelowOne = 0.3
     verify: bool = True
-
-    name: ClassVar[str] = "gemini_cli"
 
     def compact(self, history: ClientHistory) -> None:
         prompted = history.tokens(history.answered - 1) if history.answered else 0
@@ -319,7 +306,7 @@ def split_by_characters(messages: Messages, share: float) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class ClineCompaction(CompactingClient):
+class ClineCompaction(CompactingClient, name="cline"):
     """At 90 % of the input limit the newest 20,000 tokens stay behind a summary.
 
     The trigger is the request's tokens. This is the default, `agentic`; the mode `basic`, without a model, is not here.
@@ -327,8 +314,6 @@ class ClineCompaction(CompactingClient):
 
     input_limit: PositiveInt = 200_000
     keep_recent: PositiveInt = 20_000
-
-    name: ClassVar[str] = "cline"
 
     @property
     def trigger(self) -> int:
@@ -340,7 +325,7 @@ class ClineCompaction(CompactingClient):
 
 
 @dataclass(frozen=True, slots=True)
-class PiCompaction(CompactingClient):
+class PiCompaction(CompactingClient, name="pi"):
     """Near the end of the window the newest 20,000 tokens stay behind a summary.
 
     The trigger is the request's tokens, above the window less `reserve`. The message that reaches 20,000 tokens stays
@@ -351,8 +336,6 @@ class PiCompaction(CompactingClient):
     window: PositiveInt = 200_000
     reserve: NonNegativeInt = 16_384
     keep_recent: PositiveInt = 20_000
-
-    name: ClassVar[str] = "pi"
 
     @property
     def trigger(self) -> int:
@@ -378,7 +361,7 @@ class PiCompaction(CompactingClient):
 
 
 @dataclass(frozen=True, slots=True)
-class AiderCompaction(CompactingClient):
+class AiderCompaction(CompactingClient, name="aider"):
     """Finished turns become a summary with an answer above a sixteenth of the window.
 
     The trigger is their own tokens, 1,024 to 8,192. Their newest messages within half of that stay, with a head that
@@ -388,8 +371,6 @@ class AiderCompaction(CompactingClient):
     """
 
     window: PositiveInt = 128_000
-
-    name: ClassVar[str] = "aider"
 
     @property
     def trigger(self) -> int:

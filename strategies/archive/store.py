@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from ctxbench.scenarios.errors import UserError
 
@@ -118,9 +118,9 @@ class ResultTable(ArchiveStore):
         super().__init__(path, wait)
         self._conversation, self._thread = fit_column(conversation), None if thread is None else fit_column(thread)
 
-    def __deepcopy__(self, memo: object) -> Self:
-        """Return the store itself: a copy of a conversation writes the same rows under the same uuids."""
-        return self
+    def checkpoint(self) -> Callable[[], None]:
+        """Return a function that does nothing: a result that is stored again has the same row under the same uuid."""
+        return lambda: None
 
     def save(self, card: Card, text: str) -> str | None:
         """Write a result once. If its uuid exists, nothing is written, and the existing result is returned."""
@@ -186,13 +186,20 @@ class ResultTable(ArchiveStore):
 class BlockTable(ArchiveStore):
     """The files of the Archive tier by name: blocks, dictionary, index."""
 
-    def __deepcopy__(self, memo: object) -> Self:
-        """Return a copy in memory, which goes on by itself."""
-        copy = type(self)()
-        if self._opened is not None:
-            copy._opened = sqlite3.connect(":memory:", check_same_thread=False)
-            self._opened.backup(copy._opened)
-        return copy
+    _before: dict[str, bytes | None] | None = None
+    """Files as they were at the last checkpoint, of those that were changed since."""
+
+    def checkpoint(self) -> Callable[[], None]:
+        """Return a function that brings back the files of now, however often it is called."""
+        self._before = {}
+
+        def restore() -> None:
+            if before := self._before:
+                files = {name: data for name, data in before.items() if data is not None}
+                self.replace(files, before.keys() - files.keys())
+            self._before = {}
+
+        return restore
 
     def read(self, name: str, start: int = 0, size: int = -1) -> bytes | None:
         """Return `size` bytes of a file, all by default; None if there is no such file."""
@@ -208,6 +215,8 @@ class BlockTable(ArchiveStore):
             return dict(connection.execute("SELECT name, data FROM archive_block ORDER BY name"))
 
     def replace(self, files: Mapping[str, bytes], gone: Collection[str]) -> None:
+        if self._before is not None:
+            self._before |= {name: self.read(name) for name in {*files, *gone} - self._before.keys()}
         with self._transaction() as connection:
             connection.executemany("INSERT OR REPLACE INTO archive_block VALUES (?, ?)", files.items())
             connection.executemany("DELETE FROM archive_block WHERE name = ?", [(name,) for name in gone])

@@ -225,9 +225,9 @@ class Client:
     fails: ClassVar[str]
     family: ClassVar[str]
 
-    def __init_subclass__(cls) -> None:
-        if "name" in vars(cls):
-            cls.row = data("clients")[cls.name]
+    def __init_subclass__(cls, name: str = "") -> None:
+        if name:  # none of a base class, and none when `slots` make the class anew
+            cls.name, cls.row = name, data("clients")[name]
             cls.source, cls.fails, cls.family = (cls.row[key] for key in ("source", "fails", "family"))
 
     def start(self, services: StrategyContext) -> View:

@@ -11,7 +11,7 @@ import hashlib
 import re
 from array import array
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -27,7 +27,7 @@ from ctxbench.scenarios.model import Message, Role
 from ctxbench.scenarios.spec import NonNegativeInt, PositiveInt, Share
 from ctxbench.scenarios.view import Messages
 
-from ..base import Context, StrategyContext, texts
+from ..base import Context, Memo, StrategyContext, texts
 from ..events import OverBudget
 from .fact_extraction import is_preference
 from .language import ConversationLanguage, LanguageSetting, moment
@@ -97,7 +97,7 @@ class ConversationMemory:
 
     def __init__(self, services: StrategyContext, rules: RecallSettings) -> None:
         self._services, self._rules = services, rules
-        self._known: dict[str, tuple[Message, tuple[Memory, ...]]] = {}
+        self._known: Memo[str, tuple[Message, tuple[Memory, ...]]] = Memo()
         self._dialogue = Dialogue(services)
         self.messages = Messages()
         """All messages but system messages."""
@@ -309,7 +309,21 @@ class TextSearch:
         """Return how well each row matches."""
         raise NotImplementedError
 
+    def checkpoint(self) -> Callable[[], None]:
+        """Return a function that takes out the texts that came since, however often it is called."""
+        known, size, restore_index = self._known, len(self._known), self._checkpoint()
+
+        def restore() -> None:
+            while len(known) > size:
+                known.popitem()
+            restore_index()
+
+        return restore
+
     def _take(self, texts: list[str]) -> None:
+        raise NotImplementedError
+
+    def _checkpoint(self) -> Callable[[], None]:
         raise NotImplementedError
 
 
@@ -325,15 +339,18 @@ class SparseVectors:
     def __init__(self, dimension: int) -> None:
         # For each coordinate its entries; an array of integers because it grows in place, and is cheap to copy.
         self._coordinates: list[array[int]] = [array("q")] * dimension
-        self._own: set[int] = set()  # coordinates whose entries no other place and no copy shares
+        self._own: set[int] = set()  # coordinates whose entries no other place and no checkpoint shares
         self._size = 0
 
-    def __deepcopy__(self, memo: object) -> SparseVectors:
-        """Return an independent copy. Entries are shared until one of the two adds to them."""
-        copy = SparseVectors(0)
-        copy._coordinates, copy._size = list(self._coordinates), self._size
+    def checkpoint(self) -> Callable[[], None]:
+        """Return a function that takes out the vectors added since. Entries are copied before they grow."""
+        coordinates, size = list(self._coordinates), self._size
         self._own = set()
-        return copy
+
+        def restore() -> None:
+            self._coordinates[:], self._own, self._size = coordinates, set(), size
+
+        return restore
 
     def add(self, vectors: NDArray[np.float32]) -> None:
         coordinates, own = self._coordinates, self._own
@@ -389,6 +406,17 @@ class VectorSearch(TextSearch):
             self._vectors = SparseVectors(width) if is_sparse else Rows(np.float32, width)
         self._vectors.add(vectors)
 
+    def _checkpoint(self) -> Callable[[], None]:
+        vectors, query = self._vectors, self._query
+        restore_vectors = None if vectors is None else vectors.checkpoint()
+
+        def restore() -> None:
+            self._vectors, self._query = vectors, query
+            if restore_vectors is not None:
+                restore_vectors()
+
+        return restore
+
 
 class WordSearch(TextSearch):
     """Texts as bags of terms, scored by the share of the query's terms that they have; rare ones weigh more."""
@@ -402,6 +430,9 @@ class WordSearch(TextSearch):
 
     def _take(self, texts: list[str]) -> None:
         self._index.add(map(terms, texts))
+
+    def _checkpoint(self) -> Callable[[], None]:
+        return self._index.checkpoint()
 
 
 class MemoryRows:

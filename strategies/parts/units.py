@@ -270,6 +270,7 @@ def select_newest(
         opening = None
     if user_first and room is not None:
         beside = said if opening is None else fitting(room - services.tokens(history[opening]))
+        beside = next((at for at in range(beside, said) if history[at].role != "system"), said)
         later = (at for at, message in enumerate(history[start : beside + 1], start) if message.role == "user")
         if (user := next(later, None)) is not None and reaches(user):
             start, opening = user, None

@@ -8,7 +8,7 @@ is a value of a parameter.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -29,7 +29,7 @@ from ..summary import RollingSummary
 
 
 @dataclass(frozen=True, slots=True)
-class ClearToolUses(Client):
+class ClearToolUses(Client, name="anthropic.clear_tool_uses"):
     """Old tool results become a placeholder once the prompt exceeds a threshold (`clear_tool_uses_20250919`).
 
     Beyond `trigger` input tokens (or tool uses, by `trigger_unit`) all results but those of the newest `keep` tool
@@ -52,8 +52,6 @@ class ClearToolUses(Client):
     sticky: bool = True
     keep_counts: Literal["all", "clearable"] = "all"
     placeholder: str = "[cleared]"
-
-    name: ClassVar[str] = "anthropic.clear_tool_uses"
 
     def start(self, services: StrategyContext) -> View:
         edited = SplicedHistory()
@@ -122,7 +120,7 @@ class ClearToolUses(Client):
 
 
 @dataclass(frozen=True, slots=True)
-class ClearThinking(Client):
+class ClearThinking(Client, name="anthropic.clear_thinking"):
     """Reasoning of older turns is taken out of the prompt (`clear_thinking_20251015`).
 
     The newest `keep` turns with reasoning keep theirs, with "all" every turn does. "default" is what the API does
@@ -138,8 +136,6 @@ class ClearThinking(Client):
     keep: PositiveInt | Literal["all", "default"] = "default"
     turn: Literal["loop", "answer"] = "loop"
     model: str = ""
-
-    name: ClassVar[str] = "anthropic.clear_thinking"
 
     def start(self, services: StrategyContext) -> View:
         edited, cleared = SplicedHistory(), set[int]()
@@ -193,7 +189,7 @@ class ClearThinking(Client):
 
 
 @dataclass(frozen=True, slots=True)
-class ThresholdCompaction(Client):
+class ThresholdCompaction(Client, name="anthropic.compact"):
     """Everything becomes a summary once the prompt reaches a threshold (`compact_20260112`).
 
     At `trigger` input tokens (at least 50,000, as the API demands) a model summarises the earlier summary and what
@@ -216,8 +212,6 @@ class ThresholdCompaction(Client):
     max_summary_tokens: PositiveInt = 3500
     language: LanguageSetting = "auto"
     summariser: str = ""
-
-    name: ClassVar[str] = "anthropic.compact"
 
     def start(self, services: StrategyContext) -> View:
         rolling = RollingSummary(services, Summariser.of(self, "compact", kind="extends"), self.keep_newest)
@@ -249,7 +243,7 @@ class ThresholdCompaction(Client):
 
 
 @dataclass(frozen=True, slots=True)
-class CompactionOnDemand(CompactingClient):
+class CompactionOnDemand(CompactingClient, name="anthropic.compact_on_demand"):
     """The client has everything summarised over a limit of its own (`compact-2026-09-04`).
 
     The trigger is the usage of the last response; the documentation gives no default. The newest `keep_turns` turns
@@ -263,8 +257,6 @@ class CompactionOnDemand(CompactingClient):
     limit: NonNegativeInt = 150_000
     keep_turns: NonNegativeInt = 0
     background: NonNegativeInt = 0
-
-    name: ClassVar[str] = "anthropic.compact_on_demand"
 
     def __post_init__(self) -> None:
         if self.background and self.keep_turns:
@@ -292,7 +284,7 @@ class CompactionOnDemand(CompactingClient):
 
 
 @dataclass(frozen=True, slots=True)
-class CompactionControl(CompactingClient):
+class CompactionControl(CompactingClient, name="anthropic.compaction_control"):
     """The SDK replaces everything by one user message, a summary (`compaction_control` of the tool runner).
 
     The trigger is the usage of the last response. It adds up all requests that the provider made for it: with
@@ -302,8 +294,6 @@ class CompactionControl(CompactingClient):
     """
 
     threshold: PositiveInt = 100_000
-
-    name: ClassVar[str] = "anthropic.compaction_control"
 
     def compact(self, history: ClientHistory) -> None:
         last, stop = history.answered - 1, history.settled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from ctxbench.scenarios.spec import PositiveInt
 from ctxbench.scenarios.view import Messages
@@ -17,7 +17,7 @@ EXAMPLE = 200_000  # threshold of the guide's example, in tokens; no default is 
 
 
 @dataclass(frozen=True, slots=True)
-class OpenAICompaction(CompactingClient):
+class OpenAICompaction(CompactingClient, name="openai.compact"):
     """A compaction item replaces the history over a threshold; with the endpoint, user messages stay.
 
     The trigger is the usage of the last response. `mode="endpoint"` is `/responses/compact`: all user messages stay,
@@ -37,8 +37,6 @@ class OpenAICompaction(CompactingClient):
     mode: Literal["endpoint", "stream"] = "endpoint"
     items: PositiveInt | None = None
     model: str = ""
-
-    name: ClassVar[str] = "openai.compact"
 
     def __post_init__(self) -> None:
         if self.model and self.threshold != EXAMPLE:

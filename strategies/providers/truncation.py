@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from ctxbench.scenarios.spec import PositiveInt, Share
 from ctxbench.scenarios.view import Messages, shared_prefix
@@ -39,7 +39,7 @@ def _from(services: StrategyContext, history: Messages, start: int) -> Messages:
 
 
 @dataclass(frozen=True, slots=True)
-class TruncationAuto(Client):
+class TruncationAuto(Client, name="openai.truncation_auto"):
     """The oldest items are dropped until the request fits the window (`truncation: "auto"` of the Responses API).
 
     System messages and tool schemas stay, and count. The granularity is not documented, so `drop` has both readings:
@@ -49,8 +49,6 @@ class TruncationAuto(Client):
 
     max_tokens: PositiveInt = 400_000
     drop: Literal["items", "turns"] = "items"
-
-    name: ClassVar[str] = "openai.truncation_auto"
 
     def start(self, services: StrategyContext) -> View:
         def view(context: Context) -> Context:
@@ -70,7 +68,7 @@ class TruncationAuto(Client):
 
 
 @dataclass(frozen=True, slots=True)
-class ContextWindowCompression(Client):
+class ContextWindowCompression(Client, name="gemini.context_window_compression"):
     """A suffix of whole turns is kept when the context exceeds a trigger (`context_window_compression`, Gemini Live).
 
     Beyond `trigger_tokens` (None = 80 % of `window`) the oldest turns are dropped until at most `target_tokens` (None =
@@ -83,8 +81,6 @@ class ContextWindowCompression(Client):
     trigger_tokens: PositiveInt | None = None
     target_tokens: PositiveInt | None = None
     count_system: bool = True
-
-    name: ClassVar[str] = "gemini.context_window_compression"
 
     def __post_init__(self) -> None:
         if not 0 <= self.target < self.trigger:
@@ -112,7 +108,7 @@ class ContextWindowCompression(Client):
 
 
 @dataclass(frozen=True, slots=True)
-class RetentionRatio(Client):
+class RetentionRatio(Client, name="openai.realtime_truncation"):
     """Beyond a limit the oldest messages are dropped down to a share of it (`truncation` of the Realtime API).
 
     Beyond `post_instructions` tokens, which count neither system messages nor tools, the oldest messages are dropped
@@ -123,8 +119,6 @@ class RetentionRatio(Client):
 
     post_instructions: PositiveInt = 28_224
     retention_ratio: Share = 0.8
-
-    name: ClassVar[str] = "openai.realtime_truncation"
 
     def start(self, services: StrategyContext) -> View:
         def next_cut(context: Context, start: int) -> int:

@@ -1,4 +1,4 @@
-"""The queue of moves between tiers, with priorities and deadlines (004 §4.2 to §4.4).
+"""Moves between tiers, with priorities and deadlines (004 §4.2 to §4.4).
 
 The most urgent job is first; of equals the one with the earlier deadline, then the older one. A job past its deadline
 goes before all others, so that none waits for ever. A late prediction is dropped instead, because its use is over. The
@@ -69,30 +69,6 @@ class Job(msgspec.Struct, frozen=True, gc=False):
         """Return the sort key: late jobs by deadline, then the others by priority. At its deadline a job is in time."""
         late = self.deadline < now
         return (not late, self.deadline, -self.priority) if late else (not late, -self.priority, self.deadline)
-
-
-class Queue:
-    """Jobs, at most one per item: the more urgent one, of equals the older one."""
-
-    def __init__(self) -> None:
-        self.jobs: dict[str, Job] = {}
-        """Jobs by item, in the order of their requests."""
-
-    def push(self, job: Job) -> bool:
-        """Queue a job. Return False if its item has a job that is as urgent."""
-        waiting = self.jobs.get(job.id)
-        if waiting is not None and waiting.priority >= job.priority:
-            return False
-        self.jobs.pop(job.id, None)
-        self.jobs[job.id] = job
-        return True
-
-    def take(self, now: float, most: int | None = None) -> list[Job]:
-        """Remove and return the next jobs in their order, at most `most`."""
-        taken = sorted(self.jobs.values(), key=lambda job: job.rank(now))[:most]
-        for job in taken:
-            del self.jobs[job.id]
-        return taken
 
 
 class MoveReason(StrEnum):

@@ -1,4 +1,4 @@
-"""Migration: which content moves where and when, on the recorded clock (004 §4). Decision 20 gives the reasons.
+"""Migration: which content moves where and when, on the recorded clock (004 §4). Decision 21 gives the reasons.
 
     tiers = Tier("working", a, Quota(131_072)), Tier("archive", b, Quota(1_048_576))
     migration = Migration(tiers, record)
@@ -27,7 +27,7 @@ from ctxbench.scenarios.errors import UserError
 
 from ..events import LimitReached, Moved
 from .heat import Coldest, Heat, Readings, Replacement, Tuning, tuning_step
-from .jobs import IDLE, UNCOOLED, Job, MoveReason, Outcome, Queue, Trigger
+from .jobs import IDLE, UNCOOLED, Job, MoveReason, Outcome, Trigger
 from .quota import Quota, Quotas
 
 COOLDOWN = 30.0
@@ -102,7 +102,9 @@ class Migration:
         """With `drops` the lowest tier deletes items to make room; else it pushes nobody out, and nothing is lost."""
         self.tiers = {tier.name: tier for tier in tiers}
         self.heat = Heat() if heat is None else heat
-        self.queue, self.tuning = Queue(), Tuning(self.heat.weights)
+        self.tuning = Tuning(self.heat.weights)
+        self.jobs: dict[str, Job] = {}
+        """The queued job of each item, in the order of their requests."""
         self._order, self._record, self._cooldown, self._drops = list(self.tiers), record, cooldown, drops
         self._quotas = Quotas({tier.name: tier.quota for tier in tiers}, record)
         self._places: dict[str, Location] = {}
@@ -186,7 +188,7 @@ class Migration:
             return MoveReason.COLD
         # It is there already. Not declined, so that a caller need not ask where an item is first.
         if source != to:
-            self.queue.push(Job(id, source, to, trigger, now))
+            self._queue(Job(id, source, to, trigger, now))
         return None
 
     def collect(self, tier: str, tokens: int, now: float) -> int:
@@ -213,7 +215,10 @@ class Migration:
                     trigger = Trigger.MEDIUM_PRESSURE if level == 2 else Trigger.SOFT_PRESSURE
                     # The + 1: a level is reached at its limit, so the tier is relieved one token below.
                     self._queue_victims(name, held - quota.limits[0][1] + 1, trigger, now)
-        outcomes = tuple(self._do(job, now) for job in self.queue.take(now, most))
+        due = sorted(self.jobs.values(), key=lambda job: job.rank(now))[:most]
+        for job in due:
+            del self.jobs[job.id]
+        outcomes = tuple(self._do(job, now) for job in due)
         self._clean(now)
         return outcomes
 
@@ -226,7 +231,7 @@ class Migration:
     def state(self) -> MigrationState:
         policies = {name: replacement.state() for name, replacement in self._replacements.items()}
         return MigrationState(
-            self._places, self._copies, self.heat.uses, self.tuning, self.queue.jobs, self._looked, policies
+            self._places, self._copies, self.heat.uses, self.tuning, self.jobs, self._looked, policies
         )
 
     def restore(self, state: MigrationState) -> None:
@@ -236,9 +241,16 @@ class Migration:
         for id, place in state.places.items():  # in order of arrival
             self._hold(id, place)
         self._copies, self._looked, self.heat.uses = state.copies, state.looked, state.uses
-        self.tuning, self.heat.weights, self.queue.jobs = state.tuning, state.tuning.weights, state.jobs
+        self.tuning, self.heat.weights, self.jobs = state.tuning, state.tuning.weights, state.jobs
         for name in self._order:
             self._want(name)
+
+    def _queue(self, job: Job) -> None:
+        """Queue a job in place of a less urgent one of its item."""
+        waiting = self.jobs.get(job.id)
+        if waiting is None or waiting.priority < job.priority:
+            self.jobs.pop(job.id, None)
+            self.jobs[job.id] = job
 
     def _do(self, job: Job, now: float, keep: frozenset[str] = frozenset()) -> Outcome:
         """Execute a job. The items in `keep` may not be evicted to make room."""
@@ -296,7 +308,7 @@ class Migration:
         while queued < tokens and (victim := next(victims, None)) is not None:
             id, to = victim
             if to and not self._is_cooling(id, to, now):
-                self.queue.push(Job(id, name, to, trigger, now))
+                self._queue(Job(id, name, to, trigger, now))
                 queued += self._places[id].tokens
         return queued
 

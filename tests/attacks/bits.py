@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -108,14 +109,11 @@ def commands(folder: Path) -> dict[str, Command]:
             raise UserError(answer.body.decode()) if answer.status in (404, 422) else AssertionError(answer.status)
         return answer.body.decode()
 
-    def command(words: tuple[object, ...]) -> Command:
-        return lambda: printed(*words)
-
-    return {name: command(of) for name, of in words.items()} | {"ctxbench.load": python, "run": again, "view": view}
-
-
-def snapshot(folder: Path) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {name: partial(printed, *of) for name, of in words.items()} | {
+        "ctxbench.load": python,
+        "run": again,
+        "view": view,
+    }
 
 
 def restore(folder: Path, whole: Mapping[Path, bytes]) -> None:
@@ -128,27 +126,22 @@ def restore(folder: Path, whole: Mapping[Path, bytes]) -> None:
             path.write_bytes(data)
 
 
-def flip(data: bytes, chance: random.Random) -> tuple[bytes, str]:
-    """Return data with one bit flipped, and where."""
-    at, bit = chance.randrange(len(data)), chance.randrange(8)
-    return data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1 :], f"byte {at}, bit {bit}"
-
-
 def attack(folder: Path, of: Mapping[str, Command], positions: int, seed: int) -> Tally:
     """Flip so many bits, in one file after the other, and give a command after each: every one after every file.
 
     Then those alone that noticed, and of what is made again the bill: the others do not read the file, or take long.
     """
-    run, chance, tally = folder / "run", random.Random(seed), Tally()
-    whole, expected = snapshot(run), dict[str, str]()
-    whole |= {path: path.read_bytes() for path in folder.glob("baseline.json")}
+    run, chance, tally, expected = folder / "run", random.Random(seed), Tally(), dict[str, str]()
+    files = [*sorted(run.rglob("*")), *folder.glob("baseline.json")]
+    whole = {path: path.read_bytes() for path in files if path.is_file()}
     names = {path: str(path.relative_to(folder)).removeprefix("run/") for path in whole}
     pairs = [(path, name) for path, data in whole.items() if data for name in of]
     chance.shuffle(pairs)
     left = list(pairs)
     for _ in range(positions):
         path, name = left.pop() if left else chance.choice(pairs)
-        data, where = flip(whole[path], chance)
+        data, at, bit = bytearray(whole[path]), chance.randrange(len(whole[path])), chance.randrange(8)
+        data[at] ^= 1 << bit
         path.write_bytes(data)
         tally.tried += 1
         said = ""
@@ -167,7 +160,7 @@ def attack(folder: Path, of: Mapping[str, Command], positions: int, seed: int) -
         except Exception as error:
             said = f"{type(error).__name__}: {error}"
         if said:
-            tally.fell.append(f"{names[path]}, {where}: {name}: {said}"[:400])
+            tally.fell.append(f"{names[path]}, byte {at}, bit {bit}: {name}: {said}"[:400])
         restore(run, whole)
     return tally
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -58,39 +59,27 @@ def test_recordings_with_bytes_behind_them_are_damaged(run: Path) -> None:
         assert not is_intact(path)
 
 
-def lose(path: Path, other: Path) -> None:
-    path.unlink()
-
-
-def cut(path: Path, other: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-7])
-
-
-def swap(path: Path, other: Path) -> None:
-    path.write_bytes(other.read_bytes())
-
-
-def add(path: Path, other: Path) -> None:
-    shutil.copy(path, path.with_name("00000-007" + "".join(path.suffixes)))
-
-
+SPOILS: dict[str, Callable[[Path, Path], object]] = {
+    "lose": lambda path, _: path.unlink(),
+    "cut": lambda path, _: path.write_bytes(path.read_bytes()[:-7]),
+    "swap": lambda path, other: path.write_bytes(other.read_bytes()),
+    "add": lambda path, _: shutil.copy(path, path.with_name("00000-007" + "".join(path.suffixes))),
+}
 CASES = [
-    *((table, spoil) for table in ("recordings", "messages", "steps", "contexts", "probes") for spoil in (cut, swap)),
-    *((table, lose) for table in ("recordings", "conversations", "contexts", "timings", "results")),
-    *((table, add) for table in ("steps", "timings")),
+    *product(("recordings", "messages", "steps", "contexts", "probes"), ("cut", "swap")),
+    *((table, "lose") for table in ("recordings", "conversations", "contexts", "timings", "results")),
+    *((table, "add") for table in ("steps", "timings")),
 ]
 
 
 @pytest.mark.parametrize(("table", "spoil"), CASES)
-def test_what_is_damaged_is_named_and_made_again(
-    made: Path, run: Path, table: str, spoil: Callable[[Path, Path], None]
-) -> None:
+def test_what_is_damaged_is_named_and_made_again(made: Path, run: Path, table: str, spoil: str) -> None:
     """A file that is missing, cut, another one's or too many stops every reader with its name; the same command
     makes it again as it was, and leaves all other parts alone."""
     whole = bytes_of(run)
     path, other = sorted((run / table).iterdir())[:2]
-    spoil(path, other)
-    name = f"{table}/{path.name}" if spoil is not add else f"{table}/00000-007"
+    SPOILS[spoil](path, other)
+    name = f"{table}/{path.name}" if spoil != "add" else f"{table}/00000-007"
     with pytest.raises(RunError, match=rf"{name}.*: give the command that made this run once more"):
         load(run)
     parts = {part: part.stat().st_mtime_ns for part in (run / "steps").iterdir() if part.name[:5] == "00001"}

@@ -37,13 +37,14 @@ WORDS = {
     "compare": "run",
     "gate": "run --update --baseline new.json",
     "bill": "run",
-    "tune": "window(max_tokens=?) demo --trials 2 --out new",
+    "tune": "window(max_tokens=?[4000..9000]) smoke --trials 1 --out new",
     "list": "strategies",
     "describe": "some.jsonl",
     "probe": "tools.jsonl --to new.jsonl",
     "convert": "some.jsonl --to new",
     "demo": "--out new",
     "audit": "some.jsonl --out new",
+    "live": "some.jsonl some.jsonl --out new",
     "init": "",
     "config": "",
     "export mlflow": "run --tracking-uri sqlite:///new.db",
@@ -55,7 +56,7 @@ WORDS = {
     "lab validate": "talk.jsonl",
     "lab calibrate": "labels.csv --columns question=q,gold=g,answer=a,label=l --out new",
     "lab claims": "--effort quick --only C01",
-    "lab tiers": "focus",
+    "lab tiers": "focus(recordings='some.jsonl')",
 }
 
 
@@ -110,12 +111,13 @@ def attack(base: Path, tmp_path: Path, command: str, shots: int, seconds: float,
             if alive := process.poll() is None:  # Ctrl-C goes to all its processes
                 (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)
             sent = time.monotonic()
-            _, errors = process.communicate(timeout=60)
+            output, errors = process.communicate(timeout=60)
             lived = time.monotonic() - sent
         left = sent + 5
         while group(process.pid) and time.monotonic() < left:
             time.sleep(0.02)
-        told = process.returncode == 128 + number and "stopped" in errors
+        # Once all is printed, the exit code alone tells.
+        told = process.returncode == 128 + number and ("stopped" in errors or output)
         faults = [] if told or process.returncode == -number or not alive or lived < GONE else ["lost"]
         faults += ["a trace"] * any(word in errors for word in ("Traceback", "Exception ignored", "Fatal"))
         faults += ["processes are left"] * bool(group(process.pid))

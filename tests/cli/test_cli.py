@@ -182,15 +182,6 @@ def test_what_is_known_of_the_reading_is_said(tmp_path: Path) -> None:
     ]
 
 
-def test_so_many_generated_conversations(tmp_path: Path) -> None:
-    """`convert` makes the conversations of a spec, and refuses parameters of a recorded set."""
-    ctxbench("convert", "load(turns=2, seed=3, conversations=5)", "--to", "f.jsonl", cwd=tmp_path)
-    names = [json.loads(line)["id"] for line in (tmp_path / "f.jsonl").read_text().splitlines()]
-    assert names == [f"load/{name}-2" for name in ("en-3", "zh-3", "en-4", "zh-4", "en-5")]
-    done = ctxbench("convert", "smoke(conversations=5)", "--to", "x.jsonl", cwd=tmp_path, code=2)
-    assert "smoke is recorded: only load, " in done.stderr
-
-
 def test_a_conversation_by_its_number(tmp_path: Path) -> None:
     """`show` takes a number of its list where an id cannot be typed; an id that is a number comes first."""
     said = [{"id": "a", "role": "user", "text": "hello"}, {"id": "b", "role": "assistant", "text": "hi"}]

@@ -20,7 +20,7 @@ page = pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative
 
 def test_the_readme_is_short() -> None:
     """A newcomer reads it in five minutes."""
-    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 150
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 100
 
 
 @page
@@ -95,7 +95,7 @@ def test_the_site_builds(tmp_path: Path) -> None:
         assert not fetches.findall(html.read_text("utf-8")), html.name
 
 
-PROMISES = (ROOT / "docs" / "promises.md").read_text("utf-8")
+PROMISES = (ROOT / "docs" / "promises.md").read_text("utf-8").partition("## What was attacked")[0]
 HELD = re.findall(r"^\| (.+) \| `(tests/\S+)::(\w+)` \|$", PROMISES, re.M)
 
 

@@ -254,12 +254,6 @@ def test_windows() -> None:
     assert {model: window_of(model) for model in sizes} == sizes
 
 
-def test_where_prices_are_from() -> None:
-    """They are dated by the version of genai-prices; batch prices are named."""
-    assert BUNDLED.source.startswith("genai-prices 0.")
-    assert BATCH.source == f"{BUNDLED.source}, batch prices"
-
-
 @pytest.mark.parametrize(
     ("model", "tier", "times"),
     [

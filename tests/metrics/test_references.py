@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from hypothesis import given
 
-from ctxbench.harness.engine.plan import RunInputs
 from ctxbench.harness.invariants import conversations
 from ctxbench.metrics.grounding import references
 from ctxbench.scenarios.model import Conversation, Message, Probe, ToolCall
-from ctxbench.scenarios.source import Problems
 from tests.builders import talk
 from tests.examples import examples
 
@@ -76,9 +72,3 @@ def test_references_go_back_and_are_there_once(conversation: Conversation) -> No
     for at, to, kind in found:
         assert to < at or (kind == "probe" and to == at)
         assert conversation.messages[to].role != "system"
-
-
-def test_recorded_agents_go_back_to_what_was_said(recordings: Path) -> None:
-    """In the sample recordings of coding agents nearly every conversation has references."""
-    found = list(RunInputs((str(recordings / "openhands"),)).read(Problems()))
-    assert all(references(each) for each in found)

@@ -22,12 +22,6 @@ def test_values(text: str) -> None:
     assert [f"{value.kind} {value.text}" for value in values(text)] == EXAMPLES[text]
 
 
-@pytest.mark.parametrize("text", EXAMPLES)
-def test_exact_values_are_values_without_names(text: str) -> None:
-    """What `exact_values` finds is what `values` finds, the names left out."""
-    assert exact_values(text) == tuple(value for value in values(text) if value.kind != "name")
-
-
 def test_spellings() -> None:
     """A number is the same with and without currency, unit and separators; everything else is itself."""
     assert spellings(Value("number", "$1,234.50")) == ("1,234.50", "1234.50")

@@ -1,4 +1,4 @@
-"""The RAG tier beside its bounds and peers (`make perf`): docs/decisions/0017-rag-tier.md explains the figures.
+"""The RAG tier beside its bounds and peers (`make perf`): docs/decisions/0017-search.md explains the figures.
 
 Vectors: exact search beside faiss (`ctxbench lab claims` has hnswlib beside it). Words: ours beside bm25s, whose
 weights are fixed when its index is made. Searches are timed one by one on one thread.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from msgspec.structs import replace
 
@@ -67,14 +66,6 @@ def test_what_is_so_by_construction_has_no_interval(tmp_path: Path) -> None:
         for metric, value in {**values, **{key: probes[name][key] for key in OF_PROBES}}.items():
             expected = fixed(metric, name)
             assert expected is None or value == expected, (metric, name)
-
-
-def sent(*conversations: str) -> pd.DataFrame:
-    """Probes of some conversations, each with one evidence message: `+` is sent, `-` is not."""
-    rows = [
-        (str(at), ["verbatim" if sign == "+" else "absent"]) for at, signs in enumerate(conversations) for sign in signs
-    ]
-    return pd.DataFrame(rows, columns=["conversation", "evidence_state"])
 
 
 def test_a_strategy_that_fails_a_probe_is_compared_elsewhere(tmp_path: Path) -> None:

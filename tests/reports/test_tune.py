@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ctxbench.harness.tune.space import Numbers, SearchSpace
-from ctxbench.harness.tune.tune import Setting, TrialFigures, Tried, Tuned, against, figures
+from ctxbench.harness.tune.tune import Setting, TrialFigures, Tried, Tuned, against
 from ctxbench.metrics.statistics.intervals import Ends, Interval
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.render import markdown
@@ -82,12 +82,3 @@ def test_differences_are_in_pairs() -> None:
     assert isinstance(found.cost.shown, Ends)
     assert found.cost.shown.low >= -1
     assert round(float(str(found.quality.value)), 9) == round(-1 / 12, 9)
-
-
-def test_one_conversation_has_no_interval() -> None:
-    """Its figures stand, the intervals are missing."""
-    found = figures(Tried("x", ["a"], [3.0], {"grounding": [(1, 2)]}, 0, 1), "grounding", {})
-    for figure, mean in ((found.cost, 3.0), (found.quality, 0.5)):
-        assert isinstance(figure, Interval)
-        assert figure.mean == mean
-        assert isinstance(figure.low, Missing)

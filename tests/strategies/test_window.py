@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ctxbench.harness.invariants import conversations
@@ -167,6 +167,7 @@ def test_the_window_begins_with_a_later_turn() -> None:
     assert names(Window(max_tokens=rest, reserve=0), agent) == ["c", "r"]
 
 
+@example(conversation=talk(("user", "a"), ("assistant", "b"), ("system", "c"), ("user", "d")), size=19)
 @given(conversation=conversations(), size=st.integers(20, 400))
 def test_no_longer_end_of_the_history_fits(conversation: Conversation, size: int) -> None:
     """The longest end that begins with a user's message, its own or that which opened its turn; else the longest."""

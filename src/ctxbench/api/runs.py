@@ -386,10 +386,7 @@ class BenchmarkRun:
         return list(self.reader.contexts(self.reader.conversation(conversation), find_strategy(self.reader, strategy)))
 
     def report(self, out: PathText | None = None, *, text: bool = True) -> Path:
-        """Write the report and return where its page is; by default in `report` in the run folder.
-
-        `text=False` leaves out every text of the recordings.
-        """
+        """Write the report (in `report` in the run folder; `text=False`: no text of recordings), return its page."""
         from ctxbench.reports.html.folder import write  # jinja2 comes with it
 
         results = self._results if text else replace(self._results, text=False)

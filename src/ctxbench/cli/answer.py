@@ -180,6 +180,6 @@ def _agreed(asked: list[CallEstimate], settings: Settings) -> None:
     if total <= ASK_ABOVE or settings.spend_limit is not None:
         return
     if not sys.stdin.isatty():
-        raise UserError(f"models would be called for up to ${total:,.2f}: give --spend-limit DOLLARS")
+        raise UserError(f"models would be called for up to ${total:,.2f}, so none was: give --spend-limit DOLLARS")
     if not typer.confirm(f"Call models for up to ${total:,.2f}?", err=True):
         raise UserError("no model was called")

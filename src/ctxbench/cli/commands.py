@@ -19,8 +19,6 @@ from typer.core import TyperCommand, TyperGroup
 from ctxbench.scenarios.errors import UserError
 from ctxbench.scenarios.files import check_file
 
-from .streams import say
-
 
 class CommandEntry(msgspec.Struct, forbid_unknown_fields=True, rename={"command_class": "class"}):
     """A command, as `data/commands.toml` has it."""
@@ -126,13 +124,13 @@ class PlainCommand(_PlainFlags, TyperCommand):
         is to be a FILE, whether it would be read or written. A folder is the command's to judge: it may make one.
         Raises it, too, if the nearest ctxbench.toml decides something that the user has not approved.
         """
-        settings, path, absent = ctx.find_root().obj, _path_of(ctx), []
+        settings, path, is_absent = ctx.find_root().obj, _path_of(ctx), False
         for parameter in self.params:
             values = ctx.params.get(parameter.name)
             for value in values if isinstance(values, list | tuple) else (values,):
                 _check(value, is_file=parameter.metavar == "FILE")
                 if value is not None and (parameter.metavar or "").startswith("PATH") and _is_absent(str(value)):
-                    absent += [value] * (path != "init")  # which reads nothing, and expands `~`
+                    is_absent |= path != "init"  # which reads nothing, and expands `~`
         if settings is not None:
             settings.require(path, ctx)
         sources = {ctx.get_parameter_source(name).name for name in ("run", "runs", "out") if name in ctx.params}
@@ -146,8 +144,7 @@ class PlainCommand(_PlainFlags, TyperCommand):
 
             say_models(ctx, {} if settings is None else settings.places, path)
         result = super().invoke(ctx)
-        if absent:
-            say(f"error: {', '.join(map(str, absent))}: there is no such file or folder")
+        if is_absent:  # what read it has said so
             raise typer.Exit(2)
         return result
 

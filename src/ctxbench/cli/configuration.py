@@ -84,10 +84,7 @@ def find(folder: Path) -> tuple[Path, str] | None:
 
 
 def configuration(app: Any) -> Configuration | None:
-    """Return what the nearest file sets, by the options of the program's commands; None if there is no file.
-
-    Raises UserError, with file and line, for a key that there is not and for a value that cannot be.
-    """
+    """Return what the nearest file sets; None without a file. Raises UserError, with its line, for a mistake."""
     try:
         folder = Path.cwd()
     except FileNotFoundError:  # it was removed

@@ -21,11 +21,7 @@ Show = Callable[[str, float | None], None]
 
 
 class ProgressCounts:
-    """Progress of a run: conversations, steps, steps a second, and the share of the work, by messages.
-
-    Until all is read, the whole is estimated from the bytes read, without the last read: a file that is read as a whole
-    is consumed at the first of its conversations.
-    """
+    """Progress of a run by messages; until all is read the whole is estimated from the bytes before the last read."""
 
     def __init__(self, show: Show = lambda *_: None) -> None:
         self._show, self._began = show, monotonic()

@@ -167,15 +167,14 @@ class ArchiveTier:
             if id in self:
                 number, at = self._places[id]
                 places_by_part.setdefault(number, []).append(at)
-        parts = []
-        for part in self.parts:
+        draft = Draft(self)
+        for at, part in enumerate(self.parts):
             if places := places_by_part.get(part.number):
-                left = part.tokens - sum(self._tables[part.number].tokens[at] for at in places)
-                deleted = tuple(sorted([*part.deleted, *((at, now) for at in places)]))
-                part = replace(part, tokens=left, deleted=deleted)
-            parts.append(part)
+                left = part.tokens - sum(self._tables[part.number].tokens[place] for place in places)
+                deleted = tuple(sorted([*part.deleted, *((place, now) for place in places)]))
+                draft.parts[at] = replace(part, tokens=left, deleted=deleted)
         if places_by_part:
-            self._commit({}, replace(self.index, parts=tuple(parts)))
+            self._commit(draft)
         return sum(map(len, places_by_part.values()))
 
     def clean(self, now: float, delay: float = DELAY, least: float = 0.0) -> int:
@@ -190,7 +189,7 @@ class ArchiveTier:
         if due:
             draft = Draft(self)
             draft.clean(due)
-            self._commit(draft.files, draft.index, draft.dictionary)
+            self._commit(draft)
         return size - self.size
 
     def _write(self, replaced: list[PartEntry], items: list[ArchivedMessage], seal: bool = False) -> None:
@@ -200,18 +199,18 @@ class ArchiveTier:
         draft = Draft(self)
         draft.parts = [part for part in self.parts if part not in replaced]
         draft.add([*earlier, *items], seal)
-        self._commit(draft.files, draft.index, draft.dictionary)
+        self._commit(draft)
 
-    def _commit(self, files: dict[str, bytes], index: ArchiveIndex, dictionary: Dictionary | None = None) -> None:
-        """Write files and the index that names them, and remove the files that it does not name."""
+    def _commit(self, draft: Draft) -> None:
+        """Write the draft's files and the index that names them, and remove the files that it does not name."""
+        index = ArchiveIndex(draft.next, tuple(draft.parts), draft.file)
         names = index.names()
-        written = {name: data for name, data in files.items() if name in names}
+        written = {name: data for name, data in draft.files.items() if name in names}
         self.store.replace({**written, INDEX: index_bytes(index)}, self.index.names() - names)
         for part in index.parts:
             if (data := written.get(part_name(part.number))) is not None:
                 self._tables[part.number] = table_of(data[: part.table.size])
-        if dictionary is not None:
-            self.dictionary = dictionary
+        self.dictionary = draft.dictionary
         self._take_in(index)
 
     def _take_in(self, index: ArchiveIndex) -> None:
@@ -259,14 +258,9 @@ class Draft:
 
     def __init__(self, archive: ArchiveTier) -> None:
         self._archive, self._coding, self.dictionary = archive, archive.coding, archive.dictionary
-        self.parts, self._next, self._file = [*archive.parts], archive.index.next, archive.index.dictionary
+        self.parts, self.next, self.file = [*archive.parts], archive.index.next, archive.index.dictionary
         self.files: dict[str, bytes] = {}
         self._items: dict[int, list[ArchivedMessage]] = {}  # of the new parts, by number
-
-    @property
-    def index(self) -> ArchiveIndex:
-        """The index that names the files."""
-        return ArchiveIndex(self._next, tuple(self.parts), self._file)
 
     def add(self, items: Sequence[ArchivedMessage], seal: bool) -> None:
         """Write messages as blocks, and the rest as a small part, or as a block if `seal`."""
@@ -299,14 +293,14 @@ class Draft:
         It is made of the layout by fields: matching whole records saves more than columns by key do.
         """
         taught = [items for part in self.parts if part.number in numbers and (items := self._live(part))]
-        self.dictionary, self._file = build_dictionary([by_field(items) for items in taught], self._coding), None
+        self.dictionary, self.file = build_dictionary([by_field(items) for items in taught], self._coding), None
         if self.dictionary.kind != "none":
             frame = Dictionary().compress(self.dictionary.data, self._coding.level)
-            self.files[dictionary_name(self._next)] = frame
-            self._file = DictionaryFile(self._next, self.dictionary.kind, section_of(frame))
-        self._next += 1
+            self.files[dictionary_name(self.next)] = frame
+            self.file = DictionaryFile(self.next, self.dictionary.kind, section_of(frame))
+        self.next += 1
         for part in [part for part in self.parts if part.sealed]:
-            self._replace(part, self._file is not None and part.number in numbers)
+            self._replace(part, self.file is not None and part.number in numbers)
 
     def _replace(self, part: PartEntry, taught: bool) -> None:
         """Write a part again without its deleted messages. One that has no others is gone."""
@@ -316,9 +310,9 @@ class Draft:
         self.parts[at : at + 1] = new
 
     def _new_part(self, items: Sequence[ArchivedMessage], is_block: bool) -> PartEntry:
-        number, self._next = self._next, self._next + 1
+        number, self.next = self.next, self.next + 1
         if is_block:
-            using = self._file.number if self._file else 0
+            using = self.file.number if self.file else 0
             part, data = block_part(number, items, self._coding.level, self.dictionary, using)
         else:
             part, data = new_part(number, items, by_field(items))

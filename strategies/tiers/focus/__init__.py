@@ -4,7 +4,7 @@
     request = tier.send(messages)        # after each new message, the whole conversation
     request.messages, request.over_budget
 
-It works without the harness. `truncation.py` has the four ways to cut a conversation. Decision 19 has the figures.
+It works without the harness. `truncation.py` has the four ways to cut a conversation. Decision 21 has the figures.
 """
 
 from __future__ import annotations

@@ -215,7 +215,7 @@ class Rag:
             return NOTHING
         numbers, cosines = self.vectors.search(vector, most)
         # Hashed cosines are hardly ever exactly 0, so without a floor every passage is "found" by vectors
-        # (docs/decisions/0017).
+        # (docs/decisions/0017-search.md).
         above = cosines > 0
         return Ranked(numbers[above], cosines[above])
 

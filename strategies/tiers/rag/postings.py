@@ -6,8 +6,8 @@ The index of terms is that of TF-IDF (`metrics.tfidf`), from which documents are
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -48,12 +48,32 @@ K1, B = 0.9, 0.4  # parameters of BM25: Anserini's defaults for short passages
 class Postings(TermIndex):
     """Documents as bags of terms, from which some are deleted."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._deleted: list[int] = []
+
     def delete(self, document: int) -> None:
         """Delete a document: no term has it any more. Its own list of terms stays."""
+        self._deleted.append(document)
         for term in self.terms_of(np.array([document]))[0].tolist():
-            self._unshare(term)
             entries = self._postings[term]
-            del entries[bisect_left(entries, document, key=lambda entry: entry & DOCUMENT_MASK)]
+            del entries[bisect_left(entries, document, key=_document)]
+
+    def checkpoint(self) -> Callable[[], None]:
+        """Return a function that also brings back the documents deleted since."""
+        deleted, restore_documents = len(self._deleted), super().checkpoint()
+
+        def restore() -> None:
+            restore_documents()
+            for document in self._deleted[deleted:]:
+                if document < len(self):
+                    (start,), (size,) = self._ranges(np.array([document]))
+                    here = slice(int(start), int(start + size))
+                    for term, times in zip(self._tally[here], self._times[here], strict=True):
+                        insort(self._postings[term], document | int(times - 1) << COUNT_SHIFT, key=_document)
+            del self._deleted[deleted:]
+
+        return restore
 
     def numbers(self, terms: Iterable[str]) -> Numbers:
         """Return the numbers of the terms that some document has, in order, each once."""
@@ -92,6 +112,10 @@ class Postings(TermIndex):
         owners = np.frombuffer(self._documents, np.int64)
         starts: Numbers = owners.searchsorted(documents)
         return starts, owners.searchsorted(documents, side="right") - starts
+
+
+def _document(entry: int) -> int:
+    return entry & DOCUMENT_MASK
 
 
 class TextIndex(ABC):

@@ -13,7 +13,8 @@ among 2 000 others: recall 0.011). So each different vector is stored once, in a
 from __future__ import annotations
 
 import hashlib
-from copy import copy, deepcopy
+from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -39,7 +40,7 @@ SEED = 100
 class Graph:
     """Parameters of an HNSW graph: M, efConstruction and efSearch of the paper.
 
-    The defaults find 95 % of the ten nearest of a million vectors (docs/decisions/0017-rag-tier.md).
+    The defaults find 95 % of the ten nearest of a million vectors (docs/decisions/0017-search.md).
     """
 
     links: int = 24  # neighbours of a vector on each level; twice as many on the lowest
@@ -146,14 +147,25 @@ class HnswGraph:
             raise MissingExtra("hnswlib", "hnswlib") from None
         self.dimension, self._graph, self._alive = dimension, graph, Rows(np.bool_)
         self._index: Any = hnswlib.Index(space="ip", dim=dimension)
+        self._is_shared = False  # with a checkpoint
         self._index.init_index(1024, M=graph.links, ef_construction=graph.construction, random_seed=SEED)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> HnswGraph:
-        copied = copy(self)
-        copied._index, copied._alive = deepcopy(self._index, memo), deepcopy(self._alive, memo)
-        return copied
+    def checkpoint(self) -> Callable[[], None]:
+        """Return a function that brings back the graph of now. It is copied before it changes: nothing undoes that."""
+        index, self._is_shared, restore_alive = self._index, True, self._alive.checkpoint()
+
+        def restore() -> None:
+            self._index, self._is_shared = index, True
+            restore_alive()
+
+        return restore
+
+    def _unshare(self) -> None:
+        if self._is_shared:
+            self._index, self._is_shared = deepcopy(self._index), False
 
     def add(self, vectors: Matrix) -> None:
+        self._unshare()
         start = self._alive.size
         self._alive.add(np.ones(len(vectors), np.bool_))
         if self._alive.size > self._index.get_max_elements():
@@ -162,6 +174,7 @@ class HnswGraph:
             self._index.add_items(vectors, np.arange(start, self._alive.size), num_threads=self._graph.threads)
 
     def delete(self, numbers: Numbers) -> None:
+        self._unshare()
         self._alive.all[numbers] = False
         for number in numbers.tolist():
             self._index.mark_deleted(number)

@@ -153,7 +153,7 @@ def test_what_is_dear_is_asked_for(ran: Path, server: Server) -> None:
     """Above a dollar nothing is called without consent; a spend limit is consent."""
     words = ("-a", "openai/gpt-4o-mini(answer_tokens=100_000)", "--cassette", "c")
     found = answer(*words, code=2)
-    assert "models would be called for up to $1.44: give --spend-limit DOLLARS" in found.stderr
+    assert "models would be called for up to $1.44, so none was: give --spend-limit DOLLARS" in found.stderr
     assert not server.seen
     assert not parts(ran / "run")
     answer(*words, "--spend-limit", 2)

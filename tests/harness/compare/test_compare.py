@@ -26,15 +26,6 @@ def only(found: RunComparison) -> Comparison:
     return each
 
 
-def test_against_itself() -> None:
-    """Nothing moved, of which six conversations say little; nothing is corrected for."""
-    run = made({"a": {"tokens_sent": TOKENS, "grounding": [(1, 2), (0, 0), (3, 3), (0, 1), (2, 2), (0, 0)]}})
-    found = compared(run, run)
-    assert [each.verdict.word for each in found.comparisons] == ["cannot tell"] * 2
-    assert found.family == 0
-    assert all(not each.moved for each in found.comparisons)
-
-
 def test_what_is_so_by_construction_has_no_interval() -> None:
     """The whole history has every value in both runs: the same, without an interval, and no test is corrected for it.
     A fault that loses some has its interval, as any other figure."""

@@ -88,7 +88,7 @@ def fails(answer: Any, name: str, metric: str) -> None:
 
 @pytest.mark.parametrize("case", GATE, ids=lambda case: case.name)
 def test_what_is_said_now_is_right(project: Project, case: Case) -> None:
-    """The planted changes that once passed: they fail, are named, and stand in decision 27."""
+    """The planted changes that once passed: they fail, are named, and stand in docs/judging.md."""
     now = case.now(project)
     assert now[1], now[0]
     assert row(case, now) in PAGE.read_text()

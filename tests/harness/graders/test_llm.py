@@ -302,14 +302,6 @@ def test_no_text_starts_an_example(tmp_path: Path, attack) -> None:  # type: ign
         assert choice.prefix == PREFIX
 
 
-def test_braces_are_text(tmp_path: Path) -> None:
-    """What looks like a place to fill in is not filled in."""
-    chooser = Chooser(lambda choice: {" Yes": -1.0})
-    logit(tmp_path / "c", chooser).grade([GradedItem("1", "{accepted}?", ("{candidate}",), "{question} {0}")])
-    assert chooser.asked[0].text.startswith("Question: {accepted}?\nAnswer: {question} {0}\nClaim: ")
-    assert "the question is {candidate}.\n" in chooser.asked[0].text
-
-
 def test_what_has_nothing_to_do_with_the_question_is_not_read(tmp_path: Path) -> None:
     """A sentence of a candidate without a word of the question or the accepted answer is left out, if others have one;
     so is what follows a question."""

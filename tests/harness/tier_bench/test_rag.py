@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -115,16 +114,11 @@ def test_locomo(recordings: Path) -> None:
 
 
 def test_the_command(tmp_path: Path) -> None:
-    """Tables on a terminal, exact figures as JSON, the same figures each time."""
+    """Tables on a terminal."""
     shown = ctxbench("lab", "tiers", "rag(recordings='smoke')", cwd=tmp_path).stdout
     assert "Recall of the evidence of" in shown
     assert "vector + bm25 + graph, reranked" in shown
     assert "the best single retriever" in shown
-    words = ("lab", "tiers", "rag(recordings='traps', retrievers=['graph', 'bm25'], k=1)", "--json")
-    ((first,), (second,)) = (json.loads(ctxbench(*words, cwd=tmp_path).stdout).values() for _ in "ab")
-    assert [way["name"] for way in first["ways"]][:2] == ["bm25", "graph"]
-    assert [way["recall"] for way in first["ways"]] == [way["recall"] for way in second["ways"]]
-    assert first["fusion"] == second["fusion"]
 
 
 def test_recordings_without_probes(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from ctxbench.metrics.cache.mechanisms import AutomaticCache, AutomaticRules
 from ctxbench.metrics.cache.prefixes import CacheRequest, CacheUsage, Prefixes
 
 OPENAI = AutomaticRules(1024, 128, 600.0)
-DEEPSEEK = AutomaticRules(64, 64, 7200.0, answers=True)
 
 
 def request(
@@ -38,17 +37,6 @@ def test_units_of_128_from_1024() -> None:
         assert used == CacheUsage(read, 0, 0, sizes[first[0]] + 70 - read, 0 if read else -1)
 
 
-def test_the_answer_is_cached_too() -> None:
-    """DeepSeek's rule: the next prompt reads the last one and its answer, in units of 64."""
-    sizes = {"s": 320, "u": 100, "x": 90, "v": 200}
-    prefixes, cache = Prefixes(), AutomaticCache(DEEPSEEK)
-    cache.request(request(prefixes, "su", sizes, answer="x"))
-    used = cache.request(request(prefixes, "suxv", sizes, at=1))
-    assert used.read == (320 + 100 + 90) // 64 * 64
-    used = cache.request(request(prefixes, "sv", sizes, at=2))
-    assert used.read == 320
-
-
 @pytest.mark.parametrize(
     ("rules", "shared", "read"),
     [
@@ -64,17 +52,6 @@ def test_the_answer_is_cached_too() -> None:
 def test_blocks_are_counted_with_what_the_provider_hides(rules: AutomaticRules, shared: int, read: int) -> None:
     """DeepSeek Reasoner, GPT-5.5 and 5.6 in Codex, GPT-5.5: one token below the end of a block, and the end itself."""
     assert rules.read(shared) == read
-
-
-def test_what_is_asked_for_stays() -> None:
-    """A lifetime counts from the last request that had the prefix, also if that went on otherwise."""
-    sizes = {"s": 2048, "a": 2048, "b": 2048}
-    prefixes, cache = Prefixes(), AutomaticCache(OPENAI)
-    reads = [
-        cache.request(request(prefixes, names, sizes, at=at)).read
-        for names, at in (("sa", 0), ("sb", 500), ("sa", 1000), ("sa", 1700))
-    ]
-    assert reads == [0, 2048, 2048, 0]
 
 
 @given(

@@ -139,13 +139,6 @@ def test_deepseek_s_examples() -> None:
     assert reads == [0, 0, 1000]
 
 
-def test_an_answer_is_a_unit() -> None:
-    """The next prompt goes on from the answer: both are read."""
-    talk, cache = Talk(), UnitCache()
-    cache.request(talk.request("ab", answer="x"))
-    assert cache.request(talk.request("abxc", at=9)) == CacheUsage(3000, 0, 0, 1000, 2)
-
-
 MECHANISMS: list[Callable[[], Cache]] = [
     lambda: ExplicitCache(),
     lambda: AutomaticCache(AutomaticRules(1024, 1, 1800.0)),

@@ -221,12 +221,6 @@ def test_a_compaction() -> None:
     assert rows[2].predicted.hit == 1
 
 
-def test_a_provider_that_places_breakpoints_itself() -> None:
-    """GPT-5.6: the end of each user's message is a boundary, so the next call reads the prompt before it."""
-    rows = compared(said("talk", call(0, 3000, 0, None, model="gpt-5.6"), call(1, 4000, 3000, None, model="gpt-5.6")))
-    assert reads(rows) == [0, 3000]
-
-
 def test_models_without_a_rule_are_counted() -> None:
     """Nothing is predicted where no rule is known, and it is said of how many calls."""
     found, rows = replayed(said("talk", call(0, 10, None, None, model="nobody/knows")))

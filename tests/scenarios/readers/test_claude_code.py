@@ -74,6 +74,19 @@ def test_many_lines_of_agents(tmp_path: Path, shape: str) -> None:
     assert sum(len(chat.messages) for chat in chats[1:]) == (5_000 if shape == "agents" else number)
 
 
+def test_a_compaction_names_the_first_line_that_it_keeps(tmp_path: Path) -> None:
+    """The boundary names it, and counts the tokens before; its summary stands behind it."""
+    about = {"preTokens": 9, "preservedSegment": {"headUuid": "a1"}}
+    boundary = line(3, "system", "b", None, subtype="compact_boundary", logicalParentUuid="a1", compactMetadata=about)
+    summary = user(4, "s", "b", "In short", isCompactSummary=True)
+    asked, answered = user(1, "u1", None, "Go"), said(2, "a1", "u1", "1", text("ok"))
+    [chat], found = load(tmp_path / "s.jsonl", asked, answered, boundary, summary)
+    [compaction] = chat.compactions
+    assert not found
+    assert (compaction.after, compaction.first_kept, compaction.summary) == ("a1", "a1", "In short")
+    assert (compaction.tokens_before, compaction.hidden) == (9, "")
+
+
 def test_a_compaction_on_demand() -> None:
     """The provider's example (D1): zeros for the response, and one iteration of 144 tokens read and 276 written."""
     part = {"type": "compaction", "input_tokens": 144, "output_tokens": 276}

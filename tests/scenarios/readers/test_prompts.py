@@ -9,7 +9,8 @@ import pytest
 
 from ctxbench.scenarios.errors import Place, RecordingError
 from ctxbench.scenarios.model import Mark, Message
-from ctxbench.scenarios.readers.prompts import LoggedCall, exchange
+from ctxbench.scenarios.readers.prompts import exchange
+from ctxbench.scenarios.readers.requests import LoggedCall
 from ctxbench.scenarios.source import Problems
 from tests.scenarios.readers.traces import CALLED, LATER, SAID
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ctxbench.scenarios.errors import Place
 from ctxbench.scenarios.model import Call, Compaction, Mark, Message, Role, Usage
-from ctxbench.scenarios.readers.requests import LoggedRequest, series
+from ctxbench.scenarios.readers.requests import LoggedCall, series
 
 
 def test_two_answers_in_a_row_are_two_calls() -> None:
@@ -15,7 +15,7 @@ def test_two_answers_in_a_row_are_two_calls() -> None:
         Message(m.id, m.role, m.text, call=Call("gpt", usage=Usage(10 + at))) for at, m in enumerate((first, second))
     ]
     place = Place("log.jsonl", 1)
-    log = [LoggedRequest(place, (user,), answers[0]), LoggedRequest(place, (user, first), answers[1])]
+    log = [LoggedCall(place, (user,), answers[0]), LoggedCall(place, (user, first), answers[1])]
     [together] = series(log)
     _, conversation = together.conversation("log")
     assert conversation.messages == (user, *answers)
@@ -29,9 +29,9 @@ def told(*messages: tuple[Role, str]) -> tuple[Message, ...]:
     return tuple(Message(f"m{at}", role, text) for at, (role, text) in enumerate(messages))
 
 
-def logged(*messages: tuple[Role, str], answer: str, marks: tuple[Mark, ...] = ()) -> LoggedRequest:
+def logged(*messages: tuple[Role, str], answer: str, marks: tuple[Mark, ...] = ()) -> LoggedCall:
     call = Call("gpt", marks=marks)
-    return LoggedRequest(PLACE, told(*messages), Message(f"m{len(messages)}", "assistant", answer, call=call))
+    return LoggedCall(PLACE, told(*messages), Message(f"m{len(messages)}", "assistant", answer, call=call))
 
 
 SYSTEM, FIRST, SECOND, THIRD = ("system", "Help."), ("user", "First?"), ("user", "Second?"), ("user", "Third?")

@@ -10,7 +10,7 @@ import pytest
 
 from ctxbench.scenarios.errors import Place
 from ctxbench.scenarios.model import Call, Conversation, Message, Usage
-from ctxbench.scenarios.readers.prompts import LoggedCall
+from ctxbench.scenarios.readers.requests import LoggedCall
 from ctxbench.scenarios.readers.spans import TraceSpan, conversations, counted
 from ctxbench.scenarios.source import Problems
 from tests.scenarios.readers.traces import shown
@@ -31,7 +31,7 @@ def llm(start: float, *texts: str, answer: str | None = "yes", **fields: Any) ->
     call = Call("m", started=start, usage=fields.pop("usage", Usage(10, 1)), stop=fields.pop("stop", ""))
     place = Place("f.json", 0, name + fields.get("trace", "t"))
     return TraceSpan(place, name, **{"trace": "t", "kind": "llm", "end": start + 1} | fields, call=call,
-                exchange=LoggedCall(said(*texts), reply))  # fmt: skip
+                exchange=LoggedCall(messages=said(*texts), answer=reply))  # fmt: skip
 
 
 def span(name: str, kind: Any, parent: str = "", **fields: Any) -> TraceSpan:

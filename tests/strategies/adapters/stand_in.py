@@ -75,7 +75,7 @@ def written(text: str) -> ChatDict:
     return {"role": "user", "content": text}
 
 
-@adapter(LIBRARY, "adapter-stand-in", family="window")
+@adapter(library=LIBRARY, family="window")
 def newest(services: ChatServices, n: int = 2, also: str = "") -> Any:
     """Send the newest messages."""
     return Library(services, n, also).step

@@ -58,7 +58,7 @@ def test_events_by_hand() -> None:
     assert [(message.role, len(message.tool_calls or ())) for message in sent] == [
         (role, 2 if at == 2 else 0) for at, role in enumerate(roles)
     ]
-    assert openhands.from_openhands(converted) == dicts(said.messages)
+    assert openhands.from_openhands(converted, by_id(dicts(said.messages))) == dicts(said.messages)
 
 
 def native_event(message: Message) -> Any:

@@ -10,6 +10,7 @@ import pytest
 
 from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.strategies.adapters import adapter, imported
+from ctxbench.strategies.base import data
 from ctxbench.strategies.chain import packages, parse, strategies
 
 ADAPTERS = [name for name, kind in strategies().items() if hasattr(kind, "library")]
@@ -37,14 +38,15 @@ def test_an_older_library_is_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "old_lib-0.1.dist-info").mkdir()
     (tmp_path / "old_lib-0.1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: old-lib\nVersion: 0.1\n")
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(data("adapters"), "old", {"imports": {"oldlib": "old-lib"}})
     with pytest.raises(MissingExtra, match=r"^old-lib 0.1 is too old: it has no oldlib.hooks: pip install 'ctxbench\["):
-        imported("oldlib.hooks", "old-lib", "adapter-old")
+        imported("oldlib.hooks")
     with pytest.raises(MissingExtra, match=r"^old-lib 0.1 lacks nowhere_at_all: pip install"):
-        imported("oldlib.broken", "old-lib", "adapter-old")
+        imported("oldlib.broken")
 
-    @adapter("old-lib", "adapter-old", family="window")
+    @adapter(library="old-lib", family="window")
     def stale(services: Any) -> Any:
-        return imported("oldlib", "old-lib", "adapter-old").Agent()
+        return imported("oldlib").Agent()
 
     with pytest.raises(MissingExtra, match=r"^old-lib 0.1 is too old: it has no oldlib.Agent: pip install"):
         stale.open_step(None)

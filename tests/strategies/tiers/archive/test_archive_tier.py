@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from ctxbench.harness.probes import checkpoint
 from ctxbench.scenarios.model import Message
 from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveTier, BlockTable, Coding, Damaged
 from tests.examples import examples
@@ -77,15 +77,19 @@ TestAgainstADict = AgainstADict.TestCase
 TestAgainstADict.settings = examples(40, steps=12)
 
 
-def test_a_copy_goes_on_by_itself() -> None:
-    """What is put into the one is not in the other."""
+def test_it_is_put_back() -> None:
+    """What is put in and deleted after a checkpoint is taken back, however often, in the files as well."""
     archive = ArchiveTier(BlockTable(), SMALL)
     archive.put(items(5))
-    copy = deepcopy(archive)
-    copy.put([item(7)])
-    archive.delete(["talk/m1"], now=0.0)
-    assert ("talk/m7" in archive, "talk/m1" in copy) == (False, True)
-    assert list(copy.items()) == [*items(5), item(7)]
+    files, restore = archive.store.all(), checkpoint(archive.get, None)
+    for _ in range(2):
+        archive.put([item(7)])
+        archive.delete(["talk/m1"], now=0.0)
+        archive.clean(9.0)
+        assert ("talk/m7" in archive, "talk/m1" in archive) == (True, False)
+        restore()
+        assert list(archive.items()) == items(5)
+        assert archive.store.all() == files
 
 
 def test_the_same_id_twice() -> None:

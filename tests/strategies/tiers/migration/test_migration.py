@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.strategies.tiers.jobs import MoveReason, Trigger
+from ctxbench.strategies.tiers.jobs import PROMOTIONS, URGENCY, MoveReason, Trigger
 from ctxbench.strategies.tiers.migration import MigrationState, TierError
 from tests.examples import examples
 
@@ -72,6 +72,30 @@ def test_a_snapshot_goes_on_as_the_original(steps: list[tuple[int, str, int]], c
     for now, step in enumerate(steps[cut:], cut):
         assert act(original, step, now * 2) == act(copy, step, now * 2)
     assert original.migration.state() == copy.migration.state()
+
+
+def test_the_most_urgent_is_first_and_nobody_waits_for_ever() -> None:
+    """A focus reference before misses, in their order; one that is past its tenth of a second goes before all. An item
+    has one job, the more urgent one."""
+    bench = Bench()
+    for id in "abcd":
+        bench.migration.put(id, WORDS, 2, "archive", 0)
+    asked = [("a", Trigger.CACHE_MISS, 1), ("d", Trigger.CACHE_MISS, 5), ("c", Trigger.CACHE_MISS, 5)]
+    for id, trigger, now in [*asked, ("b", Trigger.FOCUS_REFERENCE, 5), ("a", Trigger.PREDICTED_USE, 5)]:
+        bench.migration.promote(id, "working", trigger, now)
+    assert [outcome.job.id for outcome in bench.migration.run(5, 3)] == ["a", "b", "d"]
+    bench.migration.promote("c", "working", Trigger.FOCUS_REFERENCE, 5)
+    assert [outcome.job.trigger for outcome in bench.migration.run(5)] == [Trigger.FOCUS_REFERENCE]
+
+
+def test_every_trigger_has_an_urgency() -> None:
+    """All nine, four of them promotions; the budgets of promotions are the document's."""
+    assert set(URGENCY) == set(Trigger)
+    assert {trigger: URGENCY[trigger][1] for trigger in PROMOTIONS - {Trigger.PREDICTED_USE}} == {
+        Trigger.EXPLICIT_ACCESS: 0.05,
+        Trigger.CACHE_MISS: 0.1,
+        Trigger.FOCUS_REFERENCE: 0.01,
+    }
 
 
 def test_what_is_larger_than_a_tier_goes_to_the_next_that_holds_it() -> None:

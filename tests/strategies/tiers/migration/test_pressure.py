@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from ctxbench.strategies.events import LimitReached
 from ctxbench.strategies.tiers.heat import Replacement
 from ctxbench.strategies.tiers.jobs import MoveReason, Trigger
@@ -124,15 +121,10 @@ def test_the_policy_of_a_tier_says_who_leaves() -> None:
     assert named.told == [("a", 9, 0, True), ("b", 9, 0, True), "ask z", "ask b", "b", ("c", 9, 0, True), ("a", 1)]
 
 
-def quotas_of(hard: int = 100) -> tuple[Quotas, list[LimitReached]]:
-    """One tier, and what it records."""
-    found: list[LimitReached] = []
-    return Quotas({"focus": Quota(hard)}, found.append), found
-
-
 def test_each_limit_is_crossed_once_on_the_way_up_and_once_on_the_way_down() -> None:
     """80, 95 and over 100 of 100 tokens; nothing is recorded between."""
-    quotas, found = quotas_of()
+    found: list[LimitReached] = []
+    quotas = Quotas({"focus": Quota(100)}, found.append)
     for tokens in (79, 80, 94, 95, 100, 101, 150, 100, 90, 10):
         quotas.want("focus", tokens)
     assert found == [
@@ -143,20 +135,3 @@ def test_each_limit_is_crossed_once_on_the_way_up_and_once_on_the_way_down() -> 
         LimitReached("focus", "soft", 90, 95, up=False),
         LimitReached("focus", "warning", 10, 80, up=False),
     ]
-
-
-@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 120))))
-def test_the_events_say_which_levels_are_crossed(wanted: list[tuple[str, int]]) -> None:
-    """Replayed, each is crossed when it was not, and left when it was."""
-    found: list[LimitReached] = []
-    each_quota = {"a": Quota(100), "b": Quota(50, soft=0.9, warning=0.5)}
-    quotas = Quotas(each_quota, found.append)
-    for tier, tokens in wanted:
-        assert quotas.want(tier, tokens) == (tokens <= each_quota[tier].hard)
-    for tier, tokens in dict(wanted).items():
-        crossed: set[str] = set()
-        for each in found:
-            if each.tier == tier:
-                assert (each.level in crossed) != each.up
-                crossed ^= {each.level}
-        assert len(crossed) == each_quota[tier].level(tokens)

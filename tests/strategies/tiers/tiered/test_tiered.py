@@ -353,7 +353,7 @@ def test_a_store_beyond_its_limit_is_collected(collect: bool) -> None:
     tiers.run(now, 0.5)
     beyond = tiers.working.tokens - 100
     assert beyond > 0
-    waiting = list(tiers.migration.queue.jobs.values())
+    waiting = list(tiers.migration.jobs.values())
     assert {(job.trigger, job.source, job.to) for job in waiting} == (
         {(Trigger.GC_PRESSURE, "working", "archive")} if collect else set()
     )

@@ -1,4 +1,4 @@
-"""Copies of views: what changes is theirs, what does not is shared, and what cannot be seen into is refused."""
+"""Checkpoints of views: what changes is put back, and what cannot be seen into is refused."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from array import array
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
-from ctxbench.harness.probes import copied
+from ctxbench.harness.probes import checkpoint
 from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context, StrategyTypeError, View
@@ -69,55 +70,48 @@ HELD = {
 
 
 @pytest.mark.parametrize("name", HELD)
-def test_a_copy_goes_on_for_itself(name: str) -> None:
-    """Whatever a view holds: its copy starts with the same, and neither sees what the other does."""
+def test_a_view_is_as_it_was(name: str) -> None:
+    """Whatever a view holds: it is put back, however often it was called in between, and goes on from there."""
     view, look = counting(*HELD[name])
-    before = repr(look())
-    copy = copied(view, {}, {})
-    first, second = copy(CONTEXT), copy(CONTEXT)
-    assert repr(look()) == before
+    before, restore = repr(look()), checkpoint(view, None)
+    first, second = view(CONTEXT), view(CONTEXT)
     assert first != second
-    assert view(CONTEXT) == first
+    for _ in range(2):
+        restore()
+        assert repr(look()) == before
+        assert view(CONTEXT) == first
 
 
-def test_what_is_shared_stays_shared() -> None:
-    """Two closures over one value have one value in the copy as well, and cycles end."""
-    held: list[int] = []
-    node = Node(held)
+def test_names_are_put_back() -> None:
+    """A variable of a closure has its value again, or none, and a cycle ends."""
+    node = Node([1])
     node.me = node
+    calls = 0
 
-    def add() -> None:
-        held.append(len(held))
-
-    def view(context: Context) -> Context:
-        add()
-        return context.sending([Message("m", "system", f"{held} {node.values} {node.me is node}")])
-
-    copy = copied(view, {}, {})
-    assert [copy(CONTEXT).messages[0].text for _ in range(2)] == ["[0] [0] True", "[0, 1] [0, 1] True"]
-    assert held == []
-
-
-def test_what_is_given_instead() -> None:
-    """What is given in place of something is met wherever that was held, bound methods among it."""
-    mine, other = [1], [2]
-    record = mine.append
+    def look() -> list[int]:
+        return unset  # no call has given it a value yet
 
     def view(context: Context) -> Context:
-        record(3)
-        return context.sending([Message("m", "system", repr(mine))])
+        nonlocal calls, unset
+        calls += 1
+        unset = node.values = [*node.values, calls]
+        return context.sending([Message("m", "system", repr(unset))])
 
-    assert copied(view, {id(mine): other}, {})(CONTEXT).messages[0].text == "[2, 3]"
-    assert (mine, other) == ([1], [2, 3])
+    restore = checkpoint(view, None)
+    assert [view(CONTEXT).messages[0].text for _ in range(2)] == ["[1, 1]", "[1, 1, 2]"]
+    restore()
+    assert (calls, node.values) == (0, [1])
+    with pytest.raises(NameError):
+        look()
+    if calls:
+        unset = [calls]
 
 
-@pytest.mark.parametrize(
-    "held", [threading.Lock(), count(), (each for each in ()), open], ids=lambda held: type(held).__name__
-)
+@pytest.mark.parametrize("held", [threading.Lock(), count(), (each for each in ()), partial(len), open], ids=repr)
 def test_what_cannot_be_seen_into_is_refused(held: Any) -> None:
-    """A lock, an iterator, a generator: a view with one of them has no copy. A builtin function is no state."""
+    """A lock, an iterator, a generator: a view with one of them cannot be put back. A builtin function is no state."""
     if held is open:
-        copied(lambda context: held and context, {}, {})
+        checkpoint(lambda context: held and context, None)
         return
     with pytest.raises(StrategyTypeError, match="is not `copyable`"):
-        copied(lambda context: held and context, {}, {})
+        checkpoint(lambda context: held and context, None)
