@@ -25,10 +25,11 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ctxbench.metrics.constraints import retained_constraints
-from ctxbench.metrics.grounding import by_row, refetched, retained
+from ctxbench.metrics.grounding import by_row, lines_of, refetched, retained
 from ctxbench.metrics.measure import Ints, MeasuredResult, measure
 from ctxbench.metrics.survival import Round, survival
 from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.metrics.values import Lines
 from ctxbench.metrics.visibility import is_sent, used_results, visible
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.model import Call, Conversation, Usage
@@ -476,7 +477,8 @@ def result_tables(
             columns = {name: [row[name] for _, row in found] for name in found[0][1]}
             named = {"conversation": [name for name, _ in found], "strategy": [spec] * len(found)}
             tables[table] = table_of(table, {**named, **columns})
-    kept = [retained(index.demands, log.runs, log.written) for index, log in replayed]
+    lines = [lines_of(log.written) for _, log in replayed]
+    kept = [retained(index.demands, log.runs, texts) for (index, log), texts in zip(replayed, lines, strict=True)]
     kept_by_row = [by_row(index.demands, is_kept) for (index, _), is_kept in zip(replayed, kept, strict=True)]
     demands = [(index.conversation.id, index.demands) for index, _ in replayed]
     tables["grounding"] = table_of(
@@ -495,16 +497,16 @@ def result_tables(
         {
             **_of_events(log),
             **_of_written(index, log),
-            **_of_values(index, log, is_kept),
+            **_of_values(index, log, texts, is_kept),
             "constraints": index.constraints.by_step,
-            "constraints_kept": retained_constraints(index.constraints, log.runs, log.written),
+            "constraints_kept": retained_constraints(index.constraints, log.runs, texts),
             "demands": np.bincount(index.demands.step, index.demands.values, len(log.runs.at)),
             "demands_kept": np.bincount(index.demands.step, counts, len(log.runs.at)),
             "refetch_tokens": refetched(
                 index.demands, is_kept, np.diff(index.ledger.running(index.demands.size)), len(log.runs.at)
             ),
         }
-        for (index, log), is_kept, counts in zip(replayed, kept, kept_by_row, strict=True)
+        for (index, log), texts, is_kept, counts in zip(replayed, lines, kept, kept_by_row, strict=True)
     ]
     more = by_result[0].keys() if by_result else ()
     tables["steps"] = table_of(
@@ -573,13 +575,15 @@ def _of_events(log: ContextLog) -> dict[str, NDArray[Any]]:
     return {**columns, "own_cost": cost}
 
 
-def _of_values(index: ConversationIndex, log: ContextLog, is_kept: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+def _of_values(
+    index: ConversationIndex, log: ContextLog, texts: Lines, is_kept: NDArray[np.bool_]
+) -> dict[str, NDArray[Any]]:
     """Return the columns of the table `steps` on values in view, and on calls that ask again for what is not.
 
-    `is_kept` says which demands are retained.
+    `texts` are those that the strategy wrote; `is_kept` says which demands are retained.
     """
     messages, runs, demands = index.conversation.messages, log.runs, index.demands
-    given, kept = visible(index.given, len(messages), runs, log.written)
+    given, kept = visible(index.given, len(messages), runs, texts)
     asks = np.array([bool(messages[at].calls) for at in runs.at], bool)
     lost = demands.row[~is_kept]
     reasks = np.bincount(
