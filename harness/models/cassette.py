@@ -5,10 +5,9 @@ provider is ever part of it, and none is written. Beside chat replies it holds v
 command has spent on which run folder. Several processes may use one cassette at once: a reply is written
 in a transaction of its own, and the first one written stays. A damaged file is an error that says so.
 
-Money of live calls (`Purse`) is set aside before a call and settled after it, for all processes. What a command spends
-is booked on the account of the run folder that it works on, or on its own if it works on none. The spend limit holds
-for the account, so that a command that is given again goes on with what is left. What a killed process had set aside
-stays charged, as its calls may have been answered.
+Money of live calls (`Purse`) is set aside before a call and settled after it, for all processes, on the account of the
+run folder that a command works on, or on its own. The spend limit holds for the account: a command that is given again
+goes on with what is left. What a killed process had set aside stays charged, as its calls may have been answered.
 
 While it is open SQLite keeps `-wal` and `-shm` files beside it; the last one to close it folds them in. (Write-ahead
 logging takes 7 000 writes a second from four processes, a rollback journal 60.)
