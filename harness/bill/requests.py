@@ -607,7 +607,7 @@ def hidden_prefixes(run: Run) -> dict[str, int]:
 
 def _has_usage(run: Run) -> bool:
     used = run.arrow("messages", ["usage_input"]).column("usage_input")
-    return used.null_count < len(used)
+    return bool(used.null_count < len(used))
 
 
 def _media_before(run: Run, calls: pd.DataFrame) -> pd.Series:
