@@ -39,8 +39,6 @@ from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Called, Compressed, Moved, Recalled, Summarised
 
 from .. import cache
-from ..answers.replies import answer_shard
-from ..answers.tally import EVENTS_OF_PROBES, strategy_tallies
 from ..folder.files import joint_digest
 from ..folder.remote import remote_folder
 from ..folder.schema import SCHEMAS
@@ -118,9 +116,11 @@ class PartWriter:
             shard = self._opened(task)
             steps: int | None = None
             with no_cycles():
-                if task.part == ANSWERS:
+                if task.part == ANSWERS and any(conversation.probes for conversation in shard.conversations):
+                    from ..answers.replies import answer_shard  # with pandas and the grader
+
                     answer_shard(Path(work.folder), number, shard.counter, shard.models, shard.answer_keys())
-                else:
+                elif task.part != ANSWERS:
                     steps = shard.write_own() if task.part == OWN else shard.write_part(task.part)
             if work.remote:
                 remote = remote_folder(work.remote, work.folder)
@@ -153,7 +153,7 @@ class _OpenShard:
 
     def __init__(self, work: Work, number: int, conversations: Sequence[Conversation]) -> None:
         self.counter, self.models = _counter(work.encoding), _models(work.models)
-        self._work, self._conversations = work, conversations
+        self._work, self.conversations = work, conversations
         self._own, *self._parts = parts_of(Path(work.folder), number, len(work.strategies))
         self._digests = [conversation.digest() for conversation in conversations]
         self.digest = joint_digest(self._digests)
@@ -164,7 +164,7 @@ class _OpenShard:
     def _index(self, at: int) -> ConversationIndex:
         """Return the index of a conversation, made when it is first needed."""
         if at not in self._indexes:
-            self._indexes[at] = ConversationIndex(self._conversations[at], self.counter)
+            self._indexes[at] = ConversationIndex(self.conversations[at], self.counter)
         return self._indexes[at]
 
     def write_own(self) -> int | None:
@@ -185,7 +185,7 @@ class _OpenShard:
             }
             return {"probes": table_of_probes(probes), **recorded_tables(self._digests[unit], indexes)}
 
-        own.write_recordings(self._conversations)
+        own.write_recordings(self.conversations)
         own.write(self._tables(self._keys(OWN), made))
         return 0
 
@@ -255,7 +255,7 @@ class _OpenShard:
         keys = list[Keys]()
         for unit in self._units:
             # What the tables say of a conversation, and its digest does not.
-            names = (f"{said.id}\n{said.source}\n{said.meta}" for said in self._conversations[unit])
+            names = (f"{said.id}\n{said.source}\n{said.meta}" for said in self.conversations[unit])
             key = cache.key(work.basis, of, *self._digests[unit], *names)
             keys.append(Keys(key, cache.key("offline", key) if is_offline else b""))
         return keys
@@ -281,7 +281,7 @@ class _OpenShard:
             (said.id, name): key.offline
             for name, keys in parts
             for unit, key in zip(self._units, keys, strict=True)
-            for said in self._conversations[unit]
+            for said in self.conversations[unit]
             if key.offline
         }
 
@@ -345,6 +345,8 @@ def _has_failed_calls(part: ResultPart, models: Settings) -> bool:
     tables = {name: pq.read_table(path, schema=SCHEMAS[name]) for name, path in paths.items() if path.exists()}
     if not _has(tables, "failed"):  # then it needs no tallies
         return False
+    from ..answers.tally import EVENTS_OF_PROBES, strategy_tallies
+
     events, probes = (tables.get(name, SCHEMAS[name].empty_table()) for name in paths)
     probes = probes.select(EVENTS_OF_PROBES)
     tallies = strategy_tallies(events.to_pandas(), probes.to_pandas(), models.summariser, models.embedder)

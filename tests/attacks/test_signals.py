@@ -45,6 +45,7 @@ WORDS = {
     "demo": "--out new",
     "audit": "some.jsonl --out new",
     "live": "some.jsonl some.jsonl --out new",
+    "cache": "--clear",
     "init": "",
     "config": "",
     "export mlflow": "run --tracking-uri sqlite:///new.db",

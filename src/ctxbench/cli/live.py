@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -49,7 +50,7 @@ def live(
     from ctxbench.reports.live import live_tables
     from ctxbench.scenarios.source import Problems
 
-    from .output import put, results_of, under_first
+    from .output import put, results_of
     from .progress import watching
 
     if success and len(success) != 2:
@@ -68,6 +69,6 @@ def live(
         execute(plan, folder, jobs=os.cpu_count() or 1, overwrite=overwrite or out is None, watcher=watcher)
     results = results_of(folder)
     if strategy is not None:
-        found = with_replay(found, sides[0], under_first(results).bills, plan.strategies[-1])
+        found = with_replay(found, sides[0], replace(results, models=results.models[:1]).bills, plan.strategies[-1])
     store_live(results.run, found)
     put(lambda: found, lambda: live_tables(found), as_json)
