@@ -32,6 +32,7 @@ from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.spec import calls as stages_of
 
+from . import report_options
 from .calibration import interval
 from .render import (
     CROSS,
@@ -50,7 +51,7 @@ from .render import (
     table_of,
     tokens,
 )
-from .results import Results, report_options
+from .results import Results
 from .verdict import MODELS_NAMED, RunVerdict, faults, guess, in_order
 
 PREFIX = "traps/"  # start of the ids of the traps

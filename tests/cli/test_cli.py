@@ -82,8 +82,17 @@ def alone(*words: str | Path, before: str = "", after: str, cwd: Path | None = N
 
 
 def test_a_list_imports_nothing_heavy() -> None:
-    """`list` needs no data library and no tokenizer, which would take most of its time."""
-    alone("list", "strategies", after=f"assert not {DATA_LIBRARIES!r} & set(sys.modules)")
+    """`list` needs no data library, no tokenizer and no strategy, which would take most of its time."""
+    heavy = DATA_LIBRARIES | {"numpy", "ctxbench.strategies.window"}
+    alone("list", "strategies", after=f"assert not {heavy!r} & set(sys.modules)")
+
+
+def test_a_short_quiet_run_imports_no_pandas(tmp_path: Path) -> None:
+    """Nor reports, graders, or strategies that are not named; and the tables of the same run are printed after it."""
+    words = ("run", recording(tmp_path, conversations=1), "-s", "none", "--probes", "none", "-o", "r")
+    heavy = {"pandas", "ctxbench.reports.results", "ctxbench.harness.graders.llm", "ctxbench.strategies.summary"}
+    alone(*words, "-q", after=f"assert not {heavy!r} & set(sys.modules)", cwd=tmp_path)
+    alone(*words, after="assert 'pandas' in sys.modules", cwd=tmp_path)
 
 
 def test_a_run_shows_progress_before_it_imports_the_engine(tmp_path: Path) -> None:
