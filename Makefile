@@ -78,7 +78,7 @@ test-live: $(VENV)/.test  ## the tests with a real MLflow server, the notebooks,
 	@$(BIN)/pytest -p no:benchmark -n 2 --dist worksteal -m slow tests/harness/export tests/notebooks tests/docs
 
 test-adapters: $(VENV)/.test  ## each adapter with its library's newest version, in an environment of its own (EXTRAS=…)
-	@$(BIN)/python scripts/test_adapters.py "$(WHEEL)" $(EXTRAS)
+	@$(BIN)/python -m tests.strategies.adapters.each "$(WHEEL)" $(EXTRAS)
 
 attacks: $(VENV)/.test  ## attack what docs/promises.md promises: flipped bits, signals, texts for patterns (ten minutes; PAGE=… gets the table)
 	@$(MEMORY) $(BIN)/python -m tests.attacks $(if $(PAGE),--write $(PAGE))
@@ -116,7 +116,7 @@ perf: $(VENV)/.perf  ## benchmarks, as ratios against a bound or a peer measured
 	@$(BIN)/pytest tests/perf -m perf --benchmark-columns=min,median,rounds --benchmark-sort=name --benchmark-disable-gc
 
 instructions: $(VENV)/.run  ## count instructions of short benchmarks under valgrind; over 10 % more than is stored fails
-	@$(BIN)/python scripts/instructions.py $(UPDATE)
+	@$(BIN)/python -m tests.perf.instructions $(UPDATE)
 
 docs: $(VENV)/.docs  ## build the documentation into build/site; a broken link or a warning fails
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --clean && echo "documentation: build/site/index.html"

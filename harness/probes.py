@@ -15,7 +15,6 @@ from bisect import bisect_right
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from copy import copy
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache, partial
@@ -33,7 +32,6 @@ from ctxbench.scenarios.model import Conversation, Message, Probe, Tool
 from ctxbench.scenarios.view import Messages, shared_prefix
 from ctxbench.strategies.base import (
     Context,
-    Memo,
     ModelError,
     Prompt,
     Strategy,
@@ -208,14 +206,17 @@ def checkpoint(view: Callable[..., object], services: RecordedContext | None) ->
         elif issubclass(kind, np.ndarray):
             undo.append(partial(value.__setitem__, ..., value.copy()))
         elif kind in _CONTAINERS:
-            undo.append(partial(_refill, value, copy(value)))
+            # An ordered dictionary takes ten times as long to copy as its items do.
+            undo.append(partial(_refill, value, list(value.items()) if kind is OrderedDict else value.copy()))
             waiting += _changeable(value)
             waiting += _changeable(value.values()) if isinstance(value, dict) else ()
         else:
             for member in _slots(kind):  # type: ignore[arg-type]
                 try:
-                    waiting.append(attribute := member.__get__(value))
+                    attribute = member.__get__(value)
                     undo.append(partial(member.__set__, value, attribute))
+                    if not _IS_SHARED[type(attribute)]:
+                        waiting.append(attribute)
                 except AttributeError:  # one that has no value yet
                     undo.append(partial(_forget, member, value))
             if kind.__dictoffset__:
@@ -240,7 +241,7 @@ class _Kinds(dict[type, bool]):
 
 _SHARED = (
     *(int, float, complex, str, bytes, frozenset, type(None), range, slice, type, np.generic, np.dtype, Enum),
-    *(types.ModuleType, types.MethodDescriptorType, types.WrapperDescriptorType, re.Pattern, Messages, Memo),
+    *(types.ModuleType, types.MethodDescriptorType, types.WrapperDescriptorType, re.Pattern, Messages),
     *(Ledger, Structure, TokenCounter, ConversationIndex),
 )
 # A plain object has nothing that changes: it is a mark, which functions compare by identity with their module's.
@@ -253,9 +254,11 @@ _CONTAINERS = {deque, set, dict, defaultdict, OrderedDict, Counter}
 def _changeable(values: Iterable[Any]) -> Iterable[Any]:
     """Return the values that may change, or hold what may. There are many tuples: those are looked into together."""
     while not all(map(_IS_SHARED.__getitem__, kinds := set(map(type, values)))):
-        if not all(_IS_SHARED[kind] or issubclass(kind, tuple) for kind in kinds):
-            return [value for value in values if not _IS_SHARED[type(value)]]
-        values = list(chain.from_iterable(value for value in values if isinstance(value, tuple)))
+        if not all(issubclass(kind, tuple) for kind in kinds):
+            values = [value for value in values if not _IS_SHARED[type(value)]]
+            if not all(issubclass(kind, tuple) for kind in kinds if not _IS_SHARED[kind]):
+                return values
+        values = list(chain.from_iterable(values))
     return ()
 
 

@@ -17,15 +17,16 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
 from ctxbench.scenarios.model import Conversation, Message
 
-from .grounding import said
+from .grounding import NOTHING, said
 from .language import FENCE, HAN, SHORT, either, sentences, unread, word_lists, written_in
 from .measure import Runs
-from .values import Ints, places
+from .values import Ints, Lines, places
 
 LONGEST = 400  # characters of the longest sentence that can be a constraint
 FEWEST = 3  # words, or Han characters, of the shortest one
@@ -92,19 +93,19 @@ def constraints(conversation: Conversation) -> Constraints:
     )
 
 
-def retained_constraints(stated: Constraints, runs: Runs, written: Sequence[Message] = ()) -> Ints:
+def retained_constraints(stated: Constraints, runs: Runs, written: Lines = NOTHING) -> Ints:
     """Return how many of the constraints stated before each call are retained in its context.
 
-    `runs` are the messages sent at each step, numbered over the recording and then over `written`. The cost is one
-    vectorised binary search for each run; constraints are counted anew only where other messages that have some are
+    `runs` are the messages sent at each step, numbered over the recording and then over what was `written`. The cost is
+    one vectorised binary search for each run; constraints are counted anew only where other messages that have some are
     sent than at a step before.
     """
     kept = np.zeros(len(stated.by_step), np.int64)
     if not stated.rules:
         return kept
     rule, message = stated.occurrences
-    if written:
-        more, at = _occurrences(stated.rules, written)
+    if written.texts:
+        more, at = _in_lines(stated.rules, written)
         rule, message = np.concatenate([rule, more]), np.concatenate([message, at + stated.size])
     having, group = np.unique(message, return_inverse=True)
     rules: list[list[int]] = [[] for _ in having]
@@ -130,6 +131,32 @@ def _occurrences(rules: Sequence[str], messages: Sequence[Message]) -> tuple[Int
     if not rules:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     return places([(rule,) for rule in rules], [" ".join(said(message).split()) for message in messages])
+
+
+def _in_lines(rules: Sequence[str], texts: Lines) -> tuple[Ints, Ints]:
+    """Return the same for texts of which many have the same lines."""
+    wanted = [(rule,) for rule in rules]
+    rule, at = texts.of_texts(*places(wanted, [" ".join(line.split()) for line in texts.different]))
+    broken = _broken(rules, texts)
+    among, whole = places(wanted, [" ".join(texts.texts[at].split()) for at in broken])
+    return np.append(rule, among), np.append(at, np.array(broken, np.int64)[whole])
+
+
+def _broken(rules: Sequence[str], texts: Lines) -> list[int]:
+    """Return the texts that may have a rule over the end of a line: one of its words ends a line, the next begins one.
+
+    Its first word may be the end of a longer one, and its last the start of one.
+    """
+    pairs = {pair for rule in rules for pair in pairwise(rule.split(" "))}
+    before, behind = (tuple({pair[side] for pair in pairs}) for side in (0, 1))
+    words = [(line.split(None, 1)[0], line.rsplit(None, 1)[-1]) if line.strip() else None for line in texts.different]
+    is_text = np.array([word is not None for word in words], bool)
+    ends = np.array([word is not None and word[1].endswith(before) for word in words], bool)
+    begins = np.array([word is not None and word[0].startswith(behind) for word in words], bool)
+    kept = np.flatnonzero(is_text[texts.line])
+    line, text = texts.line[kept], texts.text[kept]
+    at = np.flatnonzero(ends[line[:-1]] & begins[line[1:]] & (text[:-1] == text[1:]))
+    return sorted(set(text[at].tolist()))
 
 
 def is_standing_rule(sentence: str, role: str) -> bool:

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import pandas as pd
 
 from .probes import State
 from .statistics.comparison import Difference
@@ -20,6 +19,9 @@ from .statistics.intervals import BY_CONSTRUCTION, Interval, share_interval
 from .structure import ANTHROPIC, FAULTS, OPENAI
 from .tokens import PRIMING
 from .value import Missing, Ratio, Saving, Total, Value
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NO_STEPS = "no steps"
 NOTHING_EVICTED = "nothing was evicted"

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -32,7 +32,7 @@ from ctxbench.scenarios.model import Conversation, Message
 
 from .language import is_name
 from .measure import Runs
-from .values import Ints, Spellings, Value, exact_values, places, spellings, values
+from .values import Ints, Lines, Spellings, Value, exact_values, places, spellings, values
 
 LONGEST = 200  # characters of the longest argument that can be a demand
 
@@ -45,6 +45,9 @@ _STRIDE = 1 << 32
 _PAIRS = 1 << 20  # pairs of a demand and a run that are looked at together, which bounds the memory
 # Numbers stay as the model wrote them: 1.50 is not 1.5.
 _decode = msgspec.json.Decoder(float_hook=str).decode
+
+
+NOTHING = Lines()
 
 
 class _Wanted(NamedTuple):
@@ -125,17 +128,22 @@ def demands(conversation: Conversation) -> Demands:
     )
 
 
-def retained(demands: Demands, runs: Runs, written: Sequence[Message] = ()) -> NDArray[np.bool_]:
+def retained(demands: Demands, runs: Runs, written: Lines = NOTHING) -> NDArray[np.bool_]:
     """Return which demands are retained in the context of their step.
 
-    `runs` are the messages sent at each step, numbered over the recording and then over `written`. The cost is one
-    vectorised binary search for each pair of a demand and a run of its step.
+    `runs` are the messages sent at each step, numbered over the recording and then over what was `written`. The cost is
+    one vectorised binary search for each pair of a demand and a run of its step.
     """
     hits = demands.found
     if not len(demands.row):
         return np.zeros(0, bool)
-    if written:
-        which, where = places(demands.spellings, [said(message) for message in written])
+    if written.texts:
+        # A value that has a line end, an argument of some lines, is in no single line.
+        long = [at for at, spellings in enumerate(demands.spellings) if any("\n" in text for text in spellings)]
+        which, where = written.of_texts(*places(demands.spellings, written.different))
+        if long:
+            among, texts = places([demands.spellings[at] for at in long], written.texts)
+            which, where = np.append(which, np.array(long)[among]), np.append(where, texts)
         # Written messages are numbered behind the recording, as in `runs`.
         hits = np.sort(np.concatenate([hits, which * _STRIDE + where + demands.size]))
     size, start, stop = (np.array(column, np.int64) for column in (runs.size, runs.start, runs.stop))
@@ -170,6 +178,11 @@ def refetched(demands: Demands, kept: NDArray[np.bool_], tokens: Ints, steps: in
     step = demands.step[demands.row[~kept]]
     pairs = np.unique(step * _STRIDE + demands.source[~kept])
     return np.bincount(pairs // _STRIDE, tokens[pairs % _STRIDE], steps).astype(np.int64)
+
+
+def lines_of(messages: Iterable[Message]) -> Lines:
+    """Return the lines of all that messages put into a context."""
+    return Lines(map(said, messages))
 
 
 def said(message: Message) -> str:

@@ -211,6 +211,11 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(result)
 
 
+def reads_by_line(text: str) -> bool:
+    """Return whether the words of a text are those of its lines: not with kana, which are counted in all of it."""
+    return _KANA.search(text) is None
+
+
 def _share_of_kana(text: str) -> float:
     kana = len(_KANA.findall(text))
     return kana and kana / (kana + len(_HAN.findall(text)))

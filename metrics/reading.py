@@ -18,6 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
+from itertools import chain
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -109,7 +110,8 @@ class ExtractiveReader:
         places = tuple((id(store), start, stop) for store, start, stop in context.spans)
         kept = self._pages.pop(places, None)
         if kept is None:
-            kept = context, Page(self._library, [piece for message in context for piece in quotes(message)])
+            pieces = (quotes(message) if message.role == "system" else (message,) for message in context)
+            kept = context, Page(self._library, list(chain.from_iterable(pieces)))
         self._pages[places] = kept
         if len(self._pages) > PAGES:
             del self._pages[next(iter(self._pages))]
@@ -284,20 +286,22 @@ def _occurrences(part: str, text: str, step: int) -> Iterator[int]:
 _QUOTE = regex(r"^- (?:\[\w+\] )?\[(\d{4}-\d\d-\d\d \d\d:\d\d)\] ([^:：\n]+)(?:: |：)", re.MULTILINE)
 
 
-def quotes(message: Message) -> Iterator[Message]:
-    """Yield a system message in pieces: the text before its quotes, then each quote under its own speaker and time.
+@lru_cache(1 << 10)
+def quotes(message: Message) -> tuple[Message, ...]:
+    """Return a system message in pieces: the text before its quotes, then each quote under its own speaker and time.
 
-    A quote is a list item that says who said it and when: `- [2023-05-08 13:56] Caroline: …`. Any other message is
-    yielded as it is.
+    A quote is a list item that says who said it and when: `- [2023-05-08 13:56] Caroline: …`. Without any, it is
+    returned as it is.
     """
-    head, *rest = _QUOTE.split(message.text) if message.role == "system" else [message.text]
-    yield replace(message, text=head) if rest else message
+    head, *rest = _QUOTE.split(message.text)
+    pieces = [replace(message, text=head) if rest else message]
     for when, speaker, text in zip(rest[::3], rest[1::3], rest[2::3], strict=True):
         try:
             time = datetime.fromisoformat(when).replace(tzinfo=UTC).timestamp()
         except ValueError:  # digits that are no day
             time = None
-        yield replace(message, role="user", text=text, name=speaker, time=time)
+        pieces.append(replace(message, role="user", text=text, name=speaker, time=time))
+    return tuple(pieces)
 
 
 Ints = NDArray[np.int64]

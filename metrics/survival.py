@@ -17,12 +17,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import NamedTuple
 
-from .language import STOP_WORDS, is_constraint, is_decision, sentences, words
+from .language import STOP_WORDS, is_constraint, is_decision, reads_by_line, sentences, words
 from .value import Missing, Value
-from .values import exact_values, occurs, spellings, values
+from .values import exact_values, first_place, spellings, values
 
 SHARE = 0.6  # share of a sentence's content words that the summary must have
 
@@ -36,10 +36,19 @@ class FollowedFact(NamedTuple):
     values: tuple[tuple[str, ...], ...]
     words: frozenset[str] = frozenset()
 
-    def is_in(self, summary: str, summary_words: frozenset[str]) -> bool:
-        if self.words and len(self.words & summary_words) < SHARE * len(self.words):
-            return False
-        return all(any(occurs(spelling, summary) for spelling in value) for value in self.values)
+    def has_enough(self, words: frozenset[str]) -> bool:
+        return not self.words or len(self.words & words) >= SHARE * len(self.words)
+
+    def lines_in(self, summary: str) -> set[str] | None:
+        """Return lines of a summary that have all values; None if it does not have one of them."""
+        lines = set[str]()
+        for value in self.values:
+            at = next((at for spelling in value if (at := first_place(spelling, summary)) >= 0), -1)
+            if at < 0:
+                return None
+            end = summary.find("\n", at)
+            lines.add(summary[summary.rfind("\n", 0, at) + 1 : end if end >= 0 else None])
+        return lines
 
 
 class Round(NamedTuple):
@@ -59,31 +68,58 @@ class Survival(NamedTuple):
 
 
 def survival(rounds: Sequence[Round]) -> list[Survival]:
-    """Count the facts still in the summary, by kind and age, at the cost of one look per fact and round it lived."""
+    """Count the facts still in the summary, by kind and age. A fact is looked for when it enters, and when a line goes
+    that had a part of it."""
     # Each fact is counted once, at its last age, and `_beyond` adds up. Entered in the first of three rounds and gone
     # in the third, it is followed to age 2 and lived to age 1: rows of 1 of 1, 1 of 1 and 0 of 1.
     followed, lived = (defaultdict[str, list[int]](lambda: [0] * (len(rounds) + 1)) for _ in range(2))
-    entered: dict[FollowedFact, int] = {}
-    alive: dict[FollowedFact, None] = {}
+    # The facts have numbers, which are compared faster.
+    numbers: dict[FollowedFact, int] = {}
+    facts: list[FollowedFact] = []
+    entered: dict[int, int] = {}
+    alive: set[int] = set()
+    # The facts by the lines that have their parts, those whose words are in several lines, and the words of each line.
+    held: defaultdict[str, list[int]] = defaultdict(list)
+    loose: list[int] = []
+    lines: dict[str, None] = {}
+    words_of: dict[str, frozenset[str]] = {}
 
-    def leave(fact: FollowedFact, at: int) -> None:
+    def leave(number: int, at: int) -> None:
         """Stop following a fact after the round before `at`."""
-        for counts in (followed, lived) if fact in alive else (followed,):
-            counts[fact.kind][at - 1 - entered[fact]] += 1
+        for counts in (followed, lived) if number in alive else (followed,):
+            counts[facts[number].kind][at - 1 - entered[number]] += 1
 
     for at, (replaced, summary) in enumerate(rounds):
-        for fact in dict.fromkeys(replaced):
-            if fact in entered:
-                leave(fact, at)
-            entered[fact] = at
-            alive[fact] = None
-        summary_words = frozenset(words(summary))
-        for fact in [fact for fact in alive if not fact.is_in(summary, summary_words)]:
-            del alive[fact]
-            if at > entered[fact]:
-                lived[fact.kind][at - 1 - entered[fact]] += 1
-    for fact in entered:
-        leave(fact, len(rounds))
+        looked_for = {numbers.setdefault(fact, len(numbers)) for fact in replaced}
+        facts += islice(numbers, len(facts), None)
+        for number in looked_for:
+            if number in entered:
+                leave(number, at)
+            entered[number] = at
+        alive |= looked_for
+        before, lines = lines, dict.fromkeys(summary.split("\n"))
+        gone = [number for line in before.keys() - lines.keys() for number in held.pop(line, ())]
+        by_line = reads_by_line(summary)
+        looked_for = alive.intersection(looked_for.union(gone, loose)) if by_line else alive.copy()
+        words_of = {line: words_of[line] if line in words_of else frozenset(words(line)) for line in lines if by_line}
+        summary_words = frozenset().union(*words_of.values()) if by_line else frozenset(words(summary))
+        loose = []
+        for number in looked_for:
+            fact = facts[number]
+            in_lines = fact.lines_in(summary) if fact.has_enough(summary_words) else None
+            if in_lines is None:
+                alive.remove(number)
+                if at > entered[number]:
+                    lived[fact.kind][at - 1 - entered[number]] += 1
+                continue
+            if fact.words:
+                has_enough = [line for line, own in words_of.items() if fact.has_enough(own)]
+                loose += [] if has_enough else [number]
+                in_lines.update(has_enough[:1])
+            for line in in_lines:
+                held[line].append(number)
+    for number in entered:
+        leave(number, len(rounds))
     return [
         Survival(kind, age, total, kept)
         for kind in sorted(followed)

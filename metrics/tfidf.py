@@ -24,7 +24,7 @@ DOCUMENT_MASK = (1 << COUNT_SHIFT) - 1
 class TermIndex:
     """Documents as bags of words, each indexed once, when it is added: documents by word, and words by document."""
 
-    __slots__ = ("_documents", "_postings", "_size", "_tally", "_terms", "_times")
+    __slots__ = ("_documents", "_lengths", "_postings", "_size", "_tally", "_terms", "_times")
 
     def __init__(self) -> None:
         self._size = 0
@@ -33,10 +33,11 @@ class TermIndex:
         self._postings: list[array[int]] = []
         # The same by document, flat: document, term, how often.
         self._documents, self._tally, self._times = array("q"), array("q"), array("d")
+        self._lengths: Scores = np.zeros(0)  # of the documents' vectors, where they are wanted
 
     def checkpoint(self) -> Callable[[], None]:
         """Return a function that takes out the documents added since, however often it is called."""
-        size, terms, entries = self._size, len(self._terms), len(self._tally)
+        size, terms, entries, lengths = self._size, len(self._terms), len(self._tally), self._lengths
 
         def restore() -> None:
             for term in self._tally[entries:]:
@@ -45,7 +46,7 @@ class TermIndex:
             while len(self._terms) > terms:
                 self._terms.popitem()
             del self._postings[terms:], self._documents[entries:], self._tally[entries:], self._times[entries:]
-            self._size = size
+            self._size, self._lengths = size, lengths
 
         return restore
 
@@ -74,20 +75,7 @@ class TermIndex:
 class TfIdf(TermIndex):
     """Documents searched by TF-IDF. Lengths of vectors are computed at the first search after documents were added."""
 
-    __slots__ = ("_lengths",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._lengths: Scores = np.zeros(0)
-
-    def checkpoint(self) -> Callable[[], None]:
-        lengths, restore_documents = self._lengths, super().checkpoint()
-
-        def restore() -> None:
-            restore_documents()
-            self._lengths = lengths
-
-        return restore
+    __slots__ = ()
 
     def cosine(self, words: Iterable[str]) -> Scores:
         """Return the cosine of these words with every document, shape (documents,). Unknown words do not count."""

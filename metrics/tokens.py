@@ -123,10 +123,16 @@ class TokenCounter:
     __slots__ = ("_characters", "_count", "_memo", "encoding")
 
     def __init__(self, encoding: str = "o200k_base") -> None:
+        check_encoding(encoding)
         self.encoding = encoding
-        self._count = text_counter(encoding)
+        self._count: Callable[[str], int] = self._count_first
         self._memo: dict[str, int] = {}
         self._characters = 0
+
+    def _count_first(self, text: str) -> int:
+        """Load the encoding, which takes half a second and 80 MB, and count a text."""
+        self._count = text_counter(self.encoding)
+        return self._count(text)
 
     def text(self, text: str) -> int:
         if not text:

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from ctxbench.scenarios.model import Conversation, Message
 
-from .grounding import Demands, said
+from .grounding import NOTHING, Demands, said
 from .measure import Ints, Runs
+from .values import Lines
 
 RECENT = 6  # messages after that of a value before which it does not count
 _LONG, _DIGITS = 6, 3
@@ -52,22 +53,21 @@ def given_values(messages: Sequence[Message]) -> GivenValues:
     return GivenValues(numbers, np.array(first, np.int64), *np.array(pairs, np.int64).reshape(-1, 2).T)
 
 
-def visible(given: GivenValues, size: int, runs: Runs, written: Sequence[Message] = ()) -> tuple[Ints, Ints]:
+def visible(given: GivenValues, size: int, runs: Runs, written: Lines = NOTHING) -> tuple[Ints, Ints]:
     """Return for each step how many values count, and how many of them its context has.
 
-    `runs` are the messages sent at each step, numbered over the `size` recorded ones and then over `written`. The cost
-    is one pass over the messages for each step, and a sort of the stretches of steps in which messages are sent.
+    `runs` are the messages sent at each step, numbered over the `size` recorded ones and then over what was `written`.
+    The cost is one pass over the messages for each step, and a sort of the stretches of steps with each message.
     """
     steps, at = len(runs.at), np.array(runs.at, np.int64)
+    numbers = given.numbers
     more = [
-        (given.numbers[word], size + place)
-        for place, message in enumerate(written)
-        for word in _values(said(message))
-        if word in given.numbers
+        (numbers[word], at) for at, line in enumerate(written.different) for word in _values(line) if word in numbers
     ]
-    value, message = np.concatenate([np.stack(given[2:], 1), np.array(more, np.int64).reshape(-1, 2)]).T
+    among, places = written.of_texts(*np.array(more, np.int64).reshape(-1, 2).T)
+    value, message = np.append(given.value, among), np.append(given.message, size + places)
     # For each value and message that has it the stretches of steps in which that message is sent.
-    of, begin, end = _stretches(runs, size + len(written))
+    of, begin, end = _stretches(runs, size + len(written.texts))
     low, high = (np.searchsorted(of, message, side) for side in ("left", "right"))
     count = high - low
     rows = np.repeat(low - np.cumsum(count) + count, count) + np.arange(count.sum())

@@ -23,8 +23,9 @@ from ctxbench.metrics.statistics.intervals import FEWEST, Ends, by_unit, enough
 from ctxbench.metrics.value import Missing, grouped
 from ctxbench.scenarios.model import RECORDED
 
+from . import report_options
 from .render import Table, about, count, dollars, percent
-from .results import Results, RunSummary, report_options
+from .results import Results, RunSummary
 from .verdict import RunVerdict, verdict
 from .verdict import as_json as verdict_json
 from .verdict_text import how_sure, in_words, points_of, recorded_with, too_few

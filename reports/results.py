@@ -13,14 +13,12 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import msgspec
-import numpy as np
 import pandas as pd
-import pyarrow.compute as pc
 
 from ctxbench.harness.answers.figures import AnswerFigures
 from ctxbench.harness.answers.tally import Tally, run_tallies, tallies_json, unanswered
 from ctxbench.harness.bill import usual_prices
-from ctxbench.harness.bill.bill import Billed, bill
+from ctxbench.harness.bill.bill import Billed, bill, billed_part
 from ctxbench.harness.bill.requests import breaks
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.folder.run import KEYS, Run, recorded_models
@@ -32,6 +30,7 @@ from ctxbench.metrics.prices import Prices
 from ctxbench.metrics.survival import Survival, shown_share
 from ctxbench.metrics.value import Missing, Value, grouped
 
+from . import LOSE
 from .answers import Answers, all_json, answers_of
 from .bill import totals
 from .probes import ProbeSummary, probes_of
@@ -226,20 +225,6 @@ def growth_rows(curve: pd.DataFrame) -> list[dict[str, Any]]:
     ]
 
 
-LOSE = 5.0  # points of quality whose loss is accepted unless the reader says otherwise (`--lose`)
-
-
-def report_options(models: Sequence[str], lose: float) -> list[str]:
-    """Return the options of a command that reports with the same models, where any are named, and accepted loss."""
-    return [word for name in models for word in ("-m", name)] + ["--lose", f"{lose:g}"] * (lose != LOSE)
-
-
-# Messages put into requests up to which all conversations are billed: about a quarter of a minute.
-_MOST_WORK = 3_000_000
-# Work of a step beside its messages, in messages.
-_STEP_WORK = 5
-
-
 @dataclass(frozen=True)
 class Results:
     """A run with everything that its tables and figures show, billed under some models, the most important first."""
@@ -274,38 +259,26 @@ class Results:
         return list(self.summary.strategies)
 
     @cached_property
-    def billed_conversations(self) -> list[str]:
-        """Conversations whose requests are billed: all of them, or an even sample of a large run."""
-        names = self.run.table("conversations").conversation.tolist()
-        work = 0
-        for piece in self.run.pieces():
-            table = piece.arrow("steps", ["added_from", "added_to"])
-            columns = (pc.list_flatten(table.column(name)) for name in ("added_from", "added_to"))
-            starts, ends = (pc.sum(column, min_count=0).as_py() for column in columns)
-            work += ends - starts + _STEP_WORK * len(table)
-        if work <= _MOST_WORK:
-            return names
-        wanted = max(1, int(len(names) * _MOST_WORK / work))
-        return [names[at] for at in np.unique(np.linspace(0, len(names) - 1, wanted).round().astype(int))]
+    def billed_part(self) -> Run:
+        """The run, or the sample of its conversations whose requests are billed."""
+        return billed_part(self.run)
 
-    @cached_property
+    @property
     def is_sampled(self) -> bool:
         """True if only a sample of the conversations is billed."""
-        return len(self.billed_conversations) < self.summary.conversations
+        return self.billed_part is not self.run
 
     @property
     def sampling_notes(self) -> list[str]:
         """Notes for a bill that covers only a sample; empty if it covers all conversations."""
         if not self.is_sampled:
             return []
-        billed, whole = len(self.billed_conversations), self.summary.conversations
-        return [about("sampling", billed=billed, whole=whole)]
+        return [about("sampling", billed=len(self.billed_part.chosen or ()), whole=self.summary.conversations)]
 
     @cached_property
     def billed(self) -> Billed:
         """Requests of the run under the prices and caches of the models."""
-        run = Run(self.run.folder, frozenset(self.billed_conversations)) if self.is_sampled else self.run
-        return bill(run, [Scheme(model) for model in self.models], self.prices)
+        return bill(self.billed_part, [Scheme(model) for model in self.models], self.prices)
 
     @cached_property
     def bills(self) -> pd.DataFrame:

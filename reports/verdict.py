@@ -96,7 +96,7 @@ class RunVerdict:
         if not self.results.is_sampled:
             return self.quality.values
         sums = self.quality.sums
-        return {**self.quality.values, **_shares(sums[sums.conversation.isin(self.results.billed_conversations)])}
+        return {**self.quality.values, **_shares(sums[sums.conversation.isin(self.results.billed_part.chosen or ())])}
 
     @cached_property
     def broken(self) -> Mapping[str, Sequence[str]]:

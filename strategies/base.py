@@ -21,7 +21,7 @@ import tomllib
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -36,10 +36,6 @@ if TYPE_CHECKING:  # an adapter in another Python has no NumPy
     from numpy.typing import NDArray
 
     from ctxbench.metrics.language import Language
-
-
-Key = TypeVar("Key")
-Known = TypeVar("Known")
 
 
 class Context(msgspec.Struct, frozen=True):
@@ -199,8 +195,18 @@ class StoredSummary(NamedTuple):
     text: str
 
 
-class Memo(dict[Key, Known]):
-    """Map texts or messages, which cannot change, to what was worked out from them: a question may leave more in it."""
+class Grown(dict[Any, Any]):
+    """A dictionary that only grows: a checkpoint is taken by its size (`harness.probes.checkpoint`)."""
+
+    def checkpoint(self) -> Callable[[], None]:
+        """Return a function that takes out the entries that came since, however often it is called."""
+        size = len(self)
+
+        def restore() -> None:
+            while len(self) > size:
+                self.popitem()
+
+        return restore
 
 
 LongTermMemory = list[StoredSummary]

@@ -18,7 +18,7 @@ from ctxbench.scenarios.model import Fact, Message
 from ctxbench.scenarios.spec import NonNegativeFloat, PositiveInt
 from ctxbench.scenarios.view import Messages
 
-from .base import Context, Memo, ModelError, StrategyContext, View
+from .base import Context, Grown, ModelError, StrategyContext, View
 from .events import Failed, Recalled
 from .parts.fact_extraction import StatedFact, extract_by_model, extract_by_rules
 from .parts.language import ConversationLanguage, LanguageSetting
@@ -196,7 +196,7 @@ class FactStore:
 
     def __init__(self) -> None:
         # Words, topic and terms of each fact. They outlive `forget`, so that taking a fact in again costs little.
-        self._prepared: Memo[StatedFact, tuple[str, str, tuple[str, ...]]] = Memo()
+        self._prepared: dict[StatedFact, tuple[str, str, tuple[str, ...]]] = Grown()
         self.forget()
 
     def forget(self) -> None:

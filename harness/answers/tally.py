@@ -8,15 +8,18 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
-import pandas as pd
 
 from ctxbench.strategies.events import Called, Failed
 
 from ..folder.run import Run
-from ..graders.profiles import Profile
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..graders.profiles import Profile
 
 Role = Literal["answerer", "grader", "summariser", "embedder"]
 
@@ -104,13 +107,16 @@ _KIND = re.compile(r'\{"event":"(called|failed)"')
 def run_tallies(run: Run, left_out: Collection[str] = ()) -> list[Tally]:
     """Return the replies that the strategies of a run asked for, in all conversations but those left out."""
     plan = run.manifest.plan
+    if _is_empty(run):
+        return []
     events, probes = (rows[~rows.conversation.isin(left_out)] for rows in _tables(run))
     return strategy_tallies(events, probes, plan.summariser, plan.embedder)
 
 
 def failures(run: Run) -> list[Failed]:
     """Return what strategies could not have, or not as requested, at their steps and for probes."""
-    return [msgspec.json.decode(text, type=Failed) for *_, kind, text in _events_of(*_tables(run)) if kind == "failed"]
+    events = () if _is_empty(run) else _events_of(*_tables(run))
+    return [msgspec.json.decode(text, type=Failed) for *_, kind, text in events if kind == "failed"]
 
 
 def strategy_tallies(events: pd.DataFrame, probes: pd.DataFrame, summariser: str, embedder: str) -> list[Tally]:
@@ -158,6 +164,11 @@ def strategy_tallies(events: pd.DataFrame, probes: pd.DataFrame, summariser: str
         if model != "offline":
             tallies.append(Tally(role, model, outcomes.total(), outcomes["usable"], outcomes["failed"], why, strategy))
     return tallies
+
+
+def _is_empty(run: Run) -> bool:
+    """Return whether no strategy reported anything, so that no data frame is made."""
+    return not len(run.arrow("events")) and not len(run.arrow("probes"))
 
 
 def _tables(run: Run) -> tuple[pd.DataFrame, pd.DataFrame]:

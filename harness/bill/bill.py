@@ -12,11 +12,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
-import pandas as pd
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ctxbench.metrics.cache.mechanisms import (
@@ -36,6 +36,9 @@ from ..folder.run import KEYS, Floats, Ints, Run
 from . import OWN_MODELS, usual_prices
 from .requests import CountedRequests, RunRequests, TokenFactors, own_models
 from .simulation import BOUND, Scheme, Usages, bounds, is_bounded, rule_of, simulated
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MONEY = ("cost_read", "cost_written", "cost_fresh", "cost_output", "cost_storage")
 """The parts of a bill, in US dollars. Content that the caller creates to be stored counts as written."""
@@ -180,6 +183,8 @@ class Billed:
         `base` is the cost of `none` under `Scheme.base`, and `break_even` the first turn from which on the strategy,
         with its own model calls, has cost less in all: NaN if that never lasts, and where `none` was not run.
         """
+        import pandas as pd
+
         return pd.concat([self.conversations_under(scheme) for scheme in self.schemes], ignore_index=True)
 
     def conversations_under(self, scheme: Scheme) -> pd.DataFrame:
@@ -425,6 +430,36 @@ def bill(
     return Billed(requests, billed_schemes, prices, usages, factors, counted, thinking, own)
 
 
+def store_bills(run: Run, models: Sequence[str]) -> None:
+    """Simulate the caches of a finished run under some models: whoever bills it under them finds what is stored."""
+    schemes = [Scheme(model) for model in models]
+    for piece in RunRequests(run).pieces():
+        bill(piece, schemes, usual_prices())
+    if (part := billed_part(run)) is not run:
+        bill(part, schemes, usual_prices())
+
+
+# Messages put into requests up to which all conversations are billed: about a quarter of a minute.
+_MOST_WORK = 3_000_000
+# Work of a step beside its messages, in messages.
+_STEP_WORK = 5
+
+
+def billed_part(run: Run) -> Run:
+    """Return a run, or of a large one an even sample of its conversations: reports bill that."""
+    work = 0
+    for piece in run.pieces():
+        table = piece.arrow("steps", ["added_from", "added_to"])
+        columns = (pc.list_flatten(table.column(name)) for name in ("added_from", "added_to"))
+        starts, ends = (pc.sum(column, min_count=0).as_py() for column in columns)
+        work += ends - starts + _STEP_WORK * len(table)
+    if work <= _MOST_WORK:
+        return run
+    names = run.arrow("conversations", ["conversation"]).column("conversation").to_pylist()
+    places = np.linspace(0, len(names) - 1, max(1, int(len(names) * _MOST_WORK / work)))
+    return Run(run.folder, frozenset(names[at] for at in np.unique(places.round().astype(int))))
+
+
 def under(scheme: Scheme, own: Mapping[str, str]) -> list[Scheme]:
     """Return the scheme itself, or of OWN_MODELS that of each model; `own` are the models of the conversations."""
     if scheme.model != OWN_MODELS:
@@ -437,6 +472,8 @@ def conversation_bills(run: Run, schemes: Sequence[Scheme], prices: Prices | Non
 
     Raises RunError for a model whose price is not known.
     """
+    import pandas as pd
+
     prices = prices or usual_prices()
     check_prices([scheme for scheme in schemes if scheme.model != OWN_MODELS], prices)
     if not schemes:

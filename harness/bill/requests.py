@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import accumulate, chain, pairwise
 from operator import add
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from ctxbench.metrics.cache.mechanisms import FIVE_MINUTES, MOST_MARKS
@@ -42,6 +41,9 @@ from ctxbench.scenarios.model import Conversation, Message
 
 from ..folder.run import Floats, Ints, Run, recorded_models, values_of
 from . import MODELS, OWN_MODELS, usual_prices
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 AT_ONCE = 50_000
 """Steps whose requests are in memory at a time: they take four times as much as figures of the steps do."""
@@ -104,11 +106,11 @@ class RunRequests:
     def recordings(self) -> dict[str, Recording]:
         """The recorded conversations by their ids, without their texts."""
         # Not `groupby`, which makes a frame of each conversation: six times as slow for short ones.
-        messages = self.run.arrow("messages", ["conversation", "tokens", "time"]).to_pandas()
-        tokens, times, bounds = messages.tokens.tolist(), messages.time.tolist(), [0]
-        rows = self.run.table("conversations")
-        bounds += np.cumsum(rows.messages).tolist()
-        of_conversation = zip(rows.conversation, rows.tools_tokens.tolist(), pairwise(bounds), strict=True)
+        messages = self.run.arrow("messages", ["tokens", "time"])
+        tokens, times = (messages.column(name).to_numpy().tolist() for name in ("tokens", "time"))
+        rows = self.run.arrow("conversations", ["conversation", "messages", "tools_tokens"])
+        names, sizes, tools_tokens = map(values_of, rows.columns)
+        of_conversation = zip(names, tools_tokens, pairwise(accumulate(sizes, initial=0)), strict=True)
         return {
             name: Recording(tokens[first:last], times[first:last], tools, self.hidden.get(name, 0))
             for name, tools, (first, last) in of_conversation
@@ -129,8 +131,8 @@ class RunRequests:
         """Messages that strategies wrote, with their tokens, by conversation and strategy."""
         messages_by_result: dict[tuple[str, str], list[tuple[Message, int]]] = {}
         decode = msgspec.json.Decoder(Message).decode
-        table = self.run.table("contexts")
-        columns = (table[name].tolist() for name in ("conversation", "strategy", "tokens", "message"))
+        table = self.run.arrow("contexts")
+        columns = (values_of(table.column(name)) for name in ("conversation", "strategy", "tokens", "message"))
         for name, strategy, tokens, message in zip(*columns, strict=True):
             messages_by_result.setdefault((name, strategy), []).append((decode(message), tokens))
         return messages_by_result
@@ -164,9 +166,9 @@ class RunRequests:
     @cached_property
     def results(self) -> list[tuple[str, str, slice]]:
         """Every conversation and strategy with its rows, in the order of the tables."""
-        firsts = self.steps.iloc[self.bounds[:-1]]
+        firsts = self._table.select(["conversation", "strategy"]).take(pa.array(self.bounds[:-1], pa.int64()))
         rows = (slice(first, last) for first, last in pairwise(self.bounds))
-        return list(zip(firsts.conversation.tolist(), firsts.strategy.tolist(), rows, strict=True))
+        return list(zip(*map(values_of, firsts.columns), rows, strict=True))
 
     def __len__(self) -> int:
         """Return the number of results: conversations × strategies."""
@@ -444,6 +446,8 @@ def breaks(requests: RunRequests) -> pd.DataFrame:
         events = piece.run.table("events")[[*keys, "kind"]].drop_duplicates()
         actions = events.groupby(keys, observed=True, sort=False).kind.agg(", ".join).to_dict()
         rows += (row for conversation in CountedRequests(piece) for row in _breaks(conversation, actions))
+    import pandas as pd
+
     return pd.DataFrame(rows, columns=list(Break._fields))
 
 
@@ -503,7 +507,10 @@ def own_models(run: Run, prices: Prices, recorded: Iterable[str] | None = None) 
     """
     models = recorded_models(run) if recorded is None else recorded
     priced = [model for model in models if prices.tariff(model) is not None]
-    own = dict.fromkeys(map(str, run.table("conversations").conversation), priced[0] if priced else MODELS[0])
+    names = values_of(run.arrow("conversations", ["conversation"]).column("conversation"))
+    own = dict.fromkeys(names, priced[0] if priced else MODELS[0])
+    if len(priced) < 2:
+        return own
     keys = ["conversation", "model"]
     calls = run.arrow("messages", keys).drop_null().group_by(keys, use_threads=False).aggregate([([], "count_all")])
     for row in sorted(calls.to_pylist(), key=lambda row: row["count_all"]):  # the most calls come last
@@ -531,10 +538,13 @@ def token_factors(run: Run, model: str, thinking: bool = False) -> TokenFactors:
     `thinking`, our prompts have the reasoning that the provider keeps, and the recorded ones not what it reports.
     """
     family = token_factor(model) if run.manifest.plan.encoding == FACTORED else None
+    usual = TokenFactors(family.factor, family.factor, family) if family else TokenFactors()
+    if not _has_usage(run):
+        return usual
     messages = run.messages
     calls = messages[(messages.model == model) & messages.usage_input.notna()]
     if not len(calls):
-        return TokenFactors(family.factor, family.factor, family) if family else TokenFactors()
+        return usual
     calls = calls.assign(media=_media_before(run, calls))
     if thinking and (rule := thinking_rule(model)) is not None:
         counted, reported = _reasoning_before(run, calls, rule)
@@ -580,6 +590,8 @@ def hidden_prefixes(run: Run) -> dict[str, int]:
     By conversation, for those that record neither a system prompt nor tools: the first prompt with usage, in our tokens
     by the factor of its model, less what of it is recorded. `ctxbench lab validate` has it as a constant likewise.
     """
+    if not _has_usage(run):
+        return {}
     tools = run.table("conversations").astype({"conversation": str}).set_index("conversation").tools_tokens
     messages = run.messages
     starts = messages[messages["at"] == 0].astype({"conversation": str}).set_index("conversation").role
@@ -593,12 +605,19 @@ def hidden_prefixes(run: Run) -> dict[str, int]:
     return {str(name): round(estimate) for name, estimate in estimates.items() if round(estimate) > 0}
 
 
+def _has_usage(run: Run) -> bool:
+    used = run.arrow("messages", ["usage_input"]).column("usage_input")
+    return bool(used.null_count < len(used))
+
+
 def _media_before(run: Run, calls: pd.DataFrame) -> pd.Series:
     """Return the number of messages with images, sounds, films or files that stand before each call."""
     places: dict[str, list[int]] = {}
     for (name, at), message in run.beyond_text.items():
         if message.media:
             places.setdefault(name, []).append(at)
+    import pandas as pd
+
     asked = zip(calls.conversation.astype(str), calls["at"], strict=True)
     counts = [sum(place < at for place in places.get(name, ())) for name, at in asked]
     return pd.Series(counts, calls.index, dtype="int64")
@@ -606,6 +625,8 @@ def _media_before(run: Run, calls: pd.DataFrame) -> pd.Series:
 
 def _reasoning_before(run: Run, calls: pd.DataFrame, rule: ThinkingRule) -> tuple[pd.Series, pd.Series]:
     """Return the tokens of the reasoning in each call's prompt: by our count, and as its provider reports it."""
+    import pandas as pd
+
     counter = TokenCounter(run.manifest.plan.encoding)
     sums = dict[tuple[str, int], tuple[int, int]]()
     places = calls["at"].groupby(calls.conversation.astype(str)).agg(list)

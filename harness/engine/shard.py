@@ -25,10 +25,11 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ctxbench.metrics.constraints import retained_constraints
-from ctxbench.metrics.grounding import by_row, refetched, retained
+from ctxbench.metrics.grounding import by_row, lines_of, refetched, retained
 from ctxbench.metrics.measure import Ints, MeasuredResult, measure
 from ctxbench.metrics.survival import Round, survival
 from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.metrics.values import Lines
 from ctxbench.metrics.visibility import is_sent, used_results, visible
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.model import Call, Conversation, Usage
@@ -38,8 +39,6 @@ from ctxbench.strategies.chain import packages, parse
 from ctxbench.strategies.events import Called, Compressed, Moved, Recalled, Summarised
 
 from .. import cache
-from ..answers.replies import answer_shard
-from ..answers.tally import EVENTS_OF_PROBES, strategy_tallies
 from ..folder.files import joint_digest
 from ..folder.remote import remote_folder
 from ..folder.schema import SCHEMAS
@@ -118,9 +117,11 @@ class PartWriter:
             shard = self._opened(task)
             steps: int | None = None
             with no_cycles():
-                if task.part == ANSWERS:
+                if task.part == ANSWERS and any(conversation.probes for conversation in shard.conversations):
+                    from ..answers.replies import answer_shard  # with pandas and the grader
+
                     answer_shard(Path(work.folder), number, shard.counter, shard.models, shard.answer_keys())
-                else:
+                elif task.part != ANSWERS:
                     steps = shard.write_own() if task.part == OWN else shard.write_part(task.part)
             if work.remote:
                 remote = remote_folder(work.remote, work.folder)
@@ -153,7 +154,7 @@ class _OpenShard:
 
     def __init__(self, work: Work, number: int, conversations: Sequence[Conversation]) -> None:
         self.counter, self.models = _counter(work.encoding), _models(work.models)
-        self._work, self._conversations = work, conversations
+        self._work, self.conversations = work, conversations
         self._own, *self._parts = parts_of(Path(work.folder), number, len(work.strategies))
         self._digests = [conversation.digest() for conversation in conversations]
         self.digest = joint_digest(self._digests)
@@ -164,7 +165,7 @@ class _OpenShard:
     def _index(self, at: int) -> ConversationIndex:
         """Return the index of a conversation, made when it is first needed."""
         if at not in self._indexes:
-            self._indexes[at] = ConversationIndex(self._conversations[at], self.counter)
+            self._indexes[at] = ConversationIndex(self.conversations[at], self.counter)
         return self._indexes[at]
 
     def write_own(self) -> int | None:
@@ -187,7 +188,7 @@ class _OpenShard:
             }
             return {"probes": table_of_probes(probes), **recorded_tables(self._digests[unit], indexes)}
 
-        own.write_recordings(self._conversations)
+        own.write_recordings(self.conversations)
         own.write(self._tables(self._keys(OWN), made))
         return 0
 
@@ -257,7 +258,7 @@ class _OpenShard:
         keys = list[Keys]()
         for unit in self._units:
             # What the tables say of a conversation, and its digest does not.
-            names = (f"{said.id}\n{said.source}\n{said.meta}" for said in self._conversations[unit])
+            names = (f"{said.id}\n{said.source}\n{said.meta}" for said in self.conversations[unit])
             key = cache.key(work.basis, of, *self._digests[unit], *names)
             # Others' code may hide that a model did not reply, or ask one by name.
             free = key if is_offline or (is_own and not packages(strategy)) else b""
@@ -285,7 +286,7 @@ class _OpenShard:
             (said.id, name): key.offline
             for name, keys in parts
             for unit, key in zip(self._units, keys, strict=True)
-            for said in self._conversations[unit]
+            for said in self.conversations[unit]
             if key.offline
         }
 
@@ -349,6 +350,8 @@ def _has_failed_calls(part: ResultPart, models: Settings) -> bool:
     tables = {name: pq.read_table(path, schema=SCHEMAS[name]) for name, path in paths.items() if path.exists()}
     if not _has(tables, "failed"):  # then it needs no tallies
         return False
+    from ..answers.tally import EVENTS_OF_PROBES, strategy_tallies
+
     events, probes = (tables.get(name, SCHEMAS[name].empty_table()) for name in paths)
     probes = probes.select(EVENTS_OF_PROBES)
     tallies = strategy_tallies(events.to_pandas(), probes.to_pandas(), models.summariser, models.embedder)
@@ -479,7 +482,8 @@ def result_tables(
             columns = {name: [row[name] for _, row in found] for name in found[0][1]}
             named = {"conversation": [name for name, _ in found], "strategy": [spec] * len(found)}
             tables[table] = table_of(table, {**named, **columns})
-    kept = [retained(index.demands, log.runs, log.written) for index, log in replayed]
+    lines = [lines_of(log.written) for _, log in replayed]
+    kept = [retained(index.demands, log.runs, texts) for (index, log), texts in zip(replayed, lines, strict=True)]
     kept_by_row = [by_row(index.demands, is_kept) for (index, _), is_kept in zip(replayed, kept, strict=True)]
     demands = [(index.conversation.id, index.demands) for index, _ in replayed]
     tables["grounding"] = table_of(
@@ -498,16 +502,16 @@ def result_tables(
         {
             **_of_events(log),
             **_of_written(index, log),
-            **_of_values(index, log, is_kept),
+            **_of_values(index, log, texts, is_kept),
             "constraints": index.constraints.by_step,
-            "constraints_kept": retained_constraints(index.constraints, log.runs, log.written),
+            "constraints_kept": retained_constraints(index.constraints, log.runs, texts),
             "demands": np.bincount(index.demands.step, index.demands.values, len(log.runs.at)),
             "demands_kept": np.bincount(index.demands.step, counts, len(log.runs.at)),
             "refetch_tokens": refetched(
                 index.demands, is_kept, np.diff(index.ledger.running(index.demands.size)), len(log.runs.at)
             ),
         }
-        for (index, log), is_kept, counts in zip(replayed, kept, kept_by_row, strict=True)
+        for (index, log), texts, is_kept, counts in zip(replayed, lines, kept, kept_by_row, strict=True)
     ]
     more = by_result[0].keys() if by_result else ()
     tables["steps"] = table_of(
@@ -576,13 +580,15 @@ def _of_events(log: ContextLog) -> dict[str, NDArray[Any]]:
     return {**columns, "own_cost": cost}
 
 
-def _of_values(index: ConversationIndex, log: ContextLog, is_kept: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+def _of_values(
+    index: ConversationIndex, log: ContextLog, texts: Lines, is_kept: NDArray[np.bool_]
+) -> dict[str, NDArray[Any]]:
     """Return the columns of the table `steps` on values in view, and on calls that ask again for what is not.
 
-    `is_kept` says which demands are retained.
+    `texts` are those that the strategy wrote; `is_kept` says which demands are retained.
     """
     messages, runs, demands = index.conversation.messages, log.runs, index.demands
-    given, kept = visible(index.given, len(messages), runs, log.written)
+    given, kept = visible(index.given, len(messages), runs, texts)
     asks = np.array([bool(messages[at].calls) for at in runs.at], bool)
     lost = demands.row[~is_kept]
     reasks = np.bincount(

@@ -205,7 +205,8 @@ def _executor(imported: str, jobs: int) -> ProcessPoolExecutor:
     method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
     context = multiprocessing.get_context(method)
     if method == "forkserver":
-        context.set_forkserver_preload([imported, __name__])  # of this module is what starts each worker
+        # Of this module is what starts each worker; that of the answers is imported late (`shard.py`).
+        context.set_forkserver_preload([imported, __name__, "ctxbench.harness.answers.replies"])
         _start_fork_server()
     return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker, initargs=(interpreters_in_use(),))
 

@@ -34,6 +34,7 @@ from ..folder.files import file_digests, joint_digest
 from ..folder.run import Run, steps_of, uneven
 from ..folder.schema import without_text
 from ..folder.store import part_files
+from ..live import stored_live
 
 
 class MetricPoint(NamedTuple):
@@ -84,6 +85,7 @@ class Bench:
     metrics: Mapping[str, About]
     entries: tuple[LoggedStrategy, ...]
     manifest: str  # the run's manifest, as JSON
+    live: Mapping[str, float]  # figures of the live runs that `ctxbench live` compared
     verdict: Mapping[str, str]  # the verdict on the run as tags; that on a strategy is under `place/STRATEGY`
 
 
@@ -125,6 +127,7 @@ def bench(
         run_figures.metrics,
         tuple(entries),
         without_secrets(_json(manifest)),
+        {} if (live := stored_live(run)) is None else live.numbers(),
         verdict or {},
     )
 

@@ -210,7 +210,7 @@ def _write(bench: Bench, into: MlflowClient, experiment: str, measured: int, rep
         note += f"Figures are over the {sizes['compared']:,} conversations that every strategy finished. "
     note += "The report is the artifact `report/report.html`."
     of_run = {f"ctxbench.{key}": text for key, text in bench.verdict.items() if not key.startswith("place/")}
-    parent = create(bench.name, {KIND: "bench", "mlflow.note.content": note, **of_run}, {}, sizes)
+    parent = create(bench.name, {KIND: "bench", "mlflow.note.content": note, **of_run}, {}, {**sizes, **bench.live})
     for entry in bench.entries:
         # The page that compares runs opens on the figure that was logged first.
         first = {

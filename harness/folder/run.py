@@ -19,11 +19,10 @@ from functools import cache, cached_property
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -43,6 +42,9 @@ from .files import is_intact, write_table
 from .remote import name_of
 from .schema import SCHEMAS, Manifest
 from .store import ResultPart, damage, is_part, read_conversations, read_manifest, shard_of, whole_shards
+
+if TYPE_CHECKING:  # it takes a quarter of a second to import, which many commands do not need
+    import pandas as pd
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -245,7 +247,7 @@ class Run:
     def _shards(self) -> dict[str, int]:
         """In which shard each conversation is."""
         with self.readable():
-            parts = [(part, pq.read_table(part, columns=["conversation"])) for part in self.files("conversations")]
+            parts = [(part, _read_part(part, ["conversation"])) for part in self.files("conversations")]
         return {name: shard_of(part) for part, table in parts for name in table.column("conversation").to_pylist()}
 
     @contextmanager
@@ -348,12 +350,16 @@ def step_columns(run: Run) -> Columns:
     policies, of_strategy = np.unique([working_policy(text) for text in strategies.categories], return_inverse=True)
     columns["latency_ns"] = run.arrow("timings", ["latency_ns"]).column("latency_ns").to_numpy()
     columns["window"] = np.array([sizes.get(str(name), 0) for name in names.categories], np.int64)[names.codes]
+    import pandas as pd
+
     columns["policy"] = pd.Series(pd.Categorical.from_codes(of_strategy[strategies.codes], pd.Index(policies)))
     return columns
 
 
 def steps_of(run: Run) -> pd.DataFrame:
     """Return `step_columns` as a data frame, which has their memory."""
+    import pandas as pd
+
     return pd.DataFrame(step_columns(run), copy=False)
 
 
@@ -437,7 +443,7 @@ def read_derived(run: Run, name: str, columns: Sequence[str]) -> pa.Table | None
     try:
         if (pq.read_schema(path).metadata or {}).get(_ORIGIN) != _origin(run):
             return None
-        return pq.read_table(path, columns=list(columns)).select(list(columns)) if is_intact(path) else None
+        return _read_part(path, columns).select(list(columns)) if is_intact(path) else None
     except (OSError, KeyError, pa.ArrowException):
         return None
 

@@ -164,7 +164,7 @@ def searched(
                     rag.forget()  # each search is timed as the first of its question
                     began = perf_counter()
                     hits = rag.search(probe.question, 2 * k, by=by, rerank=rerank)
-                    took, ids = 1000 * (perf_counter() - began), [hit.passage.id for hit in hits]
+                    took, ids = 1000 * (perf_counter() - began), [id for id, _ in hits]
                     near, far = (float(recall(ids, evidence, size)) for size in (k, 2 * k))  # type: ignore[arg-type]
                     outcomes.append(SearchOutcome(way, conversation.id, unit, probe.category, near, far, took))
             if len(outcomes) > before:

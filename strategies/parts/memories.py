@@ -27,7 +27,7 @@ from ctxbench.scenarios.model import Message, Role
 from ctxbench.scenarios.spec import NonNegativeInt, PositiveInt, Share
 from ctxbench.scenarios.view import Messages
 
-from ..base import Context, Memo, StrategyContext, texts
+from ..base import Context, Grown, StrategyContext, texts
 from ..events import OverBudget
 from .fact_extraction import is_preference
 from .language import ConversationLanguage, LanguageSetting, moment
@@ -97,7 +97,7 @@ class ConversationMemory:
 
     def __init__(self, services: StrategyContext, rules: RecallSettings) -> None:
         self._services, self._rules = services, rules
-        self._known: Memo[str, tuple[Message, tuple[Memory, ...]]] = Memo()
+        self._known: dict[str, tuple[Message, tuple[Memory, ...]]] = Grown()
         self._dialogue = Dialogue(services)
         self.messages = Messages()
         """All messages but system messages."""
@@ -294,7 +294,7 @@ class TextSearch:
     """A search over texts. Each text has a row, which it keeps, and is prepared once; scores are by row."""
 
     def __init__(self) -> None:
-        self._known: dict[str, int] = {}
+        self._known: dict[str, int] = Grown()
 
     def rows(self, texts: Sequence[str]) -> RowNumbers:
         """Return the row of each text, after taking in the new ones: all of them, or none if that fails."""
@@ -309,21 +309,7 @@ class TextSearch:
         """Return how well each row matches."""
         raise NotImplementedError
 
-    def checkpoint(self) -> Callable[[], None]:
-        """Return a function that takes out the texts that came since, however often it is called."""
-        known, size, restore_index = self._known, len(self._known), self._checkpoint()
-
-        def restore() -> None:
-            while len(known) > size:
-                known.popitem()
-            restore_index()
-
-        return restore
-
     def _take(self, texts: list[str]) -> None:
-        raise NotImplementedError
-
-    def _checkpoint(self) -> Callable[[], None]:
         raise NotImplementedError
 
 
@@ -406,17 +392,6 @@ class VectorSearch(TextSearch):
             self._vectors = SparseVectors(width) if is_sparse else Rows(np.float32, width)
         self._vectors.add(vectors)
 
-    def _checkpoint(self) -> Callable[[], None]:
-        vectors, query = self._vectors, self._query
-        restore_vectors = None if vectors is None else vectors.checkpoint()
-
-        def restore() -> None:
-            self._vectors, self._query = vectors, query
-            if restore_vectors is not None:
-                restore_vectors()
-
-        return restore
-
 
 class WordSearch(TextSearch):
     """Texts as bags of terms, scored by the share of the query's terms that they have; rare ones weigh more."""
@@ -430,9 +405,6 @@ class WordSearch(TextSearch):
 
     def _take(self, texts: list[str]) -> None:
         self._index.add(map(terms, texts))
-
-    def _checkpoint(self) -> Callable[[], None]:
-        return self._index.checkpoint()
 
 
 class MemoryRows:

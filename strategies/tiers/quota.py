@@ -3,8 +3,6 @@
     quotas = Quotas({"focus": Quota(8192), "working": Quota(131_072)}, record)
     quotas.want("focus", 8000)      # True: it fits; records that the warning and the soft limit are crossed
 
-A tier is any name, so a segment or a reserve can have a quota of its own ("working.hot").
-
 Where the document is silent: the soft limit is 95 % of the hard one, which is the document's alarm for Focus (§6.1).
 The warning and the soft limit are crossed when they are reached, the hard limit when a tier wants more than it allows.
 """

@@ -46,12 +46,6 @@ def tested(report: Path) -> Tally:
     return tally
 
 
-def row(name: str, tally: Tally) -> str:
-    """Return a row of the table."""
-    kinds = ", ".join(f"{count:,} {what}" for what, count in tally.held.items() if count)
-    return f"| {name} | {tally.tried:,} | {tally.held.total():,} | {len(tally.fell):,} | {kinds} |"
-
-
 def main() -> int:
     """Attack, print the table, and return 1 if anything fell, or was not tried."""
     parser = argparse.ArgumentParser(prog="python -m tests.attacks", description=__doc__)
@@ -66,15 +60,18 @@ def main() -> int:
             tallies = {"a text that a regular expression may take long for": attack_patterns()}
             make(folder)
             add_all(folder)
-            whole, few = commands(folder), asked.positions // 10
-            tallies["a flipped bit of a finished run"] = attack(folder, whole, asked.positions, asked.seed)
-            tallies["a flipped bit of a stopped run"] = attack(folder, stop(folder), few, asked.seed)
+            of, positions, seed = commands(folder), asked.positions, asked.seed
+            tallies["a flipped bit of a finished run"] = attack(folder, of, positions, seed)
+            tallies["a flipped bit of a stopped run"] = attack(folder, stop(folder), positions // 10, seed)
             start(folder / "promises.xml", *promised, RUNS).wait()
         tallies["four signals to a command, at moments of chance"] = tested(folder / "signals.xml")
         tallies["a test of a promise above, or of two runs in one folder"] = tested(folder / "promises.xml")
     minutes = f"{(time.monotonic() - begun) / 60:.1f} minutes on {os.cpu_count()} cores"
     rows = ["| attack | tried | held | fell | how it held |", "|---|---:|---:|---:|---|"]
-    rows += [*map(row, tallies, tallies.values()), "", f"Seed {asked.seed}, {date.today():%d %B %Y}, {minutes}."]
+    for name, tally in tallies.items():
+        kinds = ", ".join(f"{count:,} {what}" for what, count in tally.held.items() if count)
+        rows.append(f"| {name} | {tally.tried:,} | {tally.held.total():,} | {len(tally.fell):,} | {kinds} |")
+    rows += ["", f"Seed {seed}, {date.today():%d %B %Y}, {minutes}."]
     print(*rows, *(f"fell: {name}: {line}" for name, tally in tallies.items() for line in tally.fell), sep="\n")
     if asked.write:
         text = "\n".join([*rows, "<!-- end -->"])

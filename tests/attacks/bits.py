@@ -109,11 +109,8 @@ def commands(folder: Path) -> dict[str, Command]:
             raise UserError(answer.body.decode()) if answer.status in (404, 422) else AssertionError(answer.status)
         return answer.body.decode()
 
-    return {name: partial(printed, *of) for name, of in words.items()} | {
-        "ctxbench.load": python,
-        "run": again,
-        "view": view,
-    }
+    calls = {"ctxbench.load": python, "run": again, "view": view}
+    return {name: partial(printed, *of) for name, of in words.items()} | calls
 
 
 def restore(folder: Path, whole: Mapping[Path, bytes]) -> None:

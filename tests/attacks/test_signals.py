@@ -44,6 +44,8 @@ WORDS = {
     "convert": "some.jsonl --to new",
     "demo": "--out new",
     "audit": "some.jsonl --out new",
+    "live": "some.jsonl some.jsonl --out new",
+    "cache": "--clear",
     "init": "",
     "config": "",
     "export mlflow": "run --tracking-uri sqlite:///new.db",

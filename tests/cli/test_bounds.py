@@ -29,7 +29,7 @@ RECORDING = ("some.jsonl",)
 # A value of every argument, by its name: the others of an option that is tried.
 ARGUMENTS = {
     **dict.fromkeys(("run", "other", "runs"), ("run",)),
-    **dict.fromkeys(("inputs", "recordings", "paths", "files", "file"), RECORDING),
+    **dict.fromkeys(("inputs", "recordings", "paths", "files", "file", "before", "after"), RECORDING),
     "conversation": ("c0",),
     "strategy": ("window(max_tokens=?)",),
     "what": ("strategies",),

@@ -82,8 +82,17 @@ def alone(*words: str | Path, before: str = "", after: str, cwd: Path | None = N
 
 
 def test_a_list_imports_nothing_heavy() -> None:
-    """`list` needs no data library and no tokenizer, which would take most of its time."""
-    alone("list", "strategies", after=f"assert not {DATA_LIBRARIES!r} & set(sys.modules)")
+    """`list` needs no data library, no tokenizer and no strategy, which would take most of its time."""
+    heavy = DATA_LIBRARIES | {"numpy", "ctxbench.strategies.window"}
+    alone("list", "strategies", after=f"assert not {heavy!r} & set(sys.modules)")
+
+
+def test_a_short_quiet_run_imports_no_pandas(tmp_path: Path) -> None:
+    """Nor reports, graders, or strategies that are not named; and the tables of the same run are printed after it."""
+    words = ("run", recording(tmp_path, conversations=1), "-s", "none", "--probes", "none", "-o", "r")
+    heavy = {"pandas", "ctxbench.reports.results", "ctxbench.harness.graders.llm", "ctxbench.strategies.summary"}
+    alone(*words, "-q", after=f"assert not {heavy!r} & set(sys.modules)", cwd=tmp_path)
+    alone(*words, after="assert 'pandas' in sys.modules", cwd=tmp_path)
 
 
 def test_a_run_shows_progress_before_it_imports_the_engine(tmp_path: Path) -> None:
@@ -162,12 +171,12 @@ def test_what_is_known_of_the_reading_is_said(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()
     path = recording(folder, conversations=1)
-    for name in ("a.md", "b.md", "c.md", "d.md", "z.json"):
+    for name in ("a.md", "b.md", "c.md", "d.md", "z.json", ".x"):
         (folder / name).write_text("[]" if name == "z.json" else "free")
     inputs = (folder, path, "traps", "traps")
     done = ctxbench("run", *inputs, "-s", "none", "-o", "r", cwd=tmp_path)
     assert said(done.stderr) == [
-        "not recordings: 5 files (z.json: no conversation is in it; a.md; b.md; c.md …)",
+        "not read, as they are no recordings: z.json (no conversation is in it), a.md, b.md, c.md, 1 more, 1 hidden",
         "note: traps: named more than once, measured once",
         f"note: {path}: a file named more than once, read once",
     ]

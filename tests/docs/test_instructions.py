@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from tests.docs.scripts import script
+from tests.perf import instructions as program
 
 PROGRAM = """
 import sys
@@ -22,7 +22,7 @@ if sys.argv[1] != "prepare":
 
 @pytest.fixture(scope="module")
 def instructions() -> ModuleType:
-    return script("instructions")
+    return program
 
 
 def test_more_than_a_tenth_fails(instructions: ModuleType) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ctxbench.harness.engine.plan import RunInputs
 from ctxbench.metrics.constraints import constraints, is_standing_rule, retained_constraints, rules_of, unmarked
 from ctxbench.metrics.figures import LANGUAGE, METRICS
-from ctxbench.metrics.grounding import said
+from ctxbench.metrics.grounding import lines_of, said
 from ctxbench.metrics.language import sentences
 from ctxbench.metrics.value import Missing
 from ctxbench.metrics.values import occurs
@@ -118,14 +118,14 @@ def test_a_summary_keeps_what_it_quotes() -> None:
     """A rule in other words is gone; white space does not matter."""
     summary = Message("s", "system", "The user wants:\nNever water\n  at noon. The user is called Ada.")
     steps = [[(8, 9)], [(8, 9)], [(8, 9)]]
-    assert retained_constraints(constraints(TALK), sent(*steps), [summary]).tolist() == [1, 1, 1]
+    assert retained_constraints(constraints(TALK), sent(*steps), lines_of([summary])).tolist() == [1, 1, 1]
 
 
 def test_nothing_stated() -> None:
     """A conversation without rules has none to keep."""
     found = constraints(talk(("user", "hi"), ("assistant", "hello")))
     assert found.by_step.tolist() == [0]
-    assert retained_constraints(found, sent([(0, 1)]), [Message("s", "system", "x")]).tolist() == [0]
+    assert retained_constraints(found, sent([(0, 1)]), lines_of([Message("s", "system", "x")])).tolist() == [0]
     steps = pd.DataFrame({"constraints": found.by_step, "constraints_kept": [0], "demands": 0, "demands_kept": 0})
     recall = METRICS["constraint_recall"].of
     assert recall(steps) == Missing("undefined", "no standing rule was found")
@@ -152,7 +152,7 @@ def test_equals_looking_at_every_message(data: st.DataObject) -> None:
         for at, (role, text) in enumerate(zip(roles, texts, strict=True))
     )
     conversation = Conversation("any", messages)
-    written = [Message("s", "system", " ".join(data.draw(TEXTS)))]
+    written = [Message("s", "system", data.draw(st.sampled_from(" \n")).join(data.draw(TEXTS)))]
     steps = []
     for at in conversation.calls():
         spans = data.draw(st.lists(st.tuples(st.integers(0, at - 1), st.integers(1, at)), max_size=3))
@@ -164,7 +164,7 @@ def test_equals_looking_at_every_message(data: st.DataObject) -> None:
         context = [said(message) for start, stop in steps[step] for message in everything[start:stop]]
         kept = sum(any(occurs(rule, text) for text in context) for rule in stated)
         assert found.by_step[step] == len(stated)
-        assert retained_constraints(found, sent(*steps), written)[step] == kept
+        assert retained_constraints(found, sent(*steps), lines_of(written))[step] == kept
 
 
 def test_how_well_rules_are_found_in_the_embedded_scenarios() -> None:

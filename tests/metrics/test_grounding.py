@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.metrics.grounding import Demands, by_row, demands, refetched, retained, said
+from ctxbench.metrics.grounding import Demands, by_row, demands, lines_of, refetched, retained, said
 from ctxbench.metrics.values import occurs
 from ctxbench.scenarios.model import Conversation, Message, ToolCall
 from tests.builders import answering, sent, talk
@@ -76,7 +76,7 @@ def test_written_messages_keep_values() -> None:
     found = demands(BOOKING)
     summary = Message("s:1", "system", "mia_li_3668 has ZFA04Y.")
     runs = sent([(7, 8)], [(0, 1), (7, 8)], [(7, 8), (4, 5)])
-    kept = by_row(found, retained(found, runs, [summary])).tolist()
+    kept = by_row(found, retained(found, runs, lines_of([summary]))).tolist()
     assert [(step, kind) for step, _, kind, _, count in rows(found, kept) if count] == [
         (0, "identifier"),
         (1, "identifier"),
@@ -136,7 +136,7 @@ def test_equals_looking_at_every_message(conversation: Conversation, data: st.Da
     """Rows and retention are what reading every message of every context gives; all of it sent keeps every demand."""
     messages = conversation.messages
     found, calls = demands(conversation), list(conversation.calls())
-    written = [Message("s:0", "system", " ".join(data.draw(SAID))), Message("s:1", "user", " ".join(data.draw(SAID)))]
+    written = [Message("s:0", "system", "\n".join(data.draw(SAID))), Message("s:1", "user", " ".join(data.draw(SAID)))]
     size = len(messages)
     steps = []
     for at in calls:
@@ -144,7 +144,7 @@ def test_equals_looking_at_every_message(conversation: Conversation, data: st.Da
         runs = [(start, stop) for start, stop in spans if start < stop]
         runs += [(size + n, size + n + 1) for n in data.draw(st.lists(st.integers(0, 1), max_size=2))]
         steps.append(runs)
-    kept = by_row(found, retained(found, sent(*steps), written))
+    kept = by_row(found, retained(found, sent(*steps), lines_of(written)))
     everything = [*messages, *written]
     slow: Counter[tuple[int, str, str]] = Counter()
     slow_kept: Counter[tuple[int, str, str]] = Counter()

@@ -65,6 +65,14 @@ def test_decisions(sentence: str, summary: str, kept: int) -> None:
     assert of("decision", [replacing([sentence], summary)]) == [(0, 1, kept)]
 
 
+def test_a_fact_over_some_lines() -> None:
+    """Its parts may stand in several lines, and move to others."""
+    sentence, parts = "We decided on Postgres for order AB-1.", ["Decided: Postgres", "order AB-1"]
+    summaries = ["\n".join(parts), "\n".join(["-", *reversed(parts)]), " ".join(parts), parts[0]]
+    rounds = [replacing([sentence] * (at == 0), summary) for at, summary in enumerate(summaries)]
+    assert of("decision", rounds) == [(0, 1, 1), (1, 1, 1), (2, 1, 1), (3, 1, 0)]
+
+
 def test_cliff() -> None:
     """The cliff is the first age with fewer than half left, over all rows of an age; half itself is none."""
     rows = [

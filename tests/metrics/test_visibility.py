@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxbench.metrics.grounding import demands, said
+from ctxbench.metrics.grounding import demands, lines_of, said
 from ctxbench.metrics.measure import Runs
 from ctxbench.metrics.visibility import RECENT, _values, given_values, is_sent, used_results, visible
 from ctxbench.scenarios.model import Conversation, Message, ToolCall
@@ -59,7 +59,7 @@ def test_as_counted_plainly(said_by: list[tuple[str, str]], written: list[str], 
         wanted = {word for word, (by, role) in first.items() if role in ("user", "tool") and by + RECENT < at}
         seen = set[str]().union(*(_values(said(numbered[place])) for low, high in spans for place in range(low, high)))
         plain.append((len(wanted), len(wanted & seen)))
-    found = visible(given_values(messages), len(messages), contexts(steps), extra)
+    found = visible(given_values(messages), len(messages), contexts(steps), lines_of(extra))
     assert list(zip(*(column.tolist() for column in found), strict=True)) == plain
 
 

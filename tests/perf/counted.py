@@ -1,4 +1,4 @@
-"""Short benchmarks whose instructions `scripts/instructions.py` counts: what users wait for, on small inputs.
+"""Short benchmarks whose instructions `tests/perf/instructions.py` counts: what users wait for, on small inputs.
 
     python -m tests.perf.counted prepare FOLDER     # write the recordings and the run that they read
     python -m tests.perf.counted FOLDER             # the benchmarks, under valgrind

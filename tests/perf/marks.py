@@ -1,4 +1,4 @@
-"""Marks around benchmarks that are counted by valgrind, for programs that `scripts/instructions.py` runs."""
+"""Marks around benchmarks that are counted by valgrind, for programs that `tests/perf/instructions.py` runs."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class TestRun:
 
     @pytest.mark.parametrize("jobs", [1, 2])
     def test_run(self, benchmark: Bench, corpus: list[Conversation], tmp_path: Path, jobs: int) -> None:
-        """Replay, measure and store."""
+        """Replay, measure and store, cold: nothing is found by content. The tokenizer is loaded, as for the floors."""
 
         def fresh() -> tuple[tuple[object, ...], dict[str, object]]:
             shutil.rmtree(tmp_path)
@@ -70,10 +70,10 @@ class TestRun:
         benchmark.pedantic(run_shards, setup=fresh, rounds=5, warmup_rounds=1)
 
 
-@pytest.mark.benchmark(group="ctxbench --help, a fresh process")
-@pytest.mark.parametrize("command", ["python -c pass", "ctxbench --help"])
+@pytest.mark.benchmark(group="start-up, a fresh process")
+@pytest.mark.parametrize("command", ["python -c pass", "ctxbench --help", "ctxbench list"])
 def test_start(benchmark: Bench, command: str) -> None:
-    """Under half a second is asked for; a bare interpreter is the bound."""
+    """0.12 and 0.25 s are aimed at; a bare interpreter is the bound. The floors above have no start in them."""
     first, *rest = command.split()
     words = [str(Path(sysconfig.get_path("scripts")) / first), *rest]
     benchmark.pedantic(subprocess.run, (words,), {"capture_output": True, "check": True}, rounds=5, warmup_rounds=1)

@@ -36,11 +36,12 @@ from ctxbench.harness.models import Settings
 from ctxbench.harness.models.settings import usual_access
 from ctxbench.metrics.figures import display_name, growth, metric_of, turn_means
 from ctxbench.metrics.value import Missing
+from ctxbench.reports import LOSE
 from ctxbench.reports.figures.style import INK, row_name, style
 from ctxbench.reports.html import sections
 from ctxbench.reports.html.page import ReportSection, left_out
 from ctxbench.reports.render import Table, count
-from ctxbench.reports.results import LOSE, Results
+from ctxbench.reports.results import Results
 from ctxbench.reports.verdict import verdict
 from ctxbench.reports.verdict_text import tags
 from ctxbench.scenarios.errors import RunError, SetupError, SpecError, printable

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -15,10 +14,11 @@ from rich.console import Console
 from ctxbench.harness.bill.requests import billed_models
 from ctxbench.harness.folder.files import write_file
 from ctxbench.harness.folder.run import load
+from ctxbench.reports import LOSE
 from ctxbench.reports.bill import against
 from ctxbench.reports.render import WIDE, Table, exact, show
 from ctxbench.reports.render import markdown as as_markdown
-from ctxbench.reports.results import LOSE, Results, as_json
+from ctxbench.reports.results import Results, as_json
 from ctxbench.reports.reuse import reuse_table
 from ctxbench.reports.tables import incomplete, lacking, tables
 from ctxbench.reports.verdict import as_json as verdict_json
@@ -33,14 +33,6 @@ def results_of(folder: Path, models: Sequence[str] = (), *, lose: float = LOSE, 
     """Return the results of a run, billed under some models, or else those of `billed_models`."""
     run = load(folder)
     return Results(run, billed_models(run, models), named=models, lose=lose, text=text)
-
-
-def under_first(results: Results) -> Results:
-    """Return the results billed under their first model alone: the verdict shows no other bill.
-
-    What breaks a strategy on traps depends on the providers of all models: a run of traps is returned as it is.
-    """
-    return results if is_traps(results) else replace(results, models=results.models[:1])
 
 
 def verdict_tables(results: Results) -> list[Table]:

@@ -89,6 +89,7 @@ def run(
     # Standard output is for figures, whatever a plug-in prints.
     with redirect_stdout(sys.stderr), watching() as watcher:
         # Imported when the progress bar is there: they take half a second.
+        _keep_pandas_out()
         from ctxbench.harness.engine.cluster import engine_of
         from ctxbench.harness.engine.plan import Plan, RunInputs, default_strategies, execute
         from ctxbench.harness.folder.remote import located
@@ -126,9 +127,7 @@ def run(
     report_manifest(manifest, folder, remote)
     from ctxbench.harness.answers.tally import answer_tallies, run_tallies
     from ctxbench.harness.folder.run import load
-    from ctxbench.reports.results import report_options
-
-    from .output import put, results_of, run_json, under_first, verdict_tables
+    from ctxbench.reports import report_options
 
     report_model_calls(folder)
     reader = load(folder)
@@ -147,10 +146,17 @@ def run(
     if watcher.steps and (folder / "report").is_dir():
         say(f"note: {folder / 'report'} shows the previous run: {to_print} renews it")
     try:
-        results = results_of(folder, model or (), lose=lose)  # nothing is computed before it is asked for
+        if sum(reader.arrow("results", ["steps"]).column("steps").to_pylist()) >= _LONG:
+            from ctxbench.harness.bill.bill import store_bills
+            from ctxbench.harness.bill.requests import billed_models
+
+            store_bills(reader, billed_models(reader, model or ()))
+        if report or not quiet:
+            from .output import put, results_of, run_json, verdict_tables
+
+            results = results_of(folder, model or (), lose=lose)
         if not quiet:
-            billed = results if report else under_first(results)
-            put(lambda: run_json(billed), lambda: verdict_tables(billed), as_json)
+            put(lambda: run_json(results), lambda: verdict_tables(results), as_json)
     except Stopped:
         say_stopped(f"everything is measured. To print the tables: {to_print}")
         raise
@@ -163,12 +169,28 @@ def run(
         from ctxbench.reports.html.folder import write
 
         say(f"report: {shlex.quote(str(write(results, folder / 'report')))}")
-    cells = reader.table("results")
-    none = (cells.status == "failed").groupby(cells.strategy.astype(str), sort=False).all()
-    if none.any():
-        names_of_failed = ", ".join(map(str, none.index[none]))
-        say(f"error: no conversation was finished by {names_of_failed}: {to_print} --all shows why")
-    end(tallies, strict, settings, folder, failed=bool(none.any()) or failed)
+    failures = reader.failures
+    lost = [name for name in manifest.plan.strategies if len(failures.get(name, ())) == manifest.conversations]
+    if lost:
+        say(f"error: no conversation was finished by {', '.join(lost)}: {to_print} --all shows why")
+    end(tallies, strict, settings, folder, failed=bool(lost) or failed)
+
+
+_LONG = 100  # steps of a run whose bills are stored: a shorter one is billed at once by whoever looks
+
+
+def _keep_pandas_out() -> None:
+    """Have Arrow make its first array without pandas, which it would import for it: that takes a quarter of a second.
+
+    It imports pandas when it makes a data frame. No array of ours is made of one.
+    """
+    if "pandas" not in sys.modules:
+        sys.modules["pandas"] = None  # type: ignore[assignment]
+        import pyarrow
+
+        with suppress(ImportError, AttributeError):
+            pyarrow.array(())
+        del sys.modules["pandas"]
 
 
 _ONE_MACHINE = "calls no models: the cassette and the spend limit are one machine's. Use the offline models"

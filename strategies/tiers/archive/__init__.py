@@ -5,19 +5,12 @@
     archive.get("conv-1/m1").message
 
 It works without the harness. `part.py` has one block, the layout of its messages and the index of all. Its files are
-rows of the archive's store (`strategies/archive/store.py`). Decision 16 has the figures.
+rows of the archive's store (`strategies/archive/store.py`), which change in one transaction. Decision 16 has figures.
 
-**Writing.** Messages are stored when `put` returns. They form a small part of their own until there are enough tokens
-for a block. Then the small parts are written together, at the archive's level, in the smallest layout. Many small
-parts are merged into one.
-
-**The dictionary** is made of the first two blocks, and again each time their number has doubled, until it is full. The
-blocks are then written again with it, and take almost nothing: their text is stored once, in the dictionary.
-
-**Deleting** marks a message, which disappears for every caller at once. `clean` rewrites the blocks without it once the
-delay is over, and the dictionary without its text. Time is given by the caller, never read from a clock.
-
-An archive changes by one transaction: new files, a new index, and the removal of the files that it does not name.
+Messages form small parts, which are merged, until there are enough tokens for a block. The dictionary is made of the
+first two blocks, and again each time their number has doubled, until it is full; they are then written again with it,
+and take almost nothing. A message that is deleted disappears at once; `clean` rewrites its block and the dictionary
+without it once the delay is over. Time is given by the caller.
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+import google_crc32c
 import msgspec
 import zstandard
-from google_crc32c import value as _crc32c
 from msgspec.structs import replace
 
 from ctxbench.scenarios.model import Message
@@ -91,6 +91,8 @@ def build_dictionary(contents: Sequence[bytes], coding: Coding) -> Dictionary:
 
 INDEX = "index"
 _MAGIC = b"ctxbench archive 1\n"
+checksum: Callable[[bytes], int] = google_crc32c.value
+"""Returns the CRC-32C of bytes: it finds every change of one bit, and every burst of up to 32."""
 
 
 class IndexSection(msgspec.Struct, frozen=True, array_like=True):
@@ -153,12 +155,6 @@ def parse_index(data: bytes) -> ArchiveIndex | None:
     if crc != f"{checksum(body):08x}\n".encode() or not body.startswith(_MAGIC):
         return None
     return msgspec.json.decode(body[len(_MAGIC) :], type=ArchiveIndex)
-
-
-def checksum(data: bytes) -> int:
-    """Return the CRC-32C of bytes: it finds every change of one bit, and every burst of up to 32."""
-    crc: int = _crc32c(data)
-    return crc
 
 
 def section_of(data: bytes, start: int = 0) -> IndexSection:

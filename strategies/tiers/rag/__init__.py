@@ -93,13 +93,6 @@ def relative(scores: Scores) -> Scores:
     return np.maximum(scores, 0) / best if best > 0 else np.zeros(len(scores))
 
 
-class Hit(NamedTuple):
-    """A passage that a search returns."""
-
-    passage: Passage
-    score: float  # score after fusion and reranking, by which hits are ordered
-
-
 class Rag:
     """Passages by id."""
 
@@ -128,7 +121,7 @@ class Rag:
         new = list(passages)
         ids = {passage.id for passage in new}
         # All are checked before any is added: the three indexes number texts by themselves and must not drift apart.
-        if len(ids) < len(new) or not ids.isdisjoint(self.numbers):
+        if len(ids) < len(new) or any(name in self.numbers for name in ids):
             raise ValueError(f"there is a passage of one of these ids already, delete it first: {sorted(ids)}")
         for passage in new:
             number = self.numbers[passage.id] = len(self.passages)
@@ -161,8 +154,10 @@ class Rag:
         self.add(passage or Passage(f"\0{at}", "") for at, passage in enumerate(passages))
         self.delete(f"\0{at}" for at, passage in enumerate(passages) if passage is None)
 
-    def search(self, query: str, k: int = 5, *, by: Collection[Retriever] | None = None, rerank: int = 0) -> list[Hit]:
-        """Return the best `k` passages, best first. `by` are the retrievers to use, all if None.
+    def search(
+        self, query: str, k: int = 5, *, by: Collection[Retriever] | None = None, rerank: int = 0
+    ) -> list[tuple[str, float]]:
+        """Return ids and scores of the best `k` passages, best first. `by` are the retrievers to use, all if None.
 
         The first `rerank` of the fused passages are ordered anew by the exact scores of all retrievers.
         Raises the errors of the embedder; then search without `vector`.
@@ -182,7 +177,7 @@ class Rag:
             scores: Scores = sum(exact, np.zeros(len(fused.numbers)))
             fused = top_k(fused.numbers, scores, len(scores))
         best = zip(fused.numbers[:k].tolist(), fused.scores[:k].tolist(), strict=True)
-        return [Hit(self.at(number), score) for number, score in best]
+        return [(self.at(number).id, score) for number, score in best]
 
     def forget(self) -> None:
         """Forget the cached scores of the last query, for benchmarks."""

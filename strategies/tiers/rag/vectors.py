@@ -147,25 +147,20 @@ class HnswGraph:
             raise MissingExtra("hnswlib", "hnswlib") from None
         self.dimension, self._graph, self._alive = dimension, graph, Rows(np.bool_)
         self._index: Any = hnswlib.Index(space="ip", dim=dimension)
-        self._is_shared = False  # with a checkpoint
         self._index.init_index(1024, M=graph.links, ef_construction=graph.construction, random_seed=SEED)
 
     def checkpoint(self) -> Callable[[], None]:
-        """Return a function that brings back the graph of now. It is copied before it changes: nothing undoes that."""
-        index, self._is_shared, restore_alive = self._index, True, self._alive.checkpoint()
+        """Return a function that brings back the graph of now. It goes on as a copy: nothing undoes an addition."""
+        index, restore_alive = self._index, self._alive.checkpoint()
+        self._index = deepcopy(index)
 
         def restore() -> None:
-            self._index, self._is_shared = index, True
+            self._index = deepcopy(index)
             restore_alive()
 
         return restore
 
-    def _unshare(self) -> None:
-        if self._is_shared:
-            self._index, self._is_shared = deepcopy(self._index), False
-
     def add(self, vectors: Matrix) -> None:
-        self._unshare()
         start = self._alive.size
         self._alive.add(np.ones(len(vectors), np.bool_))
         if self._alive.size > self._index.get_max_elements():
@@ -174,7 +169,6 @@ class HnswGraph:
             self._index.add_items(vectors, np.arange(start, self._alive.size), num_threads=self._graph.threads)
 
     def delete(self, numbers: Numbers) -> None:
-        self._unshare()
         self._alive.all[numbers] = False
         for number in numbers.tolist():
             self._index.mark_deleted(number)

@@ -263,7 +263,7 @@ class Tiers:
             others = [name for name in self.rules.retrievers if name != "vector"]
             self.record(Failed("embedding", str(error), "searched by words" if others else "nothing is searched for"))
             hits = self.index.search(query, k, by=others, rerank=self.rules.rerank)
-        return [(hit.passage.id, round(hit.score, 4)) for hit in hits]
+        return [(id, round(score, 4)) for id, score in hits]
 
     def containing(self, value: Spellings) -> str | None:
         """Return the latest of the messages below that contain a value; None if none or more than `FORM` do."""

@@ -45,7 +45,7 @@ class LruK(Policy):
     """References this soon after the last one count as the same reference, and protect the item from eviction."""
     retained: NonNegativeFloat | None = None
     """How long after its last reference the history of an evicted item is retained; None = for ever."""
-    history: dict[str, list[float]] = field(init=False, default_factory=dict)
+    history: dict[str, tuple[float, ...]] = field(init=False, default_factory=dict)
     """Times of the last K references, newest first, of items in the cache and of evicted items still remembered."""
     last: dict[str, float] = field(init=False, default_factory=dict)  # LAST of every item with a history
     preloaded: dict[str, float] = field(init=False, default_factory=dict)
@@ -112,7 +112,7 @@ class LruK(Policy):
 
     def _refer(self, id: str, span: float) -> None:
         earlier = [time + span for time in self.history.get(id, ())[: self.k - 1]]
-        self.history[id] = [self._now, *earlier]
+        self.history[id] = (self._now, *earlier)
 
     def _queue(self, id: str) -> None:
         self.count += 1

@@ -3,9 +3,8 @@
     result = replay(zipf(seed=0), parse("lru_k"), capacity=131_072)
     rates(result.hits, trace.tokens, trace.counted)          # metrics.hit_rates
 
-Generated traces are seeded: the same name and seed give the same accesses. `mem_002*` are the acceptance load of design
-document 004 in the three ways in which its "80–20" can be read. `load_*` are one load for each profile of its hybrid
-score; the document names the profiles and describes no load, so these are ours. The others tell cache policies apart.
+Generated traces are seeded. `mem_002*` are the acceptance load of design document 004 in the three ways in which its
+"80–20" can be read. `load_*` are ours, one for each profile of its hybrid score. The others tell cache policies apart.
 Sizes are lognormal, 200 tokens on average, as in the document (10 000 messages, about 2M tokens).
 """
 

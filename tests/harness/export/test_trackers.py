@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -13,7 +14,7 @@ from ctxbench.cli.export import logged
 from ctxbench.harness.export import mlflow
 from ctxbench.harness.export.bench import measures, metric_keys, name_of, parameters
 from ctxbench.harness.export.mlflow import LogResult, TrackingStore
-from ctxbench.scenarios.errors import MissingExtra, RunError, SpecError
+from ctxbench.scenarios.errors import MissingExtra, NotLogged, RunError, SpecError
 from tests.harness.runs import recording
 
 STRATEGIES = ("none", "window(max_tokens=400)", "summary(every=2)")
@@ -134,6 +135,14 @@ def test_without_the_library(run: ctxbench.BenchmarkRun, tracker: str, monkeypat
     monkeypatch.setitem(sys.modules, tracker, None)
     with pytest.raises(MissingExtra, match=rf"{tracker} is not installed: pip install 'ctxbench\[{tracker}\]'"):
         run.log(tracker)  # type: ignore[arg-type]
+
+
+def test_a_server_of_something_else(run: ctxbench.BenchmarkRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reply that wandb gives up on is one error."""
+    wandb = pytest.importorskip("wandb")
+    monkeypatch.setattr("wandb.init", Mock(side_effect=wandb.sdk.mailbox.HandleAbandonedError))
+    with pytest.raises(NotLogged, match="http://host cannot be written to: no reply that wandb can read"):
+        run.log("wandb", "http://host")
 
 
 def test_mistakes(run: ctxbench.BenchmarkRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ WAYS = [0, 3]
 
 
 def ids(rag: Rag, query: str, **how: object) -> list[str]:
-    return [hit.passage.id for hit in rag.search(query, **how)]  # type: ignore[arg-type]
+    return [id for id, _ in rag.search(query, **how)]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("rerank", WAYS)
@@ -39,7 +39,6 @@ def test_finds_by_each_way(rerank: int) -> None:
     assert ids(rag, "Where is Anna's cabin?", rerank=rerank)[0] == "m1"
     assert ids(rag, "When is AB-1234 due?", rerank=rerank)[0] == "m3"
     assert ids(rag, "北京的办公室", rerank=rerank)[0] == "m5"
-    assert rag.search("When is AB-1234 due?", 1, rerank=rerank)[0].passage.text.startswith("The quarterly report")
 
 
 def test_each_retriever_alone() -> None:
@@ -91,7 +90,7 @@ def test_an_embedder_that_fails() -> None:
     rag.add([Passage("a", "the quarterly report"), Passage("b", "the weather")])
     with pytest.raises(RuntimeError, match="no embedder today"):
         rag.search("report")
-    assert [hit.passage.id for hit in rag.search("report", by=["bm25", "graph"])] == ["a"]
+    assert ids(rag, "report", by=["bm25", "graph"]) == ["a"]
     broken = False
     assert ids(rag, "report", by=["vector"])[0] == "a"
 
@@ -102,12 +101,12 @@ def test_identical_messages(rerank: int) -> None:
     rag = Rag(RagRules(), embed)
     rag.add([Passage("odd", "Anna Berg rents a cabin")])
     rag.add([Passage(f"s{at}", "the server answers again") for at in range(1500)])
-    assert [hit.passage.id for hit in rag.search("server", 3, rerank=rerank)] == ["s1499", "s1498", "s1497"]
-    assert rag.search("cabin", 3, rerank=rerank)[0].passage.id == "odd"
+    assert ids(rag, "server", k=3, rerank=rerank) == ["s1499", "s1498", "s1497"]
+    assert ids(rag, "cabin", k=3, rerank=rerank)[0] == "odd"
     assert rag.vectors is not None
     assert rag.vectors.different == 2
     rag.delete([f"s{at}" for at in range(1499)])
-    assert [hit.passage.id for hit in rag.search("server", 3, by=["bm25", "graph"])] == ["s1499"]
+    assert ids(rag, "server", k=3, by=["bm25", "graph"]) == ["s1499"]
 
 
 def test_message_as_a_passage() -> None:

@@ -142,7 +142,7 @@ class TestLruK:
         policy = opened("lru_k(correlated=2)", 2)
         for time in (0, 1, 2, 9):
             policy.access("a", 1, time)
-        assert policy.history == {"a": [9, 2]}  # type: ignore[attr-defined]
+        assert policy.history == {"a": (9, 2)}  # type: ignore[attr-defined]
 
     def test_is_not_evicted_within_its_correlated_period(self) -> None:
         """b came at 18 and has no second reference. At 20 it would leave, but for its period of 5: a leaves."""

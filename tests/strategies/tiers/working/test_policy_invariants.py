@@ -139,7 +139,7 @@ def test_preloaded_items_leave_no_history() -> None:
     assert policy.access("c", 1, 2).evicted == ("a",)  # both have an infinite distance, a was used longest ago
     assert "b" not in policy.history  # type: ignore[attr-defined]
     assert policy.access("b", 1, 3).hit
-    assert policy.history["b"] == [3]  # type: ignore[attr-defined]
+    assert policy.history["b"] == (3,)  # type: ignore[attr-defined]
 
 
 def test_a_preload_is_no_use() -> None:
@@ -160,4 +160,4 @@ def test_a_use_soon_after_a_preload_is_recorded() -> None:
     policies[0].access("a", 1, 20, used=False)
     for policy in policies:
         policy.access("a", 1, 21)
-        assert policy.history["a"] == [21, 0]  # type: ignore[attr-defined]
+        assert policy.history["a"] == (21, 0)  # type: ignore[attr-defined]

@@ -1,6 +1,6 @@
 """Count the machine instructions of short benchmarks, and compare them with stored counts: `make instructions`.
 
-    scripts/instructions.py [--update]
+    python -m tests.perf.instructions [--update]
 
 Valgrind counts what `tests/perf/counted.py` runs between its marks, start-up apart: the same code on the same Python
 has the same count within a per cent, however busy the machine is. `tests/instructions.json` has the counts by Python,
@@ -23,7 +23,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 STORED = ROOT / "tests" / "instructions.json"
 BENCHMARKS = (sys.executable, "-m", "tests.perf.counted")
 MARK = "getpgid"  # the function of the C library that a benchmark program calls as a mark

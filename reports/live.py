@@ -1,0 +1,80 @@
+"""Live runs before and after as tables: what changed, how sure that is, and how far replay was off."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from operator import itemgetter
+
+from ctxbench.harness.live import MEASURES, LiveRuns
+from ctxbench.metrics.statistics.comparison import Difference
+from ctxbench.metrics.statistics.intervals import Ends
+from ctxbench.metrics.value import Missing, Value
+
+from .compare import between, moved, some
+from .render import Column, Table, about, amount, count, table_of
+
+
+def live_tables(live: LiveRuns) -> list[Table]:
+    """Return what changed, task by task, and where the strategy was replayed, what replay had said of it."""
+    columns = [
+        Column("per task", lambda row: MEASURES[row[0]].head),
+        Column("tasks", lambda row: str(row[1].change.conversations)),
+        Column("before", lambda row: _figure(row[0], row[1].before)),
+        Column("after", lambda row: _figure(row[0], row[1].after)),
+        Column("change (95 %)", lambda row: _changed(row[0], row[1].change), itemgetter(0)),
+        Column("two equal runs", lambda row: _changed(row[0], row[1].equal_runs), itemgetter(0)),
+        Column(f"tasks for {100 * live.wanted:g} %", lambda row: _figure("", row[1].needed)),
+    ]
+    is_repeated = any(isinstance(row.equal_runs, Difference) for row in live.measures.values())
+    columns = [column for column in columns if is_repeated or column.head != "two equal runs"]
+    rows = [(key, row) for key, row in live.measures.items() if isinstance(row.change, Difference)]
+    first = (key for key in ("cost", "calls", "solved") if isinstance(live.measures[key].change, Difference))
+    changes = [f"{MEASURES[key].head} {_changed(key, live.measures[key].change)[0]}" for key in first]
+    title = f"Live{' with ' * bool(live.strategy)}{live.strategy}, {count(live.tasks, 'task')}: {', '.join(changes)}"
+    tables = [table_of(title, columns, rows, [*_doubts(live), about("live_table"), about("live_equal") * is_repeated])]
+    if live.replay:
+        columns = [
+            Column("with the strategy", lambda row: MEASURES[row[0]].head),
+            Column("replay said", lambda row: amount("times", row[1][0])),
+            Column("live", lambda row: amount("times", row[1][1])),
+            Column("off by", lambda row: moved(row[1][1] / row[1][0] - 1, "", relative=True)),
+        ]
+        title = f"How far was the replay of {live.strategy} off?"
+        tables.append(table_of(title, columns, live.replay.items(), [about("live_replay")]))
+    return tables
+
+
+def _doubts(live: LiveRuns) -> Iterator[str]:
+    """Yield how the runs were paired, and what else than the strategy may have made the difference."""
+    yield about(f"live_by_{live.by}")
+    for names, side in zip(live.alone, ("before", "after"), strict=True):
+        if names:
+            yield f"Only {side}, and left out: {count(len(names), 'run')} ({some(names)})."
+    lacking = defaultdict[str, list[str]](list)
+    for key, row in live.measures.items():
+        if isinstance(row.change, Missing):
+            lacking[row.change.detail].append(MEASURES[key].head)
+    unknown = "; ".join(f"{', '.join(heads)} ({why})" for why, heads in lacking.items())
+    yield f"Not known: {unknown}." * bool(unknown)
+    if live.by != "task" and live.unlike * 2 > live.tasks:
+        yield about("live_unlike", unlike=live.unlike, tasks=live.tasks)
+    if live.models[0] != live.models[1]:
+        yield about("live_models", before=", ".join(live.models[0]) or "–", after=", ".join(live.models[1]) or "–")
+
+
+def _figure(key: str, value: Value) -> str:
+    """Return a figure of a measure, or a number; a dash for a missing one."""
+    unit = MEASURES[key].unit if key else "tokens"
+    if isinstance(value, Missing) or unit in ("usd", "share"):
+        return "–" if isinstance(value, Missing) else amount(unit, value)
+    return f"{value:,.{int(unit in ('', 'calls'))}f}{' s' * (unit == 'seconds')}"
+
+
+def _changed(key: str, change: Difference | Missing) -> tuple[str, Ends | Missing]:
+    """Return a change with its 95 % interval as text, and the interval or why there is none."""
+    if isinstance(change, Missing):
+        return "–", change
+    how = MEASURES[key].unit, change.relative
+    ends = between(change.shown, *how)
+    return f"{moved(change.value, *how)} {f'({ends})' if isinstance(change.shown, Ends) else ends}", change.shown

@@ -1,0 +1,74 @@
+"""`ctxbench live`: the same tasks run live without and with a strategy, and how far replay was off."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from ctxbench.scenarios.errors import UserError
+
+from .streams import report_problems, resumable
+
+
+def live(
+    before: Path,
+    after: Path,
+    *,
+    strategy: str | None = None,
+    by: Literal["task", "first", "id", "path"] | None = None,
+    success: list[Path] | None = None,
+    detect: Annotated[float, Meta(ge=1, le=100)] = 10.0,
+    out: Path | None = None,
+    overwrite: bool = False,
+    form: str | None = None,
+    as_json: bool = False,
+) -> None:
+    """Compare live runs of the same tasks without and with a strategy: calls, tokens, bill, time, tasks solved.
+
+    Repeated runs in BEFORE show how far two equal runs differ. With --strategy BEFORE is replayed, to say how far off
+    replay was. `ctxbench report` and `export mlflow` show the comparison too.
+
+    Args:
+        before (BEFORE): Recordings of the agent with its whole history: a file or a folder.
+        after (AFTER): Recordings of the same tasks with the strategy.
+        strategy (-s SPEC): The strategy that the agent had in AFTER.
+        by: What names a task. [default: the recording; where it names none, what pairs the most tasks]
+        success (FILE): Success by task, JSON `{"task": true}` or a report of SWE-bench: give it twice, for BEFORE and
+            for AFTER. [default: the labels of the recordings]
+        detect (PERCENT): The change, of tasks solved in points, that you want to see: how many tasks does it take?
+        out (-o FOLDER): The run folder of the replay. [default: runs/live, made anew]
+    """
+    from ctxbench.harness.bill import usual_prices
+    from ctxbench.harness.engine.plan import Plan, RunInputs, execute
+    from ctxbench.harness.live import compared, read_labels, store_live, task_runs, with_replay
+    from ctxbench.reports.live import live_tables
+    from ctxbench.scenarios.source import Problems
+
+    from .output import put, results_of
+    from .progress import watching
+
+    if success and len(success) != 2:
+        raise UserError("--success: give it twice, for BEFORE and for AFTER")
+    wanted = tuple(dict.fromkeys(("none", strategy or "none")))
+    plan = Plan(RunInputs((str(before),), form), wanted, probes=False, answers=False)
+    labels, sides = [read_labels(path) for path in success or ()], []
+    for path, of_side in zip((before, after), labels or (None, None), strict=True):
+        problems = Problems()
+        conversations = RunInputs((str(path),), form).conversations(problems)
+        report_problems(problems, 3)
+        sides.append(task_runs(conversations, usual_prices(), str(path), of_side))
+    found = compared(sides[0], sides[1], by, detect / 100)
+    folder = out or Path("runs/live")
+    with redirect_stdout(sys.stderr), watching() as watcher, resumable("finished work is stored", folder):
+        execute(plan, folder, jobs=os.cpu_count() or 1, overwrite=overwrite or out is None, watcher=watcher)
+    results = results_of(folder)
+    if strategy is not None:
+        found = with_replay(found, sides[0], replace(results, models=results.models[:1]).bills, plan.strategies[-1])
+    store_live(results.run, found)
+    put(lambda: found, lambda: live_tables(found), as_json)
