@@ -112,8 +112,8 @@ def tried(task: Task) -> Tried:
         measured_now = msgspec.structs.replace(_figures(task, run), replies=run_tallies(run))
     finally:
         rmtree(running, ignore_errors=True)
-    # What lacks replies of calls that failed is measured again, and so is all that is tried after it.
-    if not any(tally.failed for tally in measured_now.replies):
+    # What failed, or lacks replies of calls that failed, is measured again, and so is all that is tried after it.
+    if not (measured_now.failed or any(tally.failed for tally in measured_now.replies)):
         store.put({key: msgspec.msgpack.encode(measured_now)})
     return measured_now
 

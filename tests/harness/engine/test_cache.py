@@ -135,6 +135,11 @@ def test_what_own_code_reads_is_part_of_the_key(
         replays.clear()
         execute(plan(path, strategies=mine), folder / f"again{count}{more}{overwrite}")
         assert not replays
+    (folder / "mine.py").write_text("def newest(messages):\n    return messages[-3:]\n")
+    execute(plan(path, strategies=mine), folder / "b")
+    replays.clear()
+    execute(plan(path, strategies=mine), folder / "c")
+    assert not replays  # in the process that had loaded the file as it was
 
 
 def test_what_failed_is_tried_again(folder: Path, replays: list[str]) -> None:
