@@ -175,7 +175,7 @@ def _local() -> Iterator[str | bytes]:
     """Yield the loaded modules that are of no package, and the variables and files that their code names."""
     modules = {name: getattr(module, "__file__", None) or "" for name, module in list(sys.modules.items())}
     places = {os.path.abspath(os.path.expanduser(file)): name for name, file in modules.items()}
-    known = sysconfig.get_path("stdlib"), str(files("ctxbench")), *filter(_PACKAGES, sys.path)
+    known = sysconfig.get_path("stdlib"), os.path.join(str(files("ctxbench")), ""), *filter(_PACKAGES, sys.path)
     local = [Path(place) for place in sorted(places) if not place.startswith(known)]
     sources = {place: place.read_bytes() for place in local if place.suffix and place.is_file()}
     for place, source in sources.items():
