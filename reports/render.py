@@ -164,9 +164,11 @@ def show(console: Console, tables: Sequence[Table]) -> None:
         left_out = list[str]()
         if table.heads:
             left_out = _show_prose(console, table) if table.prose else _show_figures(console, table)
+        absent = tuple(f"{head}: " for head in left_out)  # whose legend would explain what is not there
         for note in table.notes:
-            if not note.lower().startswith(tuple(f"{head}: " for head in left_out)):  # no legend of what is not there
-                _print_paragraph(console, note, "dim" if table.heads else "")
+            sentences = re.split(r"(?<=\.) ", note) if absent else [note]
+            told = " ".join(sentence for sentence in sentences if not sentence.lower().startswith(absent or "\0"))
+            _print_paragraph(console, told, "dim" if table.heads else "")
 
 
 def plain(tables: Sequence[Table]) -> str:

@@ -37,7 +37,7 @@ _AGREEMENT = (
     Column("can read", "readable", _tokens),
     Column("exact of these", lambda of: of["readable_exact"] / of["readable"] if of["readable"] else _NONE, percent),
     Column("bill error", "money.error", _signed),
-    Column("at the hit rate", "money.error_at_hit_rate", _signed),
+    Column("error with reuse", "money.error_at_hit_rate", _signed),
     Column("reuse", "reuse", percent, spare=3),
     Column("tokens off", "read_absolute_error", _tokens, spare=2),
     Column("off, median call", "read_absolute_error_median", _tokens, spare=1),

@@ -249,10 +249,10 @@ def choices_table(verdict: RunVerdict) -> Table:
         cost, mark = verdict.points[name].cost, " (--lose)" * (points == verdict.results.lose)
         saved = percent(1 - cost / base.cost) if base.cost else "–"
         label = points_in_words(points) if points else "nothing"
-        return label + mark, short[name], dollars(cost), saved, _signed(_gain(verdict, name))
+        return label + mark, short[name], dollars(cost), saved, f"{_signed(_gain(verdict, name))} points"
 
     few = verdict.units < FEWEST
-    heads = ("if you accept to lose", "cheapest" if few else "choose", "cost", "saves", "points")
+    heads = ("if you accept to lose", "cheapest" if few else "choose", "cost", "saves", "quality")
     title = "What was cheapest here, and what it saved" if few else "What to choose, and what it saves"
     return Table(title, heads, tuple(map(row, verdict.losses)), names=2, widest=LINE)
 

@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from . import packed, spec
@@ -27,14 +28,13 @@ from .readers.huggingface import HUB, HuggingFace, from_address, names_files
 from .readers.requests import UNIQUE, numbered
 from .source import (
     COMPRESSED,
-    CUT_OFF,
     HEAD,
     MISFIT,
     Problems,
+    decode,
     file_head,
     files_of,
     is_compressed,
-    is_cut_off,
     is_table,
     is_value,
     key_paths,
@@ -51,6 +51,7 @@ _NO_CONVERSATION = {
 _FORMATS = "`ctxbench list formats` names what is read; --format chooses one of them"
 _LOG = 4  # key paths of a shape that tell a log from a data set
 _SMALL = 1 << 16  # a larger file is not searched for brackets without content
+_JSON = re.compile(rb'\s*(\[\s*)?\{\s*"')  # how a file of JSON begins, which is damaged if it cannot be parsed
 _BRACKETS = re.compile(rb"[\s\[\]{},]*+")
 
 
@@ -369,8 +370,15 @@ def _why_unread(path: Path) -> RecordingError | None:
         by_start = "starts" in entry and head.startswith(entry["starts"].encode())
         if by_start or _fit(frozenset(entry.get("keys", ())), keys):
             return RecordingError(place, entry["what"], entry["do"])
-    cut = keys - {"."} and len(head) < HEAD and is_cut_off(head)
-    return RecordingError(Place(place.file, 1), *CUT_OFF) if cut else None
+    is_json = keys - {"."} and len(head) < HEAD and _JSON.match(head)
+    lines = head.split(b"\n") if is_value(head.partition(b"\n")[0]) else [head]
+    for number, line in enumerate(lines if is_json else (), 1):
+        if line.strip() and not is_value(line):
+            try:
+                decode(line, msgspec.Raw, Place(place.file, number))
+            except RecordingError as error:
+                return error
+    return None
 
 
 def _explained(error: RecordingError, batch: Batch) -> RecordingError:

@@ -126,9 +126,10 @@ class Problems:
         """Turn repeated calls, newer versions and counts of unknown parts into notes, one per type over all files."""
         if self.repeated:
             most = self.repeated.most_common(3)
-            where = ", ".join(f"{name} {count:,}" for name, count in most) + " …" * (len(self.repeated) > len(most))
-            calls = "call stands" if (number := self.repeated.total()) == 1 else "calls stand"
-            what = f"{number:,} {calls} in the recordings once more ({where})"
+            where = ", ".join(f"{count:,} in {name}" for name, count in most) + " …" * (len(self.repeated) > len(most))
+            number = self.repeated.total()
+            calls = "model call is a copy of another one" if number == 1 else "model calls are copies of others"
+            what = f"{number:,} {calls} in the recordings ({where})"
             self.notes.append(f"{what}: each counts once, where it was read first")
             self.repeated.clear()
         for checked, version in self._newer.items():
@@ -496,15 +497,6 @@ def is_value(text: bytes) -> bool:
         sound, changes = mended(text)
         return bool(changes) and is_value(sound)
     return True
-
-
-def is_cut_off(text: bytes) -> bool:
-    """Return whether a text is the start of a JSON value, without its end."""
-    try:
-        msgspec.json.decode(text, type=msgspec.Raw)
-    except (msgspec.DecodeError, RecursionError) as error:
-        return "truncated" in str(error)
-    return False
 
 
 def elements(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:

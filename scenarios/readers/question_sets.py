@@ -90,8 +90,8 @@ def _questions(path: Path, users: set[str], problems: Problems) -> dict[str, lis
     by_user: dict[str, list[str]] = {}
     if beside == path or not is_file(beside):
         return by_user
-    if str(beside) in problems.ignored:  # no format fits its content, so `read.find` has listed it there
-        problems.ignored.remove(str(beside))
+    # No format fits its content, so `read.find` has listed it there, with a reason if it is damaged.
+    problems.ignored[:] = [file for file in problems.ignored if file.partition(": ")[0] != str(beside)]
     with problems.collect():  # the file is empty
         for place, line in lines(beside, problems):
             with problems.collect():

@@ -171,12 +171,12 @@ def test_what_is_known_of_the_reading_is_said(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()
     path = recording(folder, conversations=1)
-    for name in ("a.md", "b.md", "c.md", "d.md", "z.json"):
+    for name in ("a.md", "b.md", "c.md", "d.md", "z.json", ".x"):
         (folder / name).write_text("[]" if name == "z.json" else "free")
     inputs = (folder, path, "traps", "traps")
     done = ctxbench("run", *inputs, "-s", "none", "-o", "r", cwd=tmp_path)
     assert said(done.stderr) == [
-        "not recordings: 5 files (z.json: no conversation is in it; a.md; b.md; c.md …)",
+        "not read, as they are no recordings: z.json (no conversation is in it), a.md, b.md, c.md, 1 more, 1 hidden",
         "note: traps: named more than once, measured once",
         f"note: {path}: a file named more than once, read once",
     ]

@@ -104,17 +104,25 @@ def test_other_things_are_shown_alone(what: str, name: str, printed: Printed) ->
         ("strategies", "head_and_tail.py:HeadAndTial", "'HeadAndTail'"),
         ("scenarios", "standrd", "unknown scenario 'standrd'; did you mean 'standard'"),
         ("encodings", "xyzzy", "unknown encoding 'xyzzy'; there are o200k_base, cl100k_base, deepseek, chars4"),
+        ("archiv", None, "nothing is called 'archiv'; did you mean 'archive'"),
         ("encodigns", "o200k", "'encodigns' cannot be listed; did you mean 'encodings'"),
         ("nonsense", "o200k", "there are strategies, scenarios, formats, metrics, encodings"),
         ("caches", "mistral-large", "no cache rule is known for 'mistral-large'"),
         ("prices", "gpt5.6", "no model with a known price has 'gpt5.6' in its name; did you mean 'gpt-5.6"),
     ],
 )
-def test_an_unknown_name_gets_the_nearest(what: str, name: str, meant: str, printed: Printed) -> None:
+def test_an_unknown_name_gets_the_nearest(what: str, name: str | None, meant: str, printed: Printed) -> None:
     """A wrong name is an error that has the right one."""
     with pytest.raises(SpecError) as error:
         printed(what, name)
     assert meant in str(error.value)
+
+
+def test_a_thing_is_found_whatever_its_kind(printed: Printed) -> None:
+    """The name alone is enough: a strategy, a recipe, a scenario, a format, a metric, a model's price."""
+    shown = {"archive": "archive(threshold=", "tiered_document": " = tiered(", "smoke": "smoke\n"}
+    shown |= {"langfuse": "To export: ", "prefix_reuse": "prefix reuse", "claude-sonnet-5": "Prices in US dollars"}
+    assert all(text in printed(name) for name, text in shown.items())
 
 
 def test_a_format_says_where_it_is_kept_and_how_to_export_it(printed: Printed) -> None:

@@ -59,7 +59,7 @@ class TestRun:
 
     @pytest.mark.parametrize("jobs", [1, 2])
     def test_run(self, benchmark: Bench, corpus: list[Conversation], tmp_path: Path, jobs: int) -> None:
-        """Replay, measure and store."""
+        """Replay, measure and store, cold: nothing is found by content. The tokenizer is loaded, as for the floors."""
 
         def fresh() -> tuple[tuple[object, ...], dict[str, object]]:
             shutil.rmtree(tmp_path)

@@ -18,8 +18,9 @@ import typer
 
 from ctxbench.scenarios.errors import SpecError
 
-KINDS = ("strategies", "scenarios", "formats", "metrics", "encodings", "prices", "caches", "evidence")
+from .streams import command, say
 
+KINDS = ("strategies", "scenarios", "formats", "metrics", "encodings", "prices", "caches", "evidence")
 Entry = dict[str, Any]
 """A listed thing: `written` is its name with its parameters. A field that it has not is absent."""
 
@@ -29,13 +30,16 @@ def list_(what: str = "strategies", name: str | None = None, *, as_json: bool = 
     live runs, or explain one of them.
 
     Args:
-        what (WHAT): What to list: strategies, scenarios, formats, metrics, encodings, prices, caches, evidence.
+        what (WHAT): What to list: strategies, scenarios, formats, metrics, encodings, prices, caches, evidence; or the
+            name of one thing, whatever its kind.
         name (NAME): The one to explain, such as a strategy with its parameters. For prices, a part of the model's name;
             for caches, a model; for evidence, a family of strategies. [default: all]
     """
     from ctxbench.scenarios.spec import suggestion
 
-    if what not in KINDS:
+    if what not in KINDS and name is None:
+        what, name = _kind_of(what), what
+    elif what not in KINDS:
         raise SpecError(f"{what!r} cannot be listed{suggestion(what, dict.fromkeys(KINDS))}")
     if what == "strategies" and name is None and not as_json:
         _print_strategies(_strategies(in_brief=True))
@@ -64,6 +68,25 @@ def list_(what: str = "strategies", name: str | None = None, *, as_json: bool = 
         else:
             for line in _lines(entry):
                 typer.echo(fill(line, 96, initial_indent="    ", subsequent_indent="    "))
+
+
+def _kind_of(name: str) -> str:
+    """Return the kind of what has a name, and say which other kinds have one of that name. Raises SpecError."""
+    from ctxbench.metrics.cache.rules import rules_of
+    from ctxbench.metrics.evidence import FAMILIES
+    from ctxbench.metrics.models import model_names
+    from ctxbench.scenarios.spec import suggestion
+    from ctxbench.strategies import plugins
+
+    names = {kind: set(_rows(kind)) for kind in KINDS[:-3]} | {"caches": {name} if rules_of(name) else set()}
+    names |= {"prices": {name for model in model_names() if name.casefold() in model}, "evidence": set(FAMILIES)}
+    kinds = [kind for kind in KINDS if name in names[kind]]
+    if not kinds and not plugins.is_file(name):
+        known = dict.fromkeys(sorted({*KINDS, *model_names()}.union(*names.values())))
+        raise SpecError(f"nothing is called {name!r}{suggestion(name, known, 'ctxbench list KIND')}")
+    for other in kinds[1:]:
+        say(f"see also: {command('list', other, name)}")
+    return kinds[0] if kinds else "strategies"
 
 
 def _rows(what: str) -> Mapping[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -49,7 +50,8 @@ def print_evidence(family: str | None, as_json: bool) -> None:
 
     def amount(value: float | None, ends: tuple[float, float] | None, form: str) -> str:
         shown = "–" if value is None else format(value, form)
-        return (shown + (f" ({ends[0]:{form}} to {ends[1]:{form}})" if ends else "")).replace("-", "−")
+        shown += f" ({ends[0]:{form}} to {ends[1]:{form}})" if ends else ""
+        return re.sub(r"[+-](0\.0+)(?!\d)", r"\1", shown).replace("-", "−")
 
     def row(arm: Arm) -> tuple[str, ...]:
         calls, success = amount(arm.calls, arm.calls_interval, ".2f"), amount(arm.success, arm.success_interval, "+.1f")

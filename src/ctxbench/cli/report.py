@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 import typer
 from msgspec import Meta
 
-from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.errors import RunError, printable
 
 from .arguments import MOST_OF_ANYTHING, Loss, RequestForm, run_folder
 from .commands import PlainCommand
@@ -136,6 +136,8 @@ def show(
     elif as_json:
         print_json(at.as_json())
     else:
+        source = opened.conversation(name).source
+        typer.echo(printable(f"conversation {name}" + f", from {source}" * bool(source)))
         show_step(console(), at, full)
 
 

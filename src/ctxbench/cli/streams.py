@@ -178,11 +178,12 @@ def report_problems(problems: Problems, most: int = 1_000_000) -> None:
 
 def report_ignored(ignored: Sequence[str], notes: Sequence[str]) -> None:
     """Print files of folders that are no recordings, those with a reason first, and notes on the reading."""
-    from ctxbench.reports.render import count
-
     if ignored:
-        some = sorted((Path(file).name for file in ignored), key=lambda name: ": " not in name)[:_MOST_FILES]
-        say(f"not recordings: {count(len(ignored), 'file')} ({'; '.join(some)}{' …' * (len(ignored) > _MOST_FILES)})")
+        parts = sorted((file.partition(": ") for file in ignored), key=lambda part: not part[2])
+        names = [Path(name).name + f" ({why})" * bool(why) for name, _, why in parts if not why.endswith(" hidden")]
+        hidden = sum(int(why.split()[0]) for _, _, why in parts if why.endswith(" hidden"))
+        some = names[:_MOST_FILES] + [f"{len(names) - _MOST_FILES:,} more"] * (len(names) > _MOST_FILES)
+        say(f"not read, as they are no recordings: {', '.join(some + [f'{hidden:,} hidden'] * (hidden > 0))}")
     for note in notes[:_MOST_FILES]:
         say(f"note: {note}")
     if len(notes) > _MOST_FILES:

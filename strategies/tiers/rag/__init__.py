@@ -121,7 +121,7 @@ class Rag:
         new = list(passages)
         ids = {passage.id for passage in new}
         # All are checked before any is added: the three indexes number texts by themselves and must not drift apart.
-        if len(ids) < len(new) or not ids.isdisjoint(self.numbers):
+        if len(ids) < len(new) or any(name in self.numbers for name in ids):
             raise ValueError(f"there is a passage of one of these ids already, delete it first: {sorted(ids)}")
         for passage in new:
             number = self.numbers[passage.id] = len(self.passages)

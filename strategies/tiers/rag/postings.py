@@ -50,14 +50,13 @@ class Postings(TermIndex):
 
     def __init__(self) -> None:
         super().__init__()
-        self._deleted: list[int] = []
+        self._deleted: list[tuple[int, int]] = []  # entries, each with its term
 
     def delete(self, document: int) -> None:
         """Delete a document: no term has it any more. Its own list of terms stays."""
-        self._deleted.append(document)
         for term in self.terms_of(np.array([document]))[0].tolist():
             entries = self._postings[term]
-            del entries[bisect_left(entries, document, key=_document)]
+            self._deleted.append((term, entries.pop(bisect_left(entries, document, key=_document))))
 
     def checkpoint(self) -> Callable[[], None]:
         """Return a function that also brings back the documents deleted since."""
@@ -65,12 +64,9 @@ class Postings(TermIndex):
 
         def restore() -> None:
             restore_documents()
-            for document in self._deleted[deleted:]:
-                if document < len(self):
-                    (start,), (size,) = self._ranges(np.array([document]))
-                    here = slice(int(start), int(start + size))
-                    for term, times in zip(self._tally[here], self._times[here], strict=True):
-                        insort(self._postings[term], document | int(times - 1) << COUNT_SHIFT, key=_document)
+            for term, entry in self._deleted[deleted:]:
+                if _document(entry) < len(self):
+                    insort(self._postings[term], entry, key=_document)
             del self._deleted[deleted:]
 
         return restore

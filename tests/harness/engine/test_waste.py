@@ -16,8 +16,7 @@ from ctxbench.scenarios.embedded import scenario
 from tests.harness.runs import plan
 
 STRATEGIES = ("none", "window(max_tokens=8000)", "summary(every=5)", "facts", "retrieval", "layered", "tiered(tiers=3)")
-MOST = 1.5
-"""How often a text may be read: a long one that several ask for is not remembered."""
+MOST = 1.5  # a long text that several ask for is not remembered
 
 
 class Counted:

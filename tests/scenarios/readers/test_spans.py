@@ -15,7 +15,9 @@ from ctxbench.scenarios.readers.spans import TraceSpan, conversations, counted
 from ctxbench.scenarios.source import Problems
 from tests.scenarios.readers.traces import shown
 
-AGAIN = "1 call stands in the recordings once more (f.json 1): each counts once, where it was read first"
+AGAIN = (
+    "1 model call is a copy of another one in the recordings (1 in f.json): each counts once, where it was read first"
+)
 
 
 def said(*texts: str) -> tuple[Message, ...]:
