@@ -70,12 +70,16 @@ def task_runs(
     Columns: names of the task (`By`), `conversation`, `conversations` (ids), `models`, figures by measure, NaN = not
     recorded. `labels` have success by any name; None = the recordings' own. Raises RunError for labels of other tasks.
     """
+    conversations = [each for each in conversations if "agents_tool_messages" not in each.meta]  # τ²'s users: no agents
+    first_of = {each.source: each.id for each in reversed(conversations)}
     named = defaultdict[str, list[Conversation]](list)
     for each in conversations:
         named[re.sub(r"~\d+$", "", each.id)].append(each)
 
     def parent(of: Conversation) -> Scalar:
         """Return who started a conversation: of repeated runs, which have equal names, the one recorded beside it."""
+        if of.source and of.id.startswith(f"{of.meta.get('task')}/"):  # Inspect's agents may begin a context anew
+            return first_of[of.source]
         others = [run for run in named[str(of.meta.get("parent") or of.id.rpartition("/")[0])] if run is not of]
         beside = max(others, key=lambda run: sum(map(eq, run.source, of.source)), default=None)
         return of.meta.get("parent", "") if beside is None else beside.id
@@ -95,8 +99,8 @@ def task_runs(
     rows = list[dict[str, Any]]()
     for name, group in groups.items():
         main = next((each for each in group if each.id == name), group[0])
-        again = re.sub(r"[.~]\d+$", "", main.id)  # of the second run of a task on
-        own = again if again in mains else main.id
+        # Without the numbers of the second run of a task on.
+        own = next(cut for end in (r"(\.\d+)?(~\d+)?$", r"~\d+$", "$") if (cut := re.sub(end, "", main.id)) in mains)
         task = next((str(main.meta[key]) for key in _TASK if main.meta.get(key) not in (None, "")), "")
         domain = main.meta.get("domain")  # τ² numbers the tasks of each
         names = {

@@ -62,6 +62,8 @@ def _over(top: float, bottom: float, undefined: str) -> Value:
     return top / bottom if bottom else Missing("undefined", undefined)
 
 
+CLOSE = 0.005  # relative error up to which a cost counts as reproduced
+_UNPRICED = Missing("unsupported", "the price of this model is not known")
 _NO_CALLS, _NO_LATER, _NO_TOKENS = "no calls", "no calls after a first one", "no prompt tokens"
 
 
@@ -172,10 +174,6 @@ def _own_counts(rows: Sequence[ComparedCall]) -> Figures:
 
 def _billed(used: CacheUsage, output: int) -> Billed:
     return Billed(used.prompt, output, used.read, used.written + used.written_1h, used.written_1h)
-
-
-CLOSE = 0.005  # relative error up to which a cost counts as reproduced
-_UNPRICED = Missing("unsupported", "the price of this model is not known")
 
 
 def special_prices(calls: Iterable[RecordedRequest], prices: Prices) -> list[Figures]:

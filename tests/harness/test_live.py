@@ -105,6 +105,9 @@ def test_what_is_one_run() -> None:
     runs = [run("x", "1/x:1", 2), run("x~2", "2/x:1", 2), run("x/agent", "2/x:2", 1, parent="x")]
     rows = task_runs(runs, BUNDLED, labels={"x": 1.0, "x~2": 0.0})
     assert list(zip(rows.conversation, rows.calls, rows.solved, strict=True)) == [("x", 2, 1), ("x~2", 3, 0)]
+    sample = [run("t/a", "1", 2), run("t/a.2", "1", 1), run("t/a.2~2", "2", 3)]  # Inspect's, two epochs
+    rows = task_runs([replace(of, meta={**of.meta, "task": "t"}) for of in sample], BUNDLED)
+    assert list(zip(rows.task, rows.calls, strict=True)) == [("t/a", 3), ("t/a", 3)]
     assert live([talk("0", domain="air"), talk("0", domain="shop")], [talk("0", domain="air")]).tasks == 1
 
 
