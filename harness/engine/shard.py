@@ -35,7 +35,7 @@ from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.model import Call, Conversation, Usage
 from ctxbench.strategies.base import Strategy, budget_of
 from ctxbench.strategies.bounds import EvidenceOnly, LastTurn
-from ctxbench.strategies.chain import parse
+from ctxbench.strategies.chain import packages, parse
 from ctxbench.strategies.events import Called, Compressed, Moved, Recalled, Summarised
 
 from .. import cache
@@ -73,6 +73,7 @@ class Work(msgspec.Struct, frozen=True):
     """Whether they are answered: by `offline`, and by the model whose replies to them come along. `rules` grade."""
     basis: str = ""
     """Digest of what all results depend on but for recording, strategy and summariser; empty = none are kept."""
+    again: bool = False  # whether code that is not ctxbench's runs again, whatever is kept of it
     remote: str = ""
     """Address of the store that each part is put into when it is finished, if the folder is a copy of one."""
 
@@ -171,9 +172,11 @@ class _OpenShard:
         """Write the conversations and ask the bounds; None if all is there. What is there of others is removed."""
         own = self._own
         if own.is_whole():
-            if pq.read_table(own.path("conversations"), columns=["digest"])["digest"].to_pylist() == self._digests:
+            same = pq.read_table(own.path("conversations"), columns=["digest"])["digest"].to_pylist() == self._digests
+            asked = pq.read_table(own.path("probes"), columns=["strategy"])["strategy"].unique().to_pylist()
+            if same and {*asked} <= self._bounds.keys():  # else a bound has been named as a strategy since
                 return None
-            for part in self._parts:
+            for part in () if same else self._parts:
                 part.remove()
         own.remove()
 
@@ -208,18 +211,18 @@ class _OpenShard:
                 outcomes.append(outcome)
             return result_tables(spec, None if isinstance(budget, str) else budget, indexes, outcomes)
 
-        keys = self._keys(at)
-        tables = self._tables(keys, made)
+        keys, again = self._keys(at), work.again and not cache.is_own(strategy)
+        tables = self._tables(keys, made, again)
         of = [key.offline if _has(tables, "called") else key.free for key in keys]
         results = tables["results"]
         place = results.schema.get_field_index("repeats")
-        repeats = pa.array(self._repeats(results, strategy, logs, of), pa.bool_())
+        repeats = pa.array(self._repeats(results, strategy, logs, of, again), pa.bool_())
         tables["results"] = results.set_column(place, results.schema.field(place), repeats)
         part.write(tables)
         return int(tables["steps"].num_rows)
 
     def _repeats(
-        self, results: pa.Table, strategy: Strategy, logs: Mapping[int, ContextLog], keys: Sequence[bytes]
+        self, results: pa.Table, strategy: Strategy, logs: Mapping[int, ContextLog], keys: Sequence[bytes], again: bool
     ) -> list[bool | None]:
         """Replay one conversation a second time, and return for each whether it sent the same; None for the others.
 
@@ -233,38 +236,40 @@ class _OpenShard:
             at = min(long, key=sizes.__getitem__) if long else max(sizes, key=sizes.__getitem__)
             of = next(key for unit, key in zip(self._units, keys, strict=True) if unit.stop > at)
             store, key = cache.results(), of and cache.key("repeats", of, self._digests[at])
-            if (known := store.get(key)) is None:
-                again = [log for log in [logs.get(at)] if log]
-                for _ in range(len(again), 2):
+            if again or (known := store.get(key)) is None:
+                twice = [log for log in [logs.get(at)] if log]
+                for _ in range(len(twice), 2):
                     outcome = _replayed(self._index(at), strategy, self.models, probes=False)
-                    again += [] if isinstance(outcome, str) else [outcome[0]]
-                known = b"%d" % (len(again) == 2 and again[0].sends_as(again[1]))
+                    twice += [] if isinstance(outcome, str) else [outcome[0]]
+                known = b"%d" % (len(twice) == 2 and twice[0].sends_as(twice[1]))
                 store.put({key: known})
             repeats[at] = known == b"1"
         return repeats
 
     def _keys(self, part: int) -> list[Keys]:
         """Return the keys of a part's units in the cache."""
-        work, of, is_offline = self._work, cache.key(*self._bounds), True
+        work, of, is_offline, is_own = self._work, cache.key(*self._bounds), True, True
         if not work.basis:
             return [Keys()] * len(self._units)
         if part != OWN:
             strategy = parse(work.strategies[part])
-            of = cache.of_strategy(strategy)
+            of, is_own = cache.of_strategy(strategy), cache.is_own(strategy)
             is_offline = {work.models.summariser, *named([strategy], "")} <= {"", "offline"}
         keys = list[Keys]()
         for unit in self._units:
             # What the tables say of a conversation, and its digest does not.
             names = (f"{said.id}\n{said.source}\n{said.meta}" for said in self.conversations[unit])
             key = cache.key(work.basis, of, *self._digests[unit], *names)
-            keys.append(Keys(key, cache.key("offline", key) if is_offline else b""))
+            # Others' code may hide that a model did not reply, or ask one by name.
+            free = key if is_offline or (is_own and not packages(strategy)) else b""
+            keys.append(Keys(free, cache.key("offline", key) if is_offline and is_own else b""))
         return keys
 
-    def _tables(self, keys: Sequence[Keys], make: Callable[[slice], Tables]) -> Tables:
-        """Return the tables of a part: of each unit those in the cache, or else those that are made now."""
+    def _tables(self, keys: Sequence[Keys], make: Callable[[slice], Tables], again: bool = False) -> Tables:
+        """Return the tables of a part: of each unit those in the cache, or else (or `again`) those made now."""
         store, found = cache.results(), list[Tables]()
         for unit, key in zip(self._units, keys, strict=True):
-            if (data := store.get(key.free) or store.get(key.offline)) is not None:
+            if not again and (data := store.get(key.free) or store.get(key.offline)) is not None:
                 found.append(unpacked(data))
                 continue
             found.append(tables := make(unit))

@@ -119,12 +119,11 @@ def run(
         if remote is not None:
             remote.tell = say
         complete = is_complete(folder) and not overwrite
-        if not overwrite:
-            _check_stored(folder, plan.strategies)
         workers, by = jobs or os.cpu_count() or 1, engine_of(engine, jobs or os.cpu_count())
+        look = (lambda: None) if overwrite else (lambda: _check_stored(folder, plan.strategies))
         how = {"strict": strict, "overwrite": overwrite}
         with resumable("finished work is stored", folder):
-            manifest = execute(plan, folder, jobs=workers, engine=by, watcher=watcher, remote=remote, **how)
+            manifest = execute(plan, folder, jobs=workers, engine=by, watcher=watcher, remote=remote, check=look, **how)
     report_manifest(manifest, folder, remote)
     from ctxbench.harness.answers.tally import answer_tallies, run_tallies
     from ctxbench.harness.folder.run import load
@@ -219,28 +218,31 @@ def cache(*, clear: bool = False, as_json: bool = False) -> None:
     Args:
         clear: Remove all of it.
     """
-    from ctxbench.harness.cache import LARGEST, ResultCache, path
+    from ctxbench.harness import cache as kept
 
     from .output import print_json
 
-    file = path()
+    file = kept.path()
     if clear and file is not None:
-        for each in file.parent.glob(f"{file.name}*"):
-            each.unlink()
-    size = ResultCache(file).size() if file is not None and file.exists() else 0
-    found = {"file": None if file is None else str(file), "bytes": size, "largest": LARGEST}
-    line = "off (CTXBENCH_CACHE)" if file is None else f"{file}: {size / 1e6:,.1f} MB, at most {LARGEST / 1e6:,.0f}"
+        kept.clear(file)
+    size = kept.ResultCache(file).size() if file is not None and file.exists() else 0
+    found = {"file": None if file is None else str(file), "bytes": size, "largest": kept.LARGEST}
+    line = (
+        "off (CTXBENCH_CACHE)" if file is None else f"{file}: {size / 1e6:,.1f} MB, at most {kept.LARGEST / 1e6:,.0f}"
+    )
     print_json(found) if as_json else typer.echo(line)
 
 
 def _check_stored(folder: Path, named: Sequence[str]) -> None:
     """Raise UserError if the run folder names strategies that would run code, and that nobody has named here."""
+    from ctxbench.harness.folder.schema import without_digest
     from ctxbench.harness.folder.store import read_manifest
 
     with suppress(RunError):  # no run, or none that can be gone on with
         plan = read_manifest(folder).plan
         effects = trust.run_effects(plan)
-        if not {*plan.strategies} <= {*named} and not trust.is_approved(folder / "manifest.json", effects):
+        is_named = {*map(without_digest, plan.strategies)} <= {*map(without_digest, named)}
+        if not is_named and not trust.is_approved(folder / "manifest.json", effects):
             how = "To measure it anew, with your strategies alone: add --overwrite, or name another --out"
             trust.refuse(folder / "manifest.json", effects, how)
 

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from ctxbench.harness import cache
+from ctxbench.harness.engine import plan as engine
 from ctxbench.harness.engine import shard
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.models import Settings
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.model import Probe
+from ctxbench.strategies.bounds import LastTurn
 from tests.builders import talk
 from tests.harness.runs import STRATEGIES, bytes_of, plan, recording
 
@@ -51,13 +53,13 @@ def two_recordings(folder: Path) -> tuple[Path, Path]:
 
 @pytest.mark.parametrize("kept", ["off", ""])
 def test_a_run_that_grew_is_the_run_made_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch, kept: str) -> None:
-    """More strategies, then more recordings, by more workers: every byte is the same, with a cache and without one."""
+    """More recordings, then strategies, of which one was a bound: every byte is the same, with a cache and without."""
     if kept:
         monkeypatch.setenv(cache.VARIABLE, kept)
     first, second = two_recordings(folder)
     execute(plan(first, strategies=STRATEGIES[:1]), folder / "grown")
-    execute(plan(first, strategies=("last_turn", "summary(every=2)")), folder / "grown", jobs=2)
     execute(plan(first, second, strategies=STRATEGIES[:1]), folder / "grown")
+    execute(plan(first, second, strategies=("last_turn", "summary(every=2)")), folder / "grown", jobs=2)
     monkeypatch.setenv(cache.VARIABLE, "off")
     execute(plan(first, second, strategies=(STRATEGIES[0], "last_turn", "summary(every=2)")), folder / "whole")
     assert bytes_of(folder / "grown") == bytes_of(folder / "whole")
@@ -117,6 +119,24 @@ def test_own_code_is_part_of_the_key(folder: Path, replays: list[str], monkeypat
     assert bytes_of(folder / "a")["steps/00000-000.parquet"] != before["steps/00000-000.parquet"]
 
 
+def test_what_own_code_reads_is_part_of_the_key(
+    folder: Path, replays: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A variable and a file that the code names change the key. What else it reads is seen by --overwrite."""
+    path, kept, mine = recording(folder, conversations=2), folder / "kept.txt", (f"{folder}/mine.py:newest",)
+    lines = "def newest(messages):", "    place = Path(__file__).with_name('kept.txt')"
+    last = "    return messages[-int(place.read_text()) - len(os.environ['MORE_KEPT']) :]"
+    (folder / "mine.py").write_text("\n".join(["import os", "from pathlib import Path", *lines, last]))
+    for count, more, overwrite in (("1", "", False), ("2", "", False), ("2", "x", False), ("2", "x", True)):
+        kept.write_text(count)
+        monkeypatch.setenv("MORE_KEPT", more)
+        execute(plan(path, strategies=mine), folder / f"{count}{more}", overwrite=overwrite)
+        assert replays
+        replays.clear()
+        execute(plan(path, strategies=mine), folder / f"again{count}{more}{overwrite}")
+        assert not replays
+
+
 def test_what_failed_is_tried_again(folder: Path, replays: list[str]) -> None:
     """A strategy that raised in a conversation is not taken from the cache."""
     path = recording(folder, conversations=2)
@@ -132,10 +152,13 @@ def test_under_another_model_only_what_it_has_a_say_in_is_replayed(folder: Path,
     path, strategies = recording(folder, conversations=1), ("none", "summary(every=2)")
     execute(plan(path, strategies=strategies), folder / "a")
     models = Settings(summariser="openai/gpt-4o-mini", replay=True)
-    for name in "bc":
-        replays.clear()
-        execute(plan(path, strategies=strategies, models=models), folder / name)
-        assert {line.split()[1] for line in replays} == {"Summary"}
+    for name in "bcde":
+        with pytest.MonkeyPatch.context() as patch:
+            if name in "de":  # others' code may hide that its model did not reply
+                patch.setattr(cache, "is_own", lambda _: False)
+            replays.clear()
+            execute(plan(path, strategies=strategies, models=models), folder / name)
+        assert {line.split()[1] for line in replays} == {"Summary", *(["Everything"] if name in "de" else [])}
 
 
 def test_a_damaged_cache_is_no_loss(folder: Path, replays: list[str]) -> None:
@@ -161,11 +184,36 @@ def test_the_cache_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     store = cache.ResultCache(folder / "cache" / "some.sqlite")
     monkeypatch.setattr(cache, "LARGEST", 1 << 20)
     for number in range(40):
-        monkeypatch.setattr(cache, "time", lambda number=number: number * 24 * 3600.0)
+        monkeypatch.setattr(cache, "time", lambda number=number: float(number))
         store.put({cache.key(str(number)): bytes(100_000)})
     assert store.size() <= 1 << 20
     assert store.get(cache.key("0")) is None
     assert store.get(cache.key("39")) == bytes(100_000)
+
+
+def test_a_cache_that_is_held_is_waited_for_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After that it is as good as none; so is that of a user without a home."""
+    file = folder / "some.sqlite"
+    store, other = cache.ResultCache(file), sqlite3.connect(file, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    store._open.execute("PRAGMA busy_timeout=1")  # type: ignore[union-attr]
+    store.put({b"a": b"b"})
+    assert store._open is None
+    monkeypatch.delenv(cache.VARIABLE)
+    monkeypatch.setattr(cache, "cache_folder", lambda: Path("~nobody-of-this-name").expanduser())
+    assert cache.path() is None
+
+
+def test_a_run_does_not_grow_over_other_packages(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What another version of a library measured stays as it is, also if the strategy is not named again."""
+    path = recording(folder, conversations=1)
+    for version in "12":
+        found = {"last_turn": f"some {version}"}
+        monkeypatch.setattr(engine, "packages", lambda of, found=found: found if isinstance(of, LastTurn) else {})
+        if version == "1":
+            execute(plan(path, strategies=("last_turn",)), folder / "a")
+    with pytest.raises(RunError, match="differs in strategy last_turn"):
+        execute(plan(path, strategies=("none",)), folder / "a")
 
 
 def test_a_run_of_other_recordings_is_not_lost(folder: Path) -> None:
