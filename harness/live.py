@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isnan, nan
+from operator import eq
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
@@ -26,7 +27,7 @@ from ctxbench.metrics.statistics.intervals import FEWEST, FEWEST_OF_RATIOS, Ends
 from ctxbench.metrics.value import Form, Missing, Value
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.files import read_file
-from ctxbench.scenarios.model import Call, Conversation, Scalar, Usage, independent_units
+from ctxbench.scenarios.model import Call, Compaction, Conversation, Message, Scalar, Usage, independent_units
 
 from .folder.run import Run, read_derived, write_derived
 
@@ -42,23 +43,22 @@ class Measure(NamedTuple):
     """A figure of a run of a task."""
 
     head: str
-    unit: str  # changes of `calls` and shares are differences, all others relative
+    unit: str  # changes of `calls` and shares are differences, of their means; all others relative
     lacking: str = ""  # why a run has none
-    form: Form = "total"
     of: str = ""  # the figure whose mean over the model calls it is
 
 
 _NO_USAGE, _NO_PRICE = "a call has no recorded usage", "a call has no recorded usage, or its model no known price"
 MEASURES = {
     "calls": Measure("model calls", ""),
-    "repeated": Measure("tool calls made again", "calls", form="ratio"),
+    "repeated": Measure("tool calls made again", "calls"),
     "input": Measure("prompt tokens", "tokens", _NO_USAGE),
-    "input_call": Measure("prompt tokens of a call", "tokens", _NO_USAGE, "ratio", "input"),
+    "input_call": Measure("prompt tokens of a call", "tokens", _NO_USAGE, "input"),
     "output": Measure("output tokens", "tokens", _NO_USAGE),
-    "cost_call": Measure("bill of a call", "usd", _NO_PRICE, "ratio", "cost"),
+    "cost_call": Measure("bill of a call", "usd", _NO_PRICE, "cost"),
     "cost": Measure("bill", "usd", _NO_PRICE),
     "seconds": Measure("time", "seconds", "the recordings have no times"),
-    "solved": Measure("tasks solved", "share", "no label says it: give --success FILE", "ratio"),
+    "solved": Measure("tasks solved", "share", "no task has a label on both sides: give --success FILE"),
 }
 
 
@@ -70,55 +70,65 @@ def task_runs(
     Columns: names of the task (`By`), `conversation`, `conversations` (ids), `models`, figures by measure, NaN = not
     recorded. `labels` have success by any name; None = the recordings' own. Raises RunError for labels of other tasks.
     """
-    mains = independent_units({each.id: {"parent": each.meta.get("parent", "")} for each in conversations})
+    conversations = [each for each in conversations if "agents_tool_messages" not in each.meta]  # τ²'s users: no agents
+    first_of = {each.source: each.id for each in reversed(conversations)}
+    named = defaultdict[str, list[Conversation]](list)
+    for each in conversations:
+        named[re.sub(r"~\d+$", "", each.id)].append(each)
+
+    def parent(of: Conversation) -> Scalar:
+        """Return who started a conversation: of repeated runs, which have equal names, the one recorded beside it."""
+        if of.source and of.id.startswith(f"{of.meta.get('task')}/"):  # Inspect's agents may begin a context anew
+            return first_of[of.source]
+        others = [run for run in named[str(of.meta.get("parent") or of.id.rpartition("/")[0])] if run is not of]
+        beside = max(others, key=lambda run: sum(map(eq, run.source, of.source)), default=None)
+        return of.meta.get("parent", "") if beside is None else beside.id
+
+    mains = independent_units({each.id: {"parent": parent(each)} for each in conversations})
     groups = defaultdict[str, list[Conversation]](list)
     for conversation in conversations:
         groups[mains[conversation.id]].append(conversation)
 
-    def dollars(call: Call, model: str, usage: Usage, time: float | None) -> float:
-        # As `ctxbench lab validate`: hosts sell a model at prices of their own, and a tier may not be listed.
-        name = f"{call.provider}/{model}" if prices.tariff(f"{call.provider}/{model}") else model
-        tariff = prices.tariff(name, call.tier) or prices.tariff(name)
-        if tariff is None or usage.input is None:
+    def dollars(of: Message | Compaction, model: str, usage: Usage) -> float:
+        call = of.call or Call()
+        price = prices.then(call, model, usage, of.time if call.started is None else call.started)
+        if price is None or usage.input is None or usage.output is None:
             return nan if usage.cost is None else usage.cost
-        return tariff.then(usage.input, time if call.started is None else call.started).recorded(usage)
+        return price.recorded(usage)
 
     rows = list[dict[str, Any]]()
     for name, group in groups.items():
         main = next((each for each in group if each.id == name), group[0])
-        again = re.sub(r"[.~]\d+$", "", main.id)  # of the second run of a task on
-        own = again if again in mains else main.id
+        # Without the numbers of the second run of a task on.
+        own = next(cut for end in (r"(\.\d+)?(~\d+)?$", r"~\d+$", "$") if (cut := re.sub(end, "", main.id)) in mains)
         task = next((str(main.meta[key]) for key in _TASK if main.meta.get(key) not in (None, "")), "")
+        domain = main.meta.get("domain")  # τ² numbers the tasks of each
         names = {
             # Inspect names the whole evaluation so, and its samples `task/sample`.
-            "task": own if task and own.startswith(f"{task}/") else task,
+            "task": own if task and own.startswith(f"{task}/") else f"{domain}/{task}" if task and domain else task,
             "first": next((message.text for message in main.messages if message.role == "user"), ""),
             "id": own,
             "path": re.sub(r":\d+$", "", main.source).removeprefix(folder).strip("/"),
         }
-        own_labels = [value for key, value in main.meta.items() if key in _SOLVED or key.startswith("score ")]
-        scores = own_labels if labels is None else [labels[key] for key in names.values() if key in labels]
-        numbers = [score for score in (_GRADES.get(score, score) for score in scores) if isinstance(score, int | float)]
-        said = [(each.messages[at].call, each.messages[at].time) for each in group for at in each.calls()]
-        summaries = [(of.call, of.time) for each in group for of in each.compactions if of.call and of.call.billed]
-        used = [
-            (call or Call(), model, usage, time)
-            for call, time in (*said, *summaries)
-            for model, usage in (call and call.billed) or (("", Usage()),)
-        ]
+        recorded = [_GRADES.get(of, of) for key, of in main.meta.items() if key in _SOLVED or key.startswith("score ")]
+        known_as = [main.id, task, *names.values()]
+        scores = recorded if labels is None else [labels[key] for key in known_as if key in labels]
+        said: list[Message | Compaction] = [each.messages[at] for each in group for at in each.calls()]
+        summaries = [of for each in group for of in each.compactions if of.call and of.call.billed]
+        used = [(of, *one) for of in (*said, *summaries) for one in (of.call and of.call.billed) or [("", Usage())]]
         times = [message.time for each in group for message in each.messages if message.time is not None]
         figures = {
             "one": 1.0,
             "calls": float(len(said)),
             "repeated": float(sum(not made.is_changed for each in group for made in repeated(each))),
-            "input": sum(nan if usage.input is None else usage.input for _, _, usage, _ in used),
-            "output": sum(nan if usage.output is None else usage.output for _, _, usage, _ in used),
+            "input": sum(nan if usage.input is None else usage.input for _, _, usage in used),
+            "output": sum(nan if usage.output is None else usage.output for _, _, usage in used),
             "cost": math.fsum(dollars(*request) for request in used),
             "seconds": max(times) - min(times) if len(times) > 1 else nan,
-            "solved": next((float(score) for score in numbers if 0 <= score <= 1), nan),
+            "solved": next((float(of) for of in scores if isinstance(of, int | float) and 0 <= of <= 1), nan),
         }
         about = {"conversation": main.id, "conversations": [each.id for each in group]}
-        rows.append({**names, **about, **figures, "models": {model for _, model, _, _ in used if model}})
+        rows.append({**names, **about, **figures, "models": {model for _, model, _ in used if model}})
     runs = pd.DataFrame(rows)
     if labels is not None and runs.solved.isna().all():
         what = f"it names {next(iter(labels), 'nothing')!r}, the recordings {runs.id[0]!r}: name them alike"
@@ -131,7 +141,8 @@ def read_labels(path: Path) -> dict[str, float]:
     try:
         labels = msgspec.json.decode(read_file(path), type=dict[str, Any])
         if "resolved_ids" in labels:
-            labels = dict.fromkeys(labels.get("submitted_ids", ()), False) | dict.fromkeys(labels["resolved_ids"], True)
+            tasks = (task for kind, ids in labels.items() if kind.endswith("_ids") for task in ids)
+            labels = dict.fromkeys(tasks, False) | dict.fromkeys(labels["resolved_ids"], True)
         shares = msgspec.convert(labels, dict[str, bool | Annotated[float, msgspec.Meta(ge=0, le=1)]])
         return {task: float(share) for task, share in shares.items()}
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:
@@ -190,43 +201,36 @@ def compared(before: pd.DataFrame, after: pd.DataFrame, by: By | None = None, wa
         what = f"they begin with {has}: give recordings of the same tasks, or say with --by what names a task"
         raise RunError(f"no task is on both sides, {what} ({', '.join(get_args(By))})")
     sides = [runs[runs[way].isin(common[way])] for runs in (before, after)]
-    tasks = [side.groupby(way) for side in sides]
-    starts = [of_side["first"].agg("first") for of_side in tasks] if way != "first" else [0, 0]
-    means = [of_side.mean(numeric_only=True) for of_side in tasks]
-    again = tasks[0].nth(1).set_index(way)
-    twice = [tasks[0].nth(0).set_index(way).loc[again.index], again]
+    starts = [side.groupby(way)["first"].first() for side in sides]
     return LiveRuns(
         way,
-        len(means[0]),
+        len(starts[0]),
         tuple(tuple(runs.conversation[~runs[way].isin(common[way])]) for runs in (before, after)),
         tuple(tuple(sorted(set().union(*side.models))) for side in sides),
         int(np.sum(starts[0] != starts[1])),
         wanted,
-        {key: _compared(key, means, twice, wanted) for key in MEASURES},
+        {key: _compared(key, sides, way, wanted) for key in MEASURES},
     )
 
 
-def _compared(key: str, means: Sequence[pd.DataFrame], twice: Sequence[pd.DataFrame], wanted: float) -> LiveMeasure:
+def _compared(key: str, sides: Sequence[pd.DataFrame], way: By, wanted: float) -> LiveMeasure:
     measure = MEASURES[key]
-
-    def pairs(sides: Sequence[pd.DataFrame]) -> Floats:
-        """Return what the tasks add to the two sums of the figure (`metrics/value.py`), before and after."""
-        columns = [measure.of or key, "calls" if measure.of else "one"]
-        sums = np.hstack([side[columns].to_numpy(float) for side in sides])
-        return np.asarray(sums[np.isfinite(sums).all(axis=1)])
+    columns, relative = [measure.of or key, "calls" if measure.of else "one"], measure.unit not in ("calls", "share")
+    form: Form = "total" if relative and not measure.of else "ratio"
+    runs = [side.dropna(subset=columns)[[way, *columns]] for side in sides]  # what lacks one sum counts in neither
 
     def change(sums: Floats, lacking: str) -> Difference | Missing:
-        if not len(sums):
-            return Missing("undefined", lacking)
-        # From nothing there is no relative change: what came then is counted.
-        relative = measure.unit not in ("calls", "share") and bool(sums[:, 0].any())
-        return difference(Pairs(measure.form, sums[:, :2], sums[:, 2:]), relative)
+        if not len(sums) or (relative and not sums[:, 0].any()):
+            return Missing("undefined", "there was none before" if len(sums) else lacking)
+        found = difference(Pairs(form, sums[:, :2], sums[:, 2:]), relative)
+        return found.value if isinstance(found.value, Missing) else found
 
-    sums = pairs(means)
-    moved, equal_runs = change(sums, measure.lacking), change(pairs(twice), "no task was run twice before")
-    number = len(sums) if measure.form == "total" else 1
-    sides = (moved, moved) if isinstance(moved, Missing) else (moved.before, moved.after)
-    before, after = (side if isinstance(side, Missing) else side / number for side in sides)
+    pairs = [of.groupby(way).mean() for of in runs], [runs[0].groupby(way).nth(at).set_index(way) for at in (0, 1)]
+    # What the tasks add to the two sums of the figure (`metrics/value.py`), before and after.
+    sums, equal = (pd.concat(pair, axis=1, join="inner").to_numpy(float) for pair in pairs)
+    moved, equal_runs = change(sums, measure.lacking), change(equal, "no task was run twice before")
+    ends = (moved, moved) if isinstance(moved, Missing) else (moved.before, moved.after)
+    before, after = (end if isinstance(end, Missing) else end / (len(sums) if form == "total" else 1) for end in ends)
     return LiveMeasure(before, after, moved, equal_runs, _needed(sums, measure.unit == "share", wanted))
 
 
@@ -249,13 +253,18 @@ def _needed(sums: Floats, is_share: bool, wanted: float) -> int | Missing:
 def with_replay(live: LiveRuns, before: pd.DataFrame, bills: pd.DataFrame, strategy: str) -> LiveRuns:
     """Return live runs with what the replay of those before says of a strategy (`bills`: `Billed.conversations`)."""
     names = before.conversations[~before.conversation.isin(live.alone[0])].explode()
-    rows = bills[bills.conversation.isin(names)].assign(cost=bills.cost + bills.cost_own)
+    rows = bills[bills.conversation.isin(names)].assign(cost=bills.cost + bills.cost_own).dropna(subset="cost")
     whole, less = (rows[rows.strategy == name].set_index("conversation") for name in ("none", strategy))
     both = whole.index.intersection(less.index)
     tokens, cost = (float(less[key][both].sum() / (whole[key][both].sum() or nan)) for key in ("tokens", "cost"))
     replay = {
         key: (said, 1 + change.value)
-        for key, said in {"calls": 1.0, "input_call": tokens, "cost_call": cost, "cost": cost}.items()
+        for key, said in {
+            "calls": 1.0 if len(both) else nan,
+            "input_call": tokens,
+            "cost_call": cost,
+            "cost": cost,
+        }.items()
         if isinstance(change := live.measures[key].change, Difference) and change.relative and not isnan(said)
         if not isinstance(change.value, Missing)
     }

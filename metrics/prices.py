@@ -122,8 +122,7 @@ def _per_token(file: Toml, at: Keys, price: float) -> float:
     return price / MILLION
 
 
-HOUR_MULTIPLE = 2.0
-"""Price of writing for an hour as a multiple of plain input, where none is listed (Anthropic's rule)."""
+HOUR_MULTIPLE = 2.0  # price of writing for an hour over that of plain input, where none is listed (Anthropic's rule)
 
 
 class TokenUsage(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -239,6 +238,17 @@ class Prices:
             for what, fields in special_parts(name, call, usage).items()
         }
 
+    def sold_as(self, call: Call, model: str) -> str:
+        """Return the name by which a model of a recorded call is priced: hosts sell it at prices of their own."""
+        name = f"{call.provider}/{model}"
+        return name if call.provider and self.tariff(name) else model
+
+    def then(self, call: Call, model: str, used: Usage, when: float | None, is_usual: bool = False) -> Price | None:
+        """Return the price of a part of a recorded call at its time, and at its tier if that is listed, or None."""
+        name = self.sold_as(call, model)
+        tariff = (None if is_usual else self.tariff(name, call.tier)) or self.tariff(name)
+        return tariff and tariff.then(used.input or 0, when)
+
     def cost(self, model: str, usage: TokenUsage) -> float | None:
         """Return the US dollars of a call at the usual price; None if that is not known."""
         tariff = self.tariff(model)
@@ -266,8 +276,6 @@ class Prices:
 
 _USUAL_TIERS = {"standard", "default", "auto", "on_demand"}
 _FAST = re.compile(r"claude-.*-fast\b")  # OpenRouter's names of Claude in fast mode
-
-
 _KINDS = {"audio": ("audio_input", "audio_output"), "image": ("image_output",), "searches": ("searches",)}
 
 

@@ -42,7 +42,7 @@ _MOST_PROFILES = 2  # calibrations of a grader that stand beside its grades
 _COLUMNS = (
     Column("strategy", "strategy", mark=lambda of: f" {_TOO_FEW}" * (not of.in_pairs)),
     Column("correct", "correct", percent),
-    Column("95 %", "correct_interval", share_range),
+    Column("95 % interval", "correct_interval", share_range),
     Column("of whole", "of_whole", percent),
     Column("pairs", "paired", integer),
     Column("not found", "unknown", integer),
@@ -119,7 +119,7 @@ def run_tables(answers: Answers) -> Iterator[Table]:
         notes = [f"{' / '.join(pair)}: {' '.join(of[1:])}" for pair, of in answers.notes.items() if of[1:]]
         for graded in answers.figures:
             name = f"{graded.answerer} / {graded.grader}"
-            for head, key, show in ((name, "correct", percent), ("95 %", "correct_interval", share_range)):
+            for head, key, show in ((name, "correct", percent), ("95 % interval", "correct_interval", share_range)):
                 by_strategy = defaultdict(lambda: none, {of.strategy: getattr(of, key) for of in graded.strategies})
                 columns.append(Column(head, by_strategy.__getitem__, show))
             if why := uncalibrated(graded.grader, profiles):

@@ -64,10 +64,10 @@ def tables(
     shown = sorted(moved if every else _most(moved), key=lambda row: _WORDS.index(row.verdict.word))
     signs = Counter((bool(row.better_in), bool(row.worse_in)) for row in rows if row.found is not None)
     better, worse, both, still = (signs[sign] for sign in ((True, False), (False, True), (True, True), (False, False)))
-    here = f"{better:,} better, {worse:,} worse, {both:,} both, {still:,} did not move"
+    here = f"{better:,} better, {worse:,} worse, {both:,} better in some and worse in others, {still:,} did not move"
     notes = [f"{count(len(rows), 'comparison')}. Here: {here}. Elsewhere: {_counts(rows)}."]
     if rest := len(moved) - len(shown):
-        notes.append(f"{rest:,} more moved beyond their thresholds: --all.")
+        notes.append(f"{rest:,} more moved beyond their thresholds; --all shows them.")
     notes += [*_apart(rows), *unpaired(compared.unpaired)]
     names = dict.fromkeys(row.strategy for row in shown)
     notes += [f"{name}: {compared.libraries[name]}." for name in names if name in compared.libraries]
@@ -194,7 +194,8 @@ def moved(value: Value, unit: str, relative: bool) -> str:
     """Return a difference with its sign: +2.1 % · −1.3 points · +3."""
     if isinstance(value, Missing):
         return f"({value.why})"
-    return ("+" if value >= 0 else "−") + _size(abs(value), unit, relative)
+    is_shown = not set("123456789").isdisjoint(size := _size(abs(value), unit, relative))
+    return ("+" if value > 0 else "−") * is_shown + size
 
 
 def _size(value: float, unit: str, relative: bool) -> str:
@@ -338,7 +339,7 @@ def _summary(gate: Gate) -> Iterator[str]:
 def _accept(gate: Gate) -> Iterator[tuple[str, str]]:
     """Yield how to make the baseline anew, how to loosen the policy, and how to compare a strategy that was renamed."""
     run, baseline = (shlex.quote(name) for name in (gate.compared.after, gate.compared.before))
-    yield "it is wanted", f"ctxbench gate {run} --update --baseline {baseline}"
+    yield "the change is wanted", f"ctxbench gate {run} --update --baseline {baseline}"
     most = dict[str, float]()  # the most that each metric lost in one of the conversations that are named
     for row in _most(gate.failing, _MOST_LINES // 2):
         for _, before, after, gain in row.moved:
@@ -348,7 +349,7 @@ def _accept(gate: Gate) -> Iterator[tuple[str, str]]:
         limit = f"each = {float(f'{1.1 * loss:.1e}'):g}"
         yield f"{display_name(metric)} may get worse", f'--policy gate.toml, with [metrics."{metric}"] {limit}'
     if {group.word for group in gate.compared.unpaired if group.what == "strategy"} == {"lost", "new"}:
-        yield "a strategy has new settings", "a name for it in both runs, -s 'NAME=SPEC': names are compared"
+        yield "a strategy has new settings", "give it one name in both runs, -s 'NAME=SPEC': the gate compares by name"
 
 
 def _conversation(row: Comparison, change: MetricChange, look: Look) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 from operator import itemgetter
 
@@ -17,20 +16,22 @@ from .render import Column, Table, about, amount, count, table_of
 
 def live_tables(live: LiveRuns) -> list[Table]:
     """Return what changed, task by task, and where the strategy was replayed, what replay had said of it."""
+    is_repeated = any(isinstance(row.equal_runs, Difference) for row in live.measures.values())
     columns = [
         Column("per task", lambda row: MEASURES[row[0]].head),
         Column("tasks", lambda row: str(row[1].change.conversations)),
         Column("before", lambda row: _figure(row[0], row[1].before)),
         Column("after", lambda row: _figure(row[0], row[1].after)),
         Column("change (95 %)", lambda row: _changed(row[0], row[1].change), itemgetter(0)),
-        Column("two equal runs", lambda row: _changed(row[0], row[1].equal_runs), itemgetter(0)),
+        *[Column("two equal runs", lambda row: _changed(row[0], row[1].equal_runs), itemgetter(0))] * is_repeated,
         Column(f"tasks for {100 * live.wanted:g} %", lambda row: _figure("", row[1].needed)),
     ]
-    is_repeated = any(isinstance(row.equal_runs, Difference) for row in live.measures.values())
-    columns = [column for column in columns if is_repeated or column.head != "two equal runs"]
     rows = [(key, row) for key, row in live.measures.items() if isinstance(row.change, Difference)]
-    first = (key for key in ("cost", "calls", "solved") if isinstance(live.measures[key].change, Difference))
-    changes = [f"{MEASURES[key].head} {_changed(key, live.measures[key].change)[0]}" for key in first]
+    changes = [
+        f"{MEASURES[key].head} {_changed(key, change)[0]}" + f" in {change.units} of them" * (change.units < live.tasks)
+        for key in ("cost", "calls", "solved")
+        if isinstance(change := live.measures[key].change, Difference)
+    ]
     title = f"Live{' with ' * bool(live.strategy)}{live.strategy}, {count(live.tasks, 'task')}: {', '.join(changes)}"
     tables = [table_of(title, columns, rows, [*_doubts(live), about("live_table"), about("live_equal") * is_repeated])]
     if live.replay:
@@ -51,11 +52,9 @@ def _doubts(live: LiveRuns) -> Iterator[str]:
     for names, side in zip(live.alone, ("before", "after"), strict=True):
         if names:
             yield f"Only {side}, and left out: {count(len(names), 'run')} ({some(names)})."
-    lacking = defaultdict[str, list[str]](list)
-    for key, row in live.measures.items():
-        if isinstance(row.change, Missing):
-            lacking[row.change.detail].append(MEASURES[key].head)
-    unknown = "; ".join(f"{', '.join(heads)} ({why})" for why, heads in lacking.items())
+    lacking = [(MEASURES[key].head, of.change) for key, of in live.measures.items() if isinstance(of.change, Missing)]
+    heads = {missing.detail: [head for head, of in lacking if of == missing] for _, missing in lacking}
+    unknown = "; ".join(f"{', '.join(of)} ({why})" for why, of in heads.items())
     yield f"Not known: {unknown}." * bool(unknown)
     if live.by != "task" and live.unlike * 2 > live.tasks:
         yield about("live_unlike", unlike=live.unlike, tasks=live.tasks)

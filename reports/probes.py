@@ -133,7 +133,7 @@ def _ranking(rows: pd.DataFrame, kinds: Sequence[str]) -> dict[str, dict[str, Va
     }
 
 
-_INTERVAL = Column("95 %", "interval", share_range, spare=4)
+_INTERVAL = Column("95 % interval", "interval", share_range, spare=4)
 # Shorter words than the names of the metrics, for what became of the evidence.
 _FIGURES = (
     metric_column("evidence_partial", "partial"),

@@ -166,8 +166,7 @@ def show(console: Console, tables: Sequence[Table]) -> None:
             left_out = _show_prose(console, table) if table.prose else _show_figures(console, table)
         absent = tuple(f"{head}: " for head in left_out)  # whose legend would explain what is not there
         for note in table.notes:
-            sentences = re.split(r"(?<=\.) ", note) if absent else [note]
-            told = " ".join(sentence for sentence in sentences if not sentence.lower().startswith(absent or "\0"))
+            told = " ".join(part for part in re.split(r"(?<=\.) ", note) if not part.lower().startswith(absent))
             _print_paragraph(console, told, "dim" if table.heads else "")
 
 

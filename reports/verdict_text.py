@@ -112,7 +112,7 @@ def _answer(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
     doubtful = verdict.but_for(verdict.doubts) if verdict.units >= FEWEST else []
     name = verdict.shipped or verdict.nearest
     if name is None and verdict.units < FEWEST:
-        yield "nearest", "no strategy without broken calls cost less here"
+        yield "nearest", "no strategy cost less here without breaking calls"
     if name is not None and name != verdict.shipped and name not in doubtful:
         yield "nearest", f"{name}: {here(verdict, name)}"
     for other in doubtful[:2]:
@@ -166,7 +166,7 @@ def _quality(verdict: RunVerdict, name: str) -> Iterator[tuple[str, str]]:
         sentences.append(f"{quality.name} {after}{gain}")
     reader = quality.reader and quality.reader.of(name)
     if not asked and reader and base == WHOLE and not isinstance(reader.of_whole, Missing):
-        sentences.append(f"A reader that finds words answers {percent(reader.of_whole)} of what it does from {whole}.")
+        sentences.append(f"A word search gets {percent(reader.of_whole)} as many right as from {whole}.")
     yield "quality", " ".join(sentences)
     if quality.graded and asked:
         both = f"{asked.paired:,} of {quality.graded.answerable:,} questions, which it answered from both"

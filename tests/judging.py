@@ -397,7 +397,8 @@ def table() -> str:
     from tests.harness.compare.test_mutations import Project
 
     lines = ["| case | was said | is right | now |", "|---|---|---|---|"]
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CTXBENCH_CACHE", "off")  # the changes that are planted are no file's
         made = Made(Path(folder))
         (guarded := Path(folder) / "project").mkdir()
         project = Project(guarded)

@@ -53,6 +53,7 @@ def integers(values: NDArray[np.int64]) -> array[int]:
     return array("q", values.tobytes())
 
 
+OTHERWISE = "o200k_base"  # encoding of models whose own is not published
 _UNKNOWN, _NO_BOUND = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
@@ -155,9 +156,6 @@ class Calibration:
             ends = np.rint(recorded - factor * ours + factor * call.context.counts)
             self._ends[call.context] = integers(np.maximum(ends, 0).astype(np.int64))
         return self._ends[call.context][: call.size]
-
-
-OTHERWISE = "o200k_base"  # encoding of models whose own is not published
 
 
 class Counters(dict[str, TokenCounter]):

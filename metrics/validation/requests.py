@@ -54,7 +54,7 @@ class RecordedRequest:
     started: float
     answered: float
     earliest: float  # earliest possible start; before `started` where the recording has no start
-    dated: bool  # whether the recording has its time
+    dated: float | None  # `started`, if the recording has its time
     clock: str  # fault in its time, for which it is not compared
 
     @property
@@ -79,7 +79,7 @@ class RecordedRequest:
         return max((mark.lifetime for mark in self.marks), default=None) if seconds is None else seconds
 
 
-When = tuple[float, float, float, bool, str]  # the last fields of a `RecordedRequest`, which are about its time
+When = tuple[float, float, float, float | None, str]  # the last fields of a `RecordedRequest`, which are about its time
 _rules_of = cache(rules_of)
 
 
@@ -127,7 +127,7 @@ class Asking:
             self.assumed.add("no time")
             made_up = [self._undated + at for at in range(1, len(firsts) + 1)]
             self._undated = made_up[-1]
-            return [(time, time, time, False, "") for time in made_up]
+            return [(time, time, time, None, "") for time in made_up]
         rising_calls = set(rising([None if time is None else floor(time) for time in firsts]))
         clock = next((time for at, time in enumerate(firsts) if at in rising_calls and time is not None), 0.0)
         before, result = -inf, list[When]()
@@ -142,7 +142,7 @@ class Asking:
                 self.assumed.add("no start")
                 earliest = min(before, clock) if requested is None else clock
             before = max(clock, answered) if answered is not None and not wrong else clock
-            result.append((clock, before, earliest, True, wrong))
+            result.append((clock, before, earliest, clock, wrong))
         return result
 
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from ctxbench.scenarios.model import Conversation, Usage
+from ctxbench.scenarios.model import Conversation
 
 from ..cache.prefixes import CacheUsage
-from ..prices import Price, Prices
+from ..prices import Prices
 from ..prices import TokenUsage as Billed
 from ..value import Missing, Value
 from .comparison import CacheReplay, ComparedCall, Counters
@@ -62,6 +62,8 @@ def _over(top: float, bottom: float, undefined: str) -> Value:
     return top / bottom if bottom else Missing("undefined", undefined)
 
 
+CLOSE = 0.005  # relative error up to which a cost counts as reproduced
+_UNPRICED = Missing("unsupported", "the price of this model is not known")
 _NO_CALLS, _NO_LATER, _NO_TOKENS = "no calls", "no calls after a first one", "no prompt tokens"
 
 
@@ -108,7 +110,7 @@ def _money(rows: Sequence[ComparedCall], prices: Prices) -> tuple[Figures, Value
     priced = unpriced = unreported = 0
     share_of = _shares(rows)
     for row in rows:
-        usage, price = row.usage, _price(prices, row.asked, row.model, row.usage)
+        usage, price = row.usage, prices.then(row.asked.call, row.model, row.usage, row.asked.dated)
         output, wrote, hour = usage.output or 0, usage.cache_write or 0, usage.cache_write_1h
         # What a first call read, earlier runs left: a bill has it as recorded.
         cached = row.predicted.with_read(max(row.predicted.read, row.read if row.gap is None else 0))
@@ -153,8 +155,7 @@ def _shares(rows: Sequence[ComparedCall]) -> dict[int, float]:
 
 
 def _own_counts(rows: Sequence[ComparedCall]) -> Figures:
-    """Return the errors of prompts and reads by our own token counts, of calls after the first, which gives the
-    constant."""
+    """Return the errors of prompts and reads by our own counts, of calls after the first, which gives the constant."""
     sizes = [(row.own.prompt, row.usage.input or 0) for row in rows]
     counted, prompts = (sum(size[at] for size in sizes) for at in range(2))
     shares = [abs(ours - theirs) / theirs for ours, theirs in sizes if theirs]
@@ -175,31 +176,14 @@ def _billed(used: CacheUsage, output: int) -> Billed:
     return Billed(used.prompt, output, used.read, used.written + used.written_1h, used.written_1h)
 
 
-CLOSE = 0.005  # relative error up to which a cost counts as reproduced
-_UNPRICED = Missing("unsupported", "the price of this model is not known")
-
-
-def _name(prices: Prices, recorded: RecordedRequest, model: str) -> str:
-    """Return the name by which a model is priced, with who answered: hosts sell it at prices of their own."""
-    name = f"{recorded.call.provider}/{model}"
-    return name if recorded.call.provider and prices.tariff(name) else model
-
-
-def _price(prices: Prices, recorded: RecordedRequest, model: str, usage: Usage, is_usual: bool = False) -> Price | None:
-    """Return the price of a call or a part of it on its day, at its tier if that is listed; None if it is not known."""
-    name = _name(prices, recorded, model)
-    tariff = (None if is_usual else prices.tariff(name, recorded.call.tier)) or prices.tariff(name)
-    return tariff and tariff.then(usage.input or 0, recorded.started if recorded.dated else None)
-
-
 def special_prices(calls: Iterable[RecordedRequest], prices: Prices) -> list[Figures]:
     """Return what of each model's calls has another price than usual text, if it is `listed`, its bill's `share`."""
     bill, touched = defaultdict[str, float](float), defaultdict[tuple[str, str, bool], list[float]](list)
     for recorded in calls:
         for model, used in recorded.call.billed:
-            if (price := _price(prices, recorded, model, used)) is not None:
+            if (price := prices.then(recorded.call, model, used, recorded.dated)) is not None:
                 bill[model] += (cost := price.recorded(used))
-                for what, listed in prices.special(_name(prices, recorded, model), recorded.call, used).items():
+                for what, listed in prices.special(prices.sold_as(recorded.call, model), recorded.call, used).items():
                     touched[model, what, listed].append(cost)
     keys = ("model", "part", "listed", "calls", "share")
     rows = ((*key, len(costs), _over(sum(costs), bill[key[0]], "a bill of 0")) for key, costs in touched.items())
@@ -213,18 +197,18 @@ def recorded_costs(calls: Iterable[RecordedRequest], prices: Prices) -> list[Fig
     costs: dict[str, list[tuple[float, ...]]] = {}
     unpriced, free, special = Counter[str](), Counter[str](), defaultdict[str, set[str]](set)
     for recorded in calls:
-        usage, model = recorded.call.usage, recorded.call.model
+        usage, model, call = recorded.call.usage, recorded.call.model, recorded.call
         if usage is None or usage.cost is None or usage.input is None:
             continue
         of_model, parts = costs.setdefault(model, []), list[tuple[float, float, float]]()
-        for name, used in recorded.call.billed:
-            price, usual = (_price(prices, recorded, name, used, is_usual) for is_usual in (False, True))
+        for name, used in call.billed:
+            price, usual = (prices.then(call, name, used, recorded.dated, is_usual) for is_usual in (False, True))
             if price is None or usual is None:
                 unpriced[model] += 1
                 break
             plain = price.of(Billed(used.input or 0, used.output or 0)) + price.beyond_text(used)
             parts.append((price.recorded(used), plain, usual.of(Billed.recorded(used))))
-            its_own = prices.special(_name(prices, recorded, name), recorded.call, used)
+            its_own = prices.special(prices.sold_as(call, name), call, used)
             special[model] |= {what for what, is_listed in its_own.items() if is_listed}
         else:
             if usage.cost:

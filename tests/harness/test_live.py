@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from math import nan
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
+from msgspec.structs import replace
 
 from ctxbench.harness.export.bench import bench
 from ctxbench.harness.folder.run import load
-from ctxbench.harness.live import LiveRuns, compared, read_labels, task_runs
+from ctxbench.harness.live import LiveRuns, compared, read_labels, task_runs, with_replay
 from ctxbench.metrics.prices import BUNDLED
 from ctxbench.metrics.statistics.comparison import Difference
+from ctxbench.metrics.value import Missing
 from ctxbench.reports.live import live_tables
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.model import Call, Compaction, Conversation, Iteration, Message, Usage
@@ -85,6 +89,33 @@ def test_what_is_billed() -> None:
     found = live([one], [main, Conversation("other", one.messages[:2], meta={"parent": "main"})]).measures
     assert (found["cost"].before, found["cost"].after) == pytest.approx((0.005, 0.01))
     assert (found["calls"].before, found["calls"].after, found["input"].after) == (2, 2, 4000)
+    # A bill of a call is over the calls of the runs that are billed; without output it is not known.
+    again = talk("a", answer("z"), calls=7)
+    assert live([one, again], [one]).measures["cost_call"].before == 0.0025
+    assert isinstance(live([talk("a", answer("z", usage=Usage(1000)))], [one]).measures["cost"].change, Missing)
+    assert live([talk("a")], [one]).measures["cost"].change == Missing("undefined", "there was none before")
+
+
+def test_what_is_one_run() -> None:
+    """An agent belongs to the run that it is recorded beside, a task to its domain, a label to its run."""
+
+    def run(name: str, source: str, calls: int, **meta: str) -> Conversation:
+        return replace(talk("0", calls=calls, **meta), id=name, source=source)
+
+    runs = [run("x", "1/x:1", 2), run("x~2", "2/x:1", 2), run("x/agent", "2/x:2", 1, parent="x")]
+    rows = task_runs(runs, BUNDLED, labels={"x": 1.0, "x~2": 0.0})
+    assert list(zip(rows.conversation, rows.calls, rows.solved, strict=True)) == [("x", 2, 1), ("x~2", 3, 0)]
+    sample = [run("t/a", "1", 2), run("t/a.2", "1", 1), run("t/a.2~2", "2", 3)]  # Inspect's, two epochs
+    rows = task_runs([replace(of, meta={**of.meta, "task": "t"}) for of in sample], BUNDLED)
+    assert list(zip(rows.task, rows.calls, strict=True)) == [("t/a", 3), ("t/a", 3)]
+    assert live([talk("0", domain="air"), talk("0", domain="shop")], [talk("0", domain="air")]).tasks == 1
+
+
+def test_replay_of_what_failed() -> None:
+    """Replay says nothing of recordings in which the strategy failed, or whose own calls have no known price."""
+    runs = task_runs([talk("a", calls=2)], BUNDLED)
+    bills = {"conversation": "a-2", "strategy": ["none", "own"], "tokens": 9, "cost": 1.0, "cost_own": [0.0, nan]}
+    assert with_replay(compared(runs, runs), runs, pd.DataFrame(bills), "own").replay == {}
 
 
 @pytest.mark.parametrize(
@@ -122,7 +153,7 @@ def test_bad_input(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"--success: .* names 'z', the recordings 'a-0': name them alike"):
         live([talk("a")], [talk("a")], {"z": 1.0}, {"a": 1.0})
     file = tmp_path / "labels.json"
-    file.write_text('{"resolved_ids": ["a"], "submitted_ids": ["a", "b"], "total": 2}')
+    file.write_text('{"resolved_ids": ["a"], "unresolved_ids": ["b"], "total": 2}')
     assert read_labels(file) == {"a": 1, "b": 0}
     file.write_text('{"a": "yes"}')
     with pytest.raises(RunError, match=r"labels.json: .*write \{task: true or false\}"):

@@ -72,7 +72,7 @@ def test_a_model_stands_beside_the_reader(tmp_path: Path) -> None:
     titles = [part.title for part in section.parts]
     table = section.parts[titles.index("Correct, by answer model / grader")]
     pairs = [f"{who} / {RulesGrader().name}" for who in ("openai/parrot", "offline")]
-    assert table.heads == ("strategy", pairs[0], "95 %", pairs[1], "95 %")
+    assert table.heads == ("strategy", pairs[0], "95 % interval", pairs[1], "95 % interval")
     assert [note.partition(": ")[0] for note in table.notes[:2]] == pairs
     assert all("agrees with people" in note for note in table.notes[:2])
     names = measured(found).metrics

@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from ctxbench.scenarios.errors import UserError
 
-from .streams import report_problems, resumable
+from .streams import report_problems, resumable, say
 
 
 def live(
@@ -70,5 +70,7 @@ def live(
     results = results_of(folder)
     if strategy is not None:
         found = with_replay(found, sides[0], replace(results, models=results.models[:1]).bills, plan.strategies[-1])
+        for name, why in list(results.run.failures.get(plan.strategies[-1], {}).items())[:1]:
+            say(f"replay lacks recordings in which {strategy} failed, as {name}: {why}")
     store_live(results.run, found)
     put(lambda: found, lambda: live_tables(found), as_json)

@@ -133,7 +133,7 @@ def test_figures_without_a_direction_are_not_compared() -> None:
 
 def test_rounding_is_no_difference() -> None:
     """A rounding error prints as 0, a small change keeps its digits, and two ends that print alike are printed once."""
-    assert moved(4e-17, "tokens", True) == "+0.0 %"
+    assert moved(4e-17, "tokens", True) == "0.0 %"
     assert moved(0.00004, "share", False) == "+0.004 points"
     assert between(Ends(0.431, 0.4311), "tokens", True) == "+43.1 %"
     assert between(Ends(-0.01, 0.031), "share", False) == "−1.0 to +3.1 points"
