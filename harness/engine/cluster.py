@@ -1,8 +1,7 @@
 """Do the tasks of a run on a Ray cluster, or on a Ray of this machine alone (extra `ray`).
 
 Every machine needs ctxbench at the same version, and the run folder at the same path: tasks write their parts there.
-Ray gives a task that was lost with its worker or its machine to another one. Parts are the same bytes whoever writes
-them, and are moved to their places whole, so it does no harm when a task is done twice.
+A task that is lost with its worker is given to another one. A part is moved to its place whole: twice does no harm.
 """
 
 from __future__ import annotations

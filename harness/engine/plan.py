@@ -70,10 +70,7 @@ DEFAULT_STRATEGIES = (
     "cache_marks",
     *RECIPES,
 )
-"""Strategies that run by default: every one, and the recipes, with sizes that scenarios exceed.
-
-`recorded` runs with them where the recorded agents compacted their context (`default_strategies`).
-"""
+"""Strategies that run by default: every one, and the recipes, with sizes that scenarios exceed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +166,7 @@ def execute(
     """Run a plan into the folder `out`, or resume it there. Returns the manifest.
 
     With `remote` the folder is its copy: what the store has of the run is fetched, and each part is put there.
-    `check` is called before a run that is there is gone on with.
-
-    The work is done by `engine`; without one, by `jobs` processes of this machine.
-
+    `check` is called before a run that is there is gone on with. `engine`, or `jobs` processes, do the work.
     Bad conversations are left out and named in the manifest's `problems`; `strict` makes the first one an error.
     Parts in which calls of models failed are made again, from recorded replies but for those calls.
     Raises RunError if `out` cannot be written or holds another run.
@@ -414,10 +408,7 @@ def _none_read(errors: Iterable[Exception]) -> RunError:
 
 @dataclass(frozen=True, slots=True)
 class RunInputs:
-    """Scenarios and paths of recordings; the scenarios come first. `form` reads every file as that format.
-
-    A generated scenario may have parameters: `load(turns=2000, seed=4, conversations=10)`.
-    """
+    """Scenarios, perhaps with parameters, and paths of recordings. `form` reads every file as that format."""
 
     names: tuple[str, ...]
     form: str | None = None
@@ -516,9 +507,8 @@ def written_to(file: Path, conversations: Iterable[Conversation]) -> RunInputs:
 def default_strategies(inputs: RunInputs) -> tuple[tuple[str, ...], int]:
     """Return DEFAULT_STRATEGIES, and `recorded` where a recorded agent or its provider changed what was sent.
 
-    The files are read for that, unless some are elsewhere. Strategies are compared over the conversations that all of
-    them finish: where `recorded` has no result in some, it would take these from all others, and is left out. The
-    number is that of the conversations for which it is left out: a summary of their agent is not in the recording.
+    The files are read for that, unless some are elsewhere. It is left out where it would have no result in some, which
+    would be taken from all others; the number is that of the conversations whose agent's summary is not recorded.
     """
     if any(is_remote(name) or is_address(name) for name in inputs.names):
         return DEFAULT_STRATEGIES, 0

@@ -224,10 +224,7 @@ class _OpenShard:
     def _repeats(
         self, results: pa.Table, strategy: Strategy, logs: Mapping[int, ContextLog], keys: Sequence[bytes], again: bool
     ) -> list[bool | None]:
-        """Replay one conversation a second time, and return for each whether it sent the same; None for the others.
-
-        It is the shortest one of at least 20 calls, or else the longest.
-        """
+        """Replay the shortest conversation of 20 or more calls, or the longest, again: return if it sends the same."""
         repeats: list[bool | None] = [None] * len(results)
         rows = enumerate(zip(results["status"].to_pylist(), results["steps"].to_pylist(), strict=True))
         if sizes := {at: steps for at, (status, steps) in rows if status == "ok"}:
@@ -330,11 +327,7 @@ def do_packed(tasks: bytes) -> list[Done]:
 
 @contextmanager
 def no_cycles() -> Iterator[None]:
-    """Turn the garbage collector off for a while.
-
-    Logs, and what a reader of contexts remembers, have no cycles; walking them took a tenth of the time of a replay and
-    a fifth of that of answering.
-    """
+    """Turn the garbage collector off for a while: walking logs, which have no cycles, took a tenth of a replay."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -552,10 +545,9 @@ def _tools_added(index: ConversationIndex, log: ContextLog) -> Iterator[list[str
 
 
 def _of_events(log: ContextLog) -> dict[str, NDArray[Any]]:
-    """Return the columns of the table `steps` that add up what the strategy reported.
+    """Return the columns of `steps` that add up what the strategy reported.
 
-    Look-ups in the tiers count from the call at which Working first evicted something: a cache that has not had to
-    choose hits whatever its policy is.
+    Look-ups in the tiers count once Working has evicted something: before, any policy hits.
     """
     columns = {name: np.zeros(len(log.runs.at), np.int64) for name in _OF_EVENTS}
     cost = np.zeros(len(log.runs.at))
@@ -583,10 +575,7 @@ def _of_events(log: ContextLog) -> dict[str, NDArray[Any]]:
 def _of_values(
     index: ConversationIndex, log: ContextLog, texts: Lines, is_kept: NDArray[np.bool_]
 ) -> dict[str, NDArray[Any]]:
-    """Return the columns of the table `steps` on values in view, and on calls that ask again for what is not.
-
-    `texts` are those that the strategy wrote; `is_kept` says which demands are retained.
-    """
+    """Return the columns of `steps` on values in view, or in `texts` that were written, and on calls that ask again."""
     messages, runs, demands = index.conversation.messages, log.runs, index.demands
     given, kept = visible(index.given, len(messages), runs, texts)
     asks = np.array([bool(messages[at].calls) for at in runs.at], bool)
@@ -601,12 +590,10 @@ def _of_values(
 
 
 def _of_written(index: ConversationIndex, log: ContextLog) -> dict[str, NDArray[Any]]:
-    """Return the columns of the table `steps` on what a strategy wrote, and on what that stands for.
+    """Return the columns of `steps` on what a strategy wrote, and on what that stands for.
 
-    A summary stands for the messages that it covers and that are not sent. A written message that has the id of a
-    recorded one (a placeholder, a shortened message) stands for that one. The newest message is there as itself, under
-    its id, or in a summary that is a user's message: agents compact in the middle of a turn, and the request is
-    answered.
+    A summary stands for the messages that it covers and that are not sent; a written message with the id of a recorded
+    one for that one. The newest message is there as itself, under its id, or in a summary that is a user's message.
     """
     runs, steps, ledger, messages = log.runs, len(log.runs.at), index.ledger, index.conversation.messages
     at, start, stop = (np.array(column, np.int64) for column in (runs.at, runs.start, runs.stop))

@@ -46,10 +46,9 @@ Engine = Callable[[Iterable[list[PartTask]], Callable[[list[Done]], None]], None
 
 
 def run_shards(shards: Iterable[list[PartTask]], done: Callable[[list[Done]], None], *, jobs: int = 1) -> None:
-    """Do the tasks of all shards, calling `done` as some are finished.
+    """Do the tasks of all shards, calling `done` as some are finished; one job is done in this process.
 
-    With one job everything happens in this process. An exception, Ctrl-C among them, ends the workers at once: parts
-    that were finished are whole, others are not there.
+    An exception, Ctrl-C among them, ends the workers at once: parts that were finished are whole, others not there.
     """
     if jobs == 1:
         worker = PartWriter()

@@ -40,10 +40,7 @@ _addresses: dict[Path, str] = {}
 
 
 def located(folder: Path | str) -> tuple[Path, RemoteFolder | None]:
-    """Return the folder of this machine that a run is in, and what it is a copy of if a run is named by an address.
-
-    A Path that was made of an address has lost one of its slashes, and is taken as well.
-    """
+    """Return the folder of this machine that a run is in, and what it is a copy of. Takes a Path made of an address."""
     text = str(folder)
     if text.startswith("file:/"):
         return Path("/" + unquote(text.removeprefix("file:")).lstrip("/")), None

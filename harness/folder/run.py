@@ -122,10 +122,7 @@ class Run:
         return [path for path in paths if self.shards is None or shard_of(path) in self.shards]
 
     def pieces(self, steps: int = AT_ONCE) -> Iterator[Run]:
-        """Yield the run confined to some shards after the other: each has about so many steps, and at least a shard.
-
-        Yield the run itself where that is one piece. A piece has its tables to itself: they are gone with it.
-        """
+        """Yield the run confined to some shards after the other, of about so many steps, with tables of their own."""
         sizes = Counter[int]()
         for row in self.arrow("results", ["conversation", "steps"]).to_pylist():
             sizes[self._shards[row["conversation"]]] += row["steps"]
@@ -369,10 +366,7 @@ DEFAULT_POLICY = "lru_k"  # cache policy of the Working tier where the strategy'
 
 
 def working_policy(strategy: str) -> str:
-    """Return the cache policy of a strategy's Working tier; empty if it has no such tier.
-
-    The text is searched, not parsed: a strategy of a plug-in's file can be read where that file is not.
-    """
+    """Return the cache policy of a strategy's Working tier; empty without one. No file of a plug-in is needed."""
     # `|` ends a stage: a policy of a later one is no policy of this tier.
     if (tiered := _TIERED.search(strategy)) is None:
         return ""

@@ -139,8 +139,7 @@ class ResultPart:
 
 PER_SHARD = ("recordings", "messages", "probes", "conversations")
 PER_CELL = ("steps", "grounding", "probes", "timings", "results")
-"""Tables of which a finished run has one part per shard, and per shard and strategy, the last one written last.
-(`contexts`, `events` and `survival` only where needed.)"""
+"""Tables of which a finished run has one part per shard, and per shard and strategy, the last one written last."""
 
 TABLES = (*SCHEMAS, "recordings")  # every folder of a run
 
@@ -151,8 +150,7 @@ LOCK = ".lock"
 ACCOUNT = ".account"  # a file with the name under which the folder's money is counted, where a model was called
 
 _LEVEL, _PAGE = 12, 1 << 24
-"""How well tables are compressed, in pages of up to as many bytes. A memory message repeats most of the one before it,
-which the usual level does not look back far enough to see: it takes twice the bytes for 1 % less processor time."""
+"""How well tables are compressed, in such pages: a memory message repeats most of the one far before it."""
 
 _PART = re.compile(r"(\d{5,})(?:-(\d{3,}))?\.(parquet|jsonl\.zst)")
 _DRAFT = re.compile(rf"\.manifest\.json\.[0-9a-f]{{{2 * RANDOM}}}")
