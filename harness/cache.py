@@ -71,7 +71,7 @@ class ResultCache:
             return None
         try:
             row = self._open.execute(_GET, (key,)).fetchone()
-            if row is None or _digest(row[0]) != row[1]:
+            if row is None or blake2b(row[0]).digest() != row[1]:
                 return None
             if row[2] < (now := time()) - _DAY:
                 self._open.execute("UPDATE value SET day = ? WHERE key = ?", (int(now), key))
@@ -86,7 +86,7 @@ class ResultCache:
         if self._open is None or not kept:
             return
         try:
-            rows = ((key, int(time()), _digest(data), data) for key, data in kept)
+            rows = ((key, int(time()), blake2b(data).digest(), data) for key, data in kept)
             self._open.executemany("INSERT OR REPLACE INTO value VALUES (?, ?, ?, ?)", rows)
             while self.size() > LARGEST:
                 self._open.execute(f"DELETE FROM value WHERE day <= ({_EIGHTH})")

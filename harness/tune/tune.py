@@ -68,10 +68,8 @@ class Task(msgspec.Struct, frozen=True):
     @property
     def key(self) -> bytes:
         """Key of the figures in the user's cache; empty where they are not kept."""
-        models, of = (
-            (self.models.summariser, self.models.embedder, str(self.models.path())),
-            cache.of_strategy(parse(self.spec)),
-        )
+        models = self.models.summariser, self.models.embedder, str(self.models.path())
+        of = cache.of_strategy(parse(self.spec))
         return cache.key(self.inputs, self.cost, *self.qualities, *models, of) if of else b""
 
 
@@ -115,8 +113,8 @@ def tried(task: Task) -> Tried:
         measured_now = msgspec.structs.replace(_figures(task, run), replies=run_tallies(run))
     finally:
         rmtree(running, ignore_errors=True)
-    # What lacks replies of calls that failed is measured again, and so is all that is tried after it.
-    if not any(tally.failed for tally in measured_now.replies):
+    # What failed, or lacks replies of calls that failed, is measured again, and so is all that is tried after it.
+    if not (measured_now.failed or any(tally.failed for tally in measured_now.replies)):
         store.put({key: msgspec.msgpack.encode(measured_now)})
     return measured_now
 

@@ -224,7 +224,10 @@ def cache(*, clear: bool = False, as_json: bool = False) -> None:
 
     file = kept.path()
     if clear and file is not None:
-        kept.clear(file)
+        try:
+            kept.clear(file)
+        except OSError as error:
+            raise UserError(f"{file}: cannot be removed: {error.strerror}") from None
     size = kept.ResultCache(file).size() if file is not None and file.exists() else 0
     found = {"file": None if file is None else str(file), "bytes": size, "largest": kept.LARGEST}
     line = (
