@@ -20,8 +20,8 @@ def _or_why(show: Callable[[float], str]) -> Callable[[Value], str]:
 
 
 _tokens = _or_why(lambda value: f"{value:,.0f}")
-_points = _or_why(lambda value: f"{100 * value:+.2f} points".replace("-", "−"))
-_signed = _or_why(lambda value: f"{100 * value + 0.0:+.2f} %".replace("-", "−").replace("−0.00", "+0.00"))
+_points = _or_why(lambda value: f"{round(100 * value, 2) + 0.0:+.2f} points".replace("-", "−").replace("+0.00", "0.00"))
+_signed = _or_why(lambda value: f"{round(100 * value, 2) + 0.0:+.2f} %".replace("-", "−").replace("+0.00", "0.00"))
 
 
 def _counts(field: str, *keys: str) -> Callable[[Figures], int]:
