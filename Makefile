@@ -133,7 +133,7 @@ local-model: $(VENV)/.local  ## get the weights of the model `local` into the us
 # Only prompts without a reply are asked: 100 of 8,000 tokens take a core two hours. A recording that was stopped goes on.
 record: $(VENV)/.local  ## record replies of the local model to SAMPLE questions of standard (weights: make local-model)
 	@$(BIN)/ctxbench lab answer $(OUT) --dump build/prompts.jsonl --sample $(SAMPLE)
-	@$(BIN)/python scripts/record.py build/prompts.jsonl $(REPLIES)
+	@$(BIN)/python -m tests.harness.models.record build/prompts.jsonl $(REPLIES)
 	@$(BIN)/python -m tests.harness.graders.attacks
 
 schema: $(VENV)/.test  ## write docs/recording.schema.json from the model

@@ -1,8 +1,8 @@
 """Find what was computed before again by content, in the user's cache, for any run, command or worker.
 
-A key is a digest over all that a value depends on: the recording, the strategy with its code, the encoding, the
-versions of libraries, and the code of ctxbench itself. What was not asked for longest goes first. No run needs the
-cache: a file that is damaged, held or cannot be written is as good as an empty one.
+A key is a digest over all that a value depends on: the recording, the strategy, the encoding, the versions of
+libraries, and the code of ctxbench itself. What was not asked for longest goes first. No run needs the cache: a file
+that is damaged, held or cannot be written is as good as an empty one.
 
 `CTXBENCH_CACHE` names another folder than the user's cache, or is `off`.
 """
@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import sqlite3
 import sys
-import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -139,17 +137,15 @@ def basis(*parts: str) -> str:
     return key(*parts, *versions, platform.python_version(), platform.machine(), *texts).hex()
 
 
-def is_own(strategy: Strategy) -> bool:
-    """Return whether all code of a strategy is that of ctxbench. Other code may read and ask whatever it likes."""
-    stages = strategy.stages if isinstance(strategy, Chain) else (strategy,)
-    return all(type(stage).__module__.startswith("ctxbench.") for stage in stages)
-
-
 def of_strategy(strategy: Strategy) -> bytes:
-    """Return the digest of a strategy: its text, the packages that bring it, and what other code than ours rests on."""
+    """Return the digest of a strategy: its text, and what brings it. It is empty, and nothing of the strategy is kept,
+    where code is not that of ctxbench: it may read and ask whatever it likes.
+    """
+    stages = strategy.stages if isinstance(strategy, Chain) else (strategy,)
+    if not all(type(stage).__module__.startswith("ctxbench.") for stage in stages):
+        return b""
     texts = [f"{name} {whose}" for name, whose in packages(strategy).items()]
-    installed = _installed() if texts or not is_own(strategy) else ()
-    return key(spec(strategy), *texts, *installed, *(() if is_own(strategy) else _local()))
+    return key(spec(strategy), *texts, *(_installed() if texts else ()))
 
 
 @cache
@@ -167,26 +163,5 @@ def _installed() -> Iterator[str]:
         yield f"{place.name} {place.stat().st_mtime_ns}"
 
 
-_first_seen: dict[Path, bytes] = {}
-_PACKAGES = re.compile("(site|dist)-packages$").search
-
-
-def _local() -> Iterator[str | bytes]:
-    """Yield the loaded modules that are of no package, and the variables and files that their code names."""
-    modules = {name: getattr(module, "__file__", None) or "" for name, module in list(sys.modules.items())}
-    places = {os.path.abspath(os.path.expanduser(file)): name for name, file in modules.items()}
-    known = sysconfig.get_path("stdlib"), os.path.join(str(files("ctxbench")), ""), *filter(_PACKAGES, sys.path)
-    local = [Path(place) for place in sorted(places) if not place.startswith(known)]
-    sources = {place: place.read_bytes() for place in local if place.suffix and place.is_file()}
-    for place, source in sources.items():
-        # It may have changed while what was loaded runs: then nothing is found. Of a strategy's file its text tells.
-        is_loaded = places[str(place)].startswith("ctxbench_plugin_") or source == _first_seen.setdefault(place, source)
-        yield from (str(place), source if is_loaded else os.urandom(16))
-    text = b"".join(sources.values())
-    words = {word.decode() for word in re.findall(rb"[A-Za-z]\w+", text)}
-    yield from (f"{name}={value}" for name, value in sorted(os.environ.items()) if name in words)
-    named = {name.decode() for name in re.findall(rb"[\"']([\w./-]+\.\w+)[\"']", text)}
-    named |= {f"{name.decode()}.py" for name in re.findall(rb"(?:from|import)\s+\.*(\w+)", text)}  # perhaps later
-    for place in sorted({folder / name for folder in {Path(), *(each.parent for each in sources)} for name in named}):
-        with suppress(OSError):
-            yield f"{place} {place.stat().st_size} {place.stat().st_mtime_ns}"
+def _digest(data: bytes) -> bytes:
+    return blake2b(data, digest_size=16).digest()

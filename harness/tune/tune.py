@@ -67,9 +67,10 @@ class Task(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> bytes:
-        """Key of the figures in the user's cache."""
+        """Key of the figures in the user's cache; empty where they are not kept."""
         models = self.models.summariser, self.models.embedder, str(self.models.path())
-        return cache.key(self.inputs, self.cost, *self.qualities, *models, cache.of_strategy(parse(self.spec)))
+        of = cache.of_strategy(parse(self.spec))
+        return cache.key(self.inputs, self.cost, *self.qualities, *models, of) if of else b""
 
 
 class Tried(msgspec.Struct, frozen=True):
@@ -96,7 +97,7 @@ def tried(task: Task) -> Tried:
     store, key, folder = cache.results(), task.key, Path(task.folder)
     if (known := store.get(key)) is not None:
         return msgspec.msgpack.decode(known, type=Tried)
-    running = folder / "running" / f"{task.part}-{key.hex()}"
+    running = folder / "running" / f"{task.part}-{cache.key(task.spec).hex()}"
     rmtree(running, ignore_errors=True)
     plan = Plan(
         RunInputs((str(folder / f"{task.part}.jsonl"),), "ctxbench"),

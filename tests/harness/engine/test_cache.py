@@ -16,8 +16,9 @@ from ctxbench.harness.models import Settings
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.model import Probe
 from ctxbench.strategies.bounds import LastTurn
+from ctxbench.strategies.window import Window
 from tests.builders import talk
-from tests.harness.runs import STRATEGIES, bytes_of, plan, recording
+from tests.harness.runs import STRATEGIES, bytes_of, fail, plan, recording
 
 
 @pytest.fixture
@@ -100,55 +101,30 @@ def test_a_changed_line_of_ours_changes_every_key(folder: Path, replays: list[st
     assert not replays
 
 
-def test_own_code_is_part_of_the_key(folder: Path, replays: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A strategy of a file is replayed anew when the module changes that it imports; in a run its own change, too."""
+def test_nothing_of_other_code_is_kept(folder: Path, replays: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A strategy of a file, which may read what it likes, is replayed in each run; in a run its change is seen."""
     monkeypatch.chdir(folder)
-    monkeypatch.syspath_prepend(folder)
-    (folder / "helper.py").write_text("KEPT = 1\n")
-    (folder / "mine.py").write_text("import helper\n\n\ndef newest(messages):\n    return messages[-helper.KEPT :]\n")
+    (folder / "mine.py").write_text("def newest(messages):\n    return messages[-1:]\n")
     path = recording(folder, conversations=2)
     execute(plan(path, strategies=("mine.py:newest", "none")), folder / "a")
     before = bytes_of(folder / "a")
-    (folder / "helper.py").write_text("KEPT = 1  # or two\n")
     replays.clear()
-    execute(plan(path, strategies=("mine.py:newest",)), folder / "b")
-    assert replays
+    execute(plan(path, strategies=("mine.py:newest", "none")), folder / "b")
+    assert {line.split()[1] for line in replays} == {"newest"}
     (folder / "mine.py").write_text("def newest(messages):\n    return messages[-2:]\n")
     manifest = execute(plan(path, strategies=("mine.py:newest",)), folder / "a")
     assert [text.partition("@")[0] for text in manifest.plan.strategies] == ["mine.py:newest", "none"]
     assert bytes_of(folder / "a")["steps/00000-000.parquet"] != before["steps/00000-000.parquet"]
 
 
-def test_what_own_code_reads_is_part_of_the_key(
-    folder: Path, replays: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A variable and a file that the code names change the key. What else it reads is seen by --overwrite."""
-    path, kept, mine = recording(folder, conversations=2), folder / "kept.txt", (f"{folder}/mine.py:newest",)
-    lines = "def newest(messages):", "    place = Path(__file__).with_name('kept.txt')"
-    last = "    return messages[-int(place.read_text()) - len(os.environ['MORE_KEPT']) :]"
-    (folder / "mine.py").write_text("\n".join(["import os", "from pathlib import Path", *lines, last]))
-    for count, more, overwrite in (("1", "", False), ("2", "", False), ("2", "x", False), ("2", "x", True)):
-        kept.write_text(count)
-        monkeypatch.setenv("MORE_KEPT", more)
-        execute(plan(path, strategies=mine), folder / f"{count}{more}", overwrite=overwrite)
-        assert replays
-        replays.clear()
-        execute(plan(path, strategies=mine), folder / f"again{count}{more}{overwrite}")
-        assert not replays
-    (folder / "mine.py").write_text("def newest(messages):\n    return messages[-3:]\n")
-    execute(plan(path, strategies=mine), folder / "b")
-    replays.clear()
-    execute(plan(path, strategies=mine), folder / "c")
-    assert not replays  # in the process that had loaded the file as it was
-
-
-def test_what_failed_is_tried_again(folder: Path, replays: list[str]) -> None:
+def test_what_failed_is_tried_again(folder: Path, replays: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A strategy that raised in a conversation is not taken from the cache."""
     path = recording(folder, conversations=2)
-    (folder / "mine.py").write_text("def broken(messages):\n    raise ValueError('now')\n")
-    execute(plan(path, strategies=(f"{folder}/mine.py:broken",)), folder / "a")
+    with monkeypatch.context() as patch:
+        fail(patch, Window, "question 0")
+        execute(plan(path, strategies=("window(max_tokens=400)",)), folder / "a")
     replays.clear()
-    execute(plan(path, strategies=(f"{folder}/mine.py:broken",)), folder / "b")
+    execute(plan(path, strategies=("window(max_tokens=400)",)), folder / "b")
     assert replays
 
 
@@ -157,13 +133,10 @@ def test_under_another_model_only_what_it_has_a_say_in_is_replayed(folder: Path,
     path, strategies = recording(folder, conversations=1), ("none", "summary(every=2)")
     execute(plan(path, strategies=strategies), folder / "a")
     models = Settings(summariser="openai/gpt-4o-mini", replay=True)
-    for name in "bcde":
-        with pytest.MonkeyPatch.context() as patch:
-            if name in "de":  # others' code may hide that its model did not reply
-                patch.setattr(cache, "is_own", lambda _: False)
-            replays.clear()
-            execute(plan(path, strategies=strategies, models=models), folder / name)
-        assert {line.split()[1] for line in replays} == {"Summary", *(["Everything"] if name in "de" else [])}
+    for name in "bc":
+        replays.clear()
+        execute(plan(path, strategies=strategies, models=models), folder / name)
+        assert {line.split()[1] for line in replays} == {"Summary"}
 
 
 def test_a_damaged_cache_is_no_loss(folder: Path, replays: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Record replies of the local model to dumped prompts: `scripts/record.py prompts.jsonl replies.jsonl.zst`.
+"""Record replies of the local model to dumped prompts: PROMPTS.jsonl and the file of replies, REPLIES.jsonl.zst.
 
 `make record` calls it. Prompts that have a reply are not asked again, and each new reply is written at once.
 """
