@@ -36,6 +36,8 @@ def patterns() -> dict[str, tuple[re.Pattern[Any], str]]:
     found: dict[str, tuple[re.Pattern[Any], str]] = {}
 
     def look(name: str, value: Any, source: str, depth: int = 4) -> None:
+        if type(value).__name__ == "_Regex":  # compiled when it is first used
+            value = re.compile(*value._written)
         if isinstance(value, re.Pattern) and all(value is not known for known, _ in found.values()):
             verbs = set(re.findall(rf"\b{re.escape(name.rpartition('.')[2])}\.(\w+)\(", source)) or {"findall"}
             verb = "search" if "search" in verbs else "match"

@@ -90,7 +90,10 @@ def main() -> None:
     except UserError as error:
         say(f"error: {error}")
         sys.exit(2)
-    except Exception:
+    except Exception as error:
+        if isinstance(error.__cause__, Stopped):  # Python wraps what comes while it makes a class
+            streams.say_how_to_repeat()
+            raise error.__cause__ from None
         traceback.print_exc()
         typer.echo("\nThis is a bug in ctxbench. Please report it with the lines above.", err=True)
         sys.exit(3)
