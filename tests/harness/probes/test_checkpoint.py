@@ -107,7 +107,9 @@ def test_names_are_put_back() -> None:
         unset = [calls]
 
 
-@pytest.mark.parametrize("held", [threading.Lock(), count(), (each for each in ()), partial(len), open], ids=repr)
+@pytest.mark.parametrize(
+    "held", [threading.Lock(), count(), (each for each in ()), partial(len), open], ids=lambda held: type(held).__name__
+)
 def test_what_cannot_be_seen_into_is_refused(held: Any) -> None:
     """A lock, an iterator, a generator: a view with one of them cannot be put back. A builtin function is no state."""
     if held is open:
