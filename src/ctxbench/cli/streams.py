@@ -98,6 +98,8 @@ def listen() -> None:
         signal.signal(number, _stop)
     if _ALARM:
         signal.signal(_ALARM, _stop)
+    # Python prints a trace of what a callback or a destructor swallows.
+    sys.unraisablehook = lambda lost: None if lost.exc_type is Stopped else sys.__unraisablehook__(lost)
     atexit.register(_leave)
 
 
