@@ -232,7 +232,7 @@ def write_wandb(bench: Bench, folder: Path, address: str = "", project: str = ""
     }
     try:
         for entry in bench.entries:
-            with wandb.init(
+            run = wandb.init(
                 project=project or "ctxbench",
                 group=f"{bench.name} {bench.identity[:8]}",
                 job_type="strategy",
@@ -242,11 +242,16 @@ def write_wandb(bench: Bench, folder: Path, address: str = "", project: str = ""
                 mode="online" if address else "offline",
                 reinit="finish_previous",
                 settings=settings,
-            ) as run:
+            )
+            done = 1
+            try:  # as a context it would print a trace
                 for name, step, value in sorted(entry.curves, key=lambda point: point.step):
                     run.log({name_of(name): value}, step=step)
                 figures = {names[name]: value for name, value in entry.numbers.items()}
                 run.summary.update({**figures, "missing": entry.missing})
+                done = 0
+            finally:
+                run.finish(done)
         wandb.teardown()  # `finish` returns before the last file is written; ending the service waits for it
     except Exception as error:
         if not (isinstance(error, ConnectionError) or type(error).__module__.startswith("wandb.")):

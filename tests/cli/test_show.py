@@ -80,7 +80,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def lines(here: Path, *words: object) -> list[str]:
-    """What `ctxbench show r 1 …` prints below the line that says which conversation and file that is."""
+    """Return what `ctxbench show r 1 …` prints below the line with its conversation and file."""
     first, *rest = ctxbench("show", "r", "1", *words, cwd=here).stdout.splitlines()
     assert first == "conversation talk, from talk.jsonl:1"
     return rest

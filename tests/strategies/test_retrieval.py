@@ -276,7 +276,7 @@ def test_vectors_by_coordinate_are_compared_like_those_of_a_matrix(seed: int, ba
 
 
 def test_vectors_by_coordinate_are_taken_back() -> None:
-    """What is added after a checkpoint is gone, however often, and nothing else."""
+    """A restored index lacks what was added after the checkpoint, however often, and nothing else."""
     vectors, query = SparseVectors(3), np.array([1, 1, 0], np.float32)
     vectors.add(np.array([[1, 0, 0]], np.float32))
     restore = vectors.checkpoint()

@@ -183,7 +183,7 @@ def test_a_cache_that_is_held_is_waited_for_once(folder: Path, monkeypatch: pyte
 
 
 def test_a_run_does_not_grow_over_other_packages(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What another version of a library measured stays as it is, also if the strategy is not named again."""
+    """A run by another version of a library is not grown, also if its strategy is not named again."""
     path = recording(folder, conversations=1)
     for version in "12":
         found = {"last_turn": f"some {version}"}

@@ -142,7 +142,7 @@ FILES = {
 
 
 def leaves(tree: object, path: str = "") -> dict[str, object]:
-    """What stands at the ends of a tree of dictionaries and lists, by path."""
+    """Return the leaves of a tree of dictionaries and lists, by path."""
     match tree:
         case dict():
             parts = [leaves(each, f"{path}/{name}") for name, each in tree.items()]

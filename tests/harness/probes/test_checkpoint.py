@@ -71,7 +71,7 @@ HELD = {
 
 @pytest.mark.parametrize("name", HELD)
 def test_a_view_is_as_it_was(name: str) -> None:
-    """Whatever a view holds: it is put back, however often it was called in between, and goes on from there."""
+    """A view is put back, whatever it holds and however often it was called in between, and goes on from there."""
     view, look = counting(*HELD[name])
     before, restore = repr(look()), checkpoint(view, None)
     first, second = view(CONTEXT), view(CONTEXT)

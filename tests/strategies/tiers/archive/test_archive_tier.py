@@ -78,7 +78,7 @@ TestAgainstADict.settings = examples(40, steps=12)
 
 
 def test_it_is_put_back() -> None:
-    """What is put in and deleted after a checkpoint is taken back, however often, in the files as well."""
+    """A restored archive has neither the puts nor the deletions after the checkpoint, in its files as well."""
     archive = ArchiveTier(BlockTable(), SMALL)
     archive.put(items(5))
     files, restore = archive.store.all(), checkpoint(archive.get, None)
