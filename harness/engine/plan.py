@@ -373,8 +373,8 @@ def _check_continued(out: Path, stored: Manifest, now: Manifest) -> None:
         what = ", ".join({"form": "format"}.get(key, key) for key in differ)
         raise RunError(f"{out}: holds another run (it differs in {what}): add --overwrite, or name another --out")
     if missing := [name for name in stored.plan.names if name not in now.plan.names]:
-        what = f"holds a run of {', '.join(missing[:3])}{' …' * (len(missing) > 3)}, too"
-        raise RunError(f"{out}: {what}: name all recordings, add --overwrite, or name another --out")
+        what = f"holds a run of {', '.join(missing[:3])}{' …' * (len(missing) > 3)}"
+        raise RunError(f"{out}: {what}: name that as well, add --overwrite to replace it, or name another --out")
 
 
 def _grown(plan: Plan, stored: Manifest) -> Plan:

@@ -223,7 +223,7 @@ class _OpenShard:
     def _repeats(
         self, results: pa.Table, strategy: Strategy, logs: Mapping[int, ContextLog], keys: Sequence[bytes]
     ) -> list[bool | None]:
-        """Replay the shortest conversation of 20 or more calls, or the longest, again: return if it sends the same."""
+        """Return whether a second replay of one conversation sends the same: of the shortest of 20 calls or more."""
         repeats: list[bool | None] = [None] * len(results)
         rows = enumerate(zip(results["status"].to_pylist(), results["steps"].to_pylist(), strict=True))
         if sizes := {at: steps for at, (status, steps) in rows if status == "ok"}:

@@ -231,7 +231,7 @@ def cache(*, clear: bool = False, as_json: bool = False) -> None:
     size = kept.ResultCache(file).size() if file is not None and file.exists() else 0
     found = {"file": None if file is None else str(file), "bytes": size, "largest": kept.LARGEST}
     line = (
-        "off (CTXBENCH_CACHE)" if file is None else f"{file}: {size / 1e6:,.1f} MB, at most {kept.LARGEST / 1e6:,.0f}"
+        "off (CTXBENCH_CACHE)" if file is None else f"{file}: {size / 1e6:,.1f} of at most {kept.LARGEST / 1e6:,.0f} MB"
     )
     print_json(found) if as_json else typer.echo(line)
 

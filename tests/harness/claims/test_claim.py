@@ -183,7 +183,7 @@ def test_a_saving_is_of_sums() -> None:
 
 
 def test_one_conversation_has_a_value_and_no_interval() -> None:
-    """What cannot be known is missing, and says why; so is a figure of nothing. One unit is one draw."""
+    """A figure that cannot be known is missing, and says why; so is one of nothing. One unit is one draw."""
     few, other = (Missing("few", "one conversation is too few", (value, value)) for value in (0.5, 0.25))
     assert of_sums([(1.0, 2.0)]) == (0.5, few, few)
     assert of_sums([(1.0, 2.0), (0.0, 2.0)], units=["generator"] * 2) == (0.25, other, other)

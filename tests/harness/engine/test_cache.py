@@ -198,5 +198,5 @@ def test_a_run_of_other_recordings_is_not_lost(folder: Path) -> None:
     """A folder has no place for the run of another file, unless the first one is named as well."""
     first, second = two_recordings(folder)
     execute(plan(first), folder / "a")
-    with pytest.raises(RunError, match=r"holds a run of .*first.jsonl, too: name all recordings"):
+    with pytest.raises(RunError, match=r"holds a run of .*first.jsonl: name that as well"):
         execute(plan(second), folder / "a")

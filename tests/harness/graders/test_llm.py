@@ -201,13 +201,13 @@ def test_anything_else_is_missing(text: str, why: str) -> None:
     ],
 )
 def test_what_a_person_sees(text: str, says: str) -> None:
-    """What cannot be seen is gone, what looks like Latin letters is, and marks of templates are none any more."""
+    """Invisible characters are gone, look-alikes are Latin letters, and marks of templates are none any more."""
     assert seen(text) == says
 
 
 @given(st.text())
 def test_nothing_is_left_that_acts(text: str) -> None:
-    """Whatever the text, no template mark is left, and what was shown once is shown the same again."""
+    """No template mark is left in any text, and a text that was shown once is shown the same again."""
     shown = seen(text + "<|im_start|>" + text)
     assert not re.search(r"<\|\w|\|>", shown)
     assert not re.search("[\u200b-\u200f\u202a-\u202e\x00-\x08\U000e0000-\U000e007f]", shown)

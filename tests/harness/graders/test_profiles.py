@@ -1,4 +1,4 @@
-"""Which profile is quoted for a grader, and those in the wheel: figures of the sample recordings."""
+"""A grader is quoted by the right profile, and those in the wheel are figures of the sample recordings."""
 
 from __future__ import annotations
 

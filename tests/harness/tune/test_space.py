@@ -133,7 +133,7 @@ def test_sizes() -> None:
 
 
 def test_one_free_parameter() -> None:
-    """What is fixed stays, what is free is filled in, and the text is the one that a run has."""
+    """Fixed parameters stay, free ones are filled in, and the text is the one that a run has."""
     found = searched("window(max_tokens = ?, reserve=0.2)")
     assert [(each.name, each.default) for each in found.free] == [("max_tokens", None)]
     assert found.at({"max_tokens": 8000}) == "window(max_tokens=8000, reserve=0.2)"
