@@ -67,7 +67,7 @@ def test_the_verdict_is_that_of_the_chosen_model(opening: Opening, run: Run, pag
         assert f"Bill: under {model}." in lead.inner_text()
         bill = totals[(totals.model == model) & (totals.strategy == "none")]
         verdicts = shown.locator("#overview .block:visible").filter(has_text="What is the verdict on each strategy?")
-        [cells] = verdicts.locator("tr").filter(has=shown.get_by_role("cell", name="none", exact=True)).all()
+        [cells] = verdicts.locator("tr").filter(has=shown.get_by_role("rowheader", name="none", exact=True)).all()
         assert cells.locator("td").nth(-2).inner_text() == dollars(float(bill.cost.sum()))
 
 
