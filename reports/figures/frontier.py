@@ -53,7 +53,9 @@ _ROW = 0.26
 _BESIDE, _ABOVE = 0.24, 0.16
 
 
-def frontier(rows: pd.DataFrame, up: str, along: str, bounds: Mapping[str, float]) -> Figure:
+def frontier(
+    rows: pd.DataFrame, up: str, along: str, bounds: Mapping[str, float], width: float = 5.8, columns: int = 3
+) -> Figure:
     """Draw strategies by cost and quality, from the overview, each with its name, and the qualities of the bounds.
 
     The axes follow the marks: a longer interval is cut, with a tip there, and a bound beyond them is told in words.
@@ -62,7 +64,7 @@ def frontier(rows: pd.DataFrame, up: str, along: str, bounds: Mapping[str, float
     places = dict(zip(rows.strategy, rows.place, strict=True))
     best = sorted(rows.strategy[rows.on_frontier], key=lambda name: (-points[name].cost, -points[name].quality))
     with style():
-        drawn = figure(5.8, 5.2)  # as wide as its column of the page
+        drawn = figure(width, 5.2)
         axes = drawn.subplots()
         ends = [points[name] for name in best]
         corners = [*ends[:1], *(at for here, there in pairwise(ends) for at in ((here.cost, there.quality), there))]
@@ -85,7 +87,7 @@ def frontier(rows: pd.DataFrame, up: str, along: str, bounds: Mapping[str, float
         share_axis(axes.yaxis)
         _draw_intervals(axes, rows)
         handles, labels = axes.get_legend_handles_labels()
-        drawn.legend(handles[::-1], labels[::-1], loc="outside upper center", ncols=3)
+        drawn.legend(handles[::-1], labels[::-1], loc="outside upper center", ncols=columns)
         drawn.draw_without_rendering()  # lays out the axes
         drawn.set_layout_engine("none")
         bounded = _draw_bounds(axes, bounds)
@@ -165,26 +167,30 @@ def _name_marks(axes: Axes, points: Mapping[str, Point], line: Sequence[tuple[fl
     corners = axes.transData.transform(np.array(line).reshape(-1, 2))
     boxes = np.vstack([_boxes(marks, 4 * point), taken, *(_boxes_along(*ends) for ends in pairwise(corners))])
     crowd = {at: int((np.abs(marks - at) < np.array(_NEAR) * point).all(axis=1).sum()) for at in labels}
-    for away, at in product(_AWAY, sorted(labels, key=lambda at: -crowd[at])):
+    rounds = [*((away,) for away in _AWAY), _AWAY]  # the last one takes what hides least, at any distance
+    for aways, at in product(rounds, sorted(labels, key=lambda at: -crowd[at])):
         if at not in labels:
             continue
-        spots = (_spot(at, way, sizes[at], away, point, frame, boxes) for way in _WAYS)
-        spot = min(spots, key=lambda spot: spot.hidden)
-        if any(spot.hidden) and away != _AWAY[-1]:
+        spots = (_spot(at, way, sizes[at], away, point, frame, boxes) for away in aways for way in _WAYS)
+        if aways == _AWAY:
+            spot = min(spots, key=lambda spot: spot.hidden)
+        elif (spot := next((spot for spot in spots if not any(spot.hidden)), None)) is None:
             continue
         of, words = labels.pop(at)
-        thin = {"arrowstyle": "-", "linewidth": 0.5, "color": INK, "shrinkA": 0, "shrinkB": 4} if away else None
+        thin = {"arrowstyle": "-", "linewidth": 0.5, "color": INK, "shrinkA": 0, "shrinkB": 4}
         paper = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}  # over the intervals
         side = "left" if spot.way[0] == 1 else "right" if spot.way[0] == -1 else "center"  # it ends exactly there
         x, y = (spot.by - (spot.way[0] * sizes[at][0] * (side != "center"), 0)) / point
-        axes.annotate(words, of, (x, y), **look, ha=side, zorder=20, bbox=paper, arrowprops=thin)
+        axes.annotate(
+            words, of, (x, y), **look, ha=side, zorder=20, bbox=paper, arrowprops=thin if len(spot.boxes) > 1 else None
+        )
         boxes = np.vstack([boxes, spot.boxes])
 
 
 class _Spot(NamedTuple):
-    """Place of a label: what it would hide there, the way and the pixels from its mark, its box and those of its line."""
+    """Place of a label: what it would hide, the way and the pixels from its mark, its box and those of its line."""
 
-    hidden: tuple[int, int]
+    hidden: tuple[int, int, int]
     way: tuple[float, float]
     by: Floats
     boxes: Floats
@@ -203,11 +209,10 @@ def _spot(
     by = np.array(way) * (half + (6 + away) * point)
     own = _boxes(np.array([at + by]), half + point)
     outside = bool((own[:, :2] < frame[:2]).any() or (own[:, 2:] > frame[2:]).any())
-    hidden = _overlaps(own, boxes)
-    if away and (not hidden or away == _AWAY[-1]):  # else its line does not matter
-        link = _boxes_along(np.array(at), at + by, 8 * point)
-        own, hidden = np.vstack([own, link]), hidden + _overlaps(link, boxes)
-    return _Spot((outside, hidden), way, by, own)
+    covered = _overlaps(own, boxes)
+    link = _boxes_along(np.array(at), at + by, 8 * point) if away else own[:0]
+    crossed = 0 if covered else _overlaps(link, boxes)  # what a line crosses matters less than what a label covers
+    return _Spot((outside, covered, crossed), way, by, np.vstack([own, link]))
 
 
 def _boxes(middles: Floats, half: float | Floats) -> Floats:

@@ -139,6 +139,7 @@ def _frontier_chart(places: RunVerdict, rows: Sequence[dict[str, Any]], number: 
     bounds = {name: value for name, value in quality.bounds.items() if not isinstance(value, Missing)}
     drawing = partial(frontier, up=up, along=along, bounds=bounds)
     chart = chart_of("frontier", pd.DataFrame(marks), drawing, about=quality.about)
+    chart = replace(chart, narrow=partial(drawing, along=f"bill under {places.model}", width=3.2, columns=2))
     return chart if number == 1 else replace(chart, name=f"frontier-{number}")
 
 
