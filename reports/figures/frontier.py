@@ -174,16 +174,17 @@ def _name_marks(axes: Axes, points: Mapping[str, Point], line: Sequence[tuple[fl
         spots = (_spot(at, way, sizes[at], away, point, frame, boxes) for away in aways for way in _WAYS)
         if aways == _AWAY:
             spot = min(spots, key=lambda spot: spot.hidden)
-        elif (spot := next((spot for spot in spots if not any(spot.hidden)), None)) is None:
+        elif free := next((spot for spot in spots if not any(spot.hidden)), None):
+            spot = free
+        else:
             continue
         of, words = labels.pop(at)
         thin = {"arrowstyle": "-", "linewidth": 0.5, "color": INK, "shrinkA": 0, "shrinkB": 4}
         paper = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}  # over the intervals
         side = "left" if spot.way[0] == 1 else "right" if spot.way[0] == -1 else "center"  # it ends exactly there
         x, y = (spot.by - (spot.way[0] * sizes[at][0] * (side != "center"), 0)) / point
-        axes.annotate(
-            words, of, (x, y), **look, ha=side, zorder=20, bbox=paper, arrowprops=thin if len(spot.boxes) > 1 else None
-        )
+        to_mark = thin if len(spot.boxes) > 1 else None
+        axes.annotate(words, of, (x, y), **look, ha=side, zorder=20, bbox=paper, arrowprops=to_mark)
         boxes = np.vstack([boxes, spot.boxes])
 
 
