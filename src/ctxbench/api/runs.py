@@ -37,10 +37,9 @@ from ctxbench.harness.models.settings import usual_access
 from ctxbench.metrics.figures import display_name, growth, metric_of, turn_means
 from ctxbench.metrics.value import Missing
 from ctxbench.reports import LOSE
-from ctxbench.reports.figures.style import INK, row_name, style
 from ctxbench.reports.html import sections
 from ctxbench.reports.html.page import ReportSection, left_out
-from ctxbench.reports.render import Table, count
+from ctxbench.reports.render import count
 from ctxbench.reports.results import Results
 from ctxbench.reports.verdict import verdict
 from ctxbench.reports.verdict_text import tags
@@ -233,9 +232,6 @@ FIGURES: Mapping[str, tuple[Callable[[Results], ReportSection | None], str]] = {
 }
 """Section of the report that has each figure, and the figure's name there."""
 
-_WIDTH_OF_NAMES = 2.6
-"""Inches beside the frontier for the names of the strategies."""
-
 
 def _show_inline() -> None:
     """Have a notebook show figures that were drawn without pyplot, which would otherwise see to it."""
@@ -364,18 +360,7 @@ class BenchmarkRun:
         if section is None or chart is None:
             raise RunError(f"{self.folder}: there is nothing to draw: {left_out(drawn_as).notes[0]}")
         _show_inline()
-        drawn = chart.draw()
-        if name == "frontier":
-            from matplotlib.lines import Line2D
-
-            # The names beside the numbers; in the report its table has them.
-            rows = next((part.rows for part in section.parts if isinstance(part, Table) and part.heads[0] == "#"), ())
-            look = {"linestyle": "none", "markersize": 5, "markeredgewidth": 0.2, "color": INK}
-            names = [Line2D([], [], marker=f"${number}$", label=row_name(label), **look) for number, label, *_ in rows]  # type: ignore[arg-type]
-            with style():
-                drawn.set_figwidth(drawn.get_figwidth() + _WIDTH_OF_NAMES)
-                drawn.legend(handles=names, loc="outside right center")
-        return drawn
+        return chart.draw()
 
     def conversations(self) -> Iterator[Conversation]:
         """Yield the recorded conversations."""
