@@ -265,11 +265,9 @@ def tiers(
         all(index, strategy, turns)                                      a line for each tier
         working(trace, policies, capacity, seeds, preload, seconds)      hit rates of cache policies
         archive(recordings, format, level, dictionary)                   sizes, losses and speed
-        focus(recordings, format, limit, truncations, beside)            what it keeps within its limit
         rag(recordings, format, retrievers, k, index, words, embedder)   recall of evidence, latency
 
-    Where recordings are read, the exit code is 2 if one was left out, and with --strict if a reply of a model is
-    missing.
+    Where recordings are read, the exit code is 2 if one was left out.
 
     Args:
         specs (TIER): A tier and what to measure it on, written as a strategy is: 'rag(recordings="talks.jsonl", k=10)'.
@@ -277,7 +275,6 @@ def tiers(
     """
     from ctxbench.harness.tier_bench.archive import ArchiveBench
     from ctxbench.harness.tier_bench.bench import BenchSetup
-    from ctxbench.harness.tier_bench.focus import FocusBench, FocusMeasurement
     from ctxbench.harness.tier_bench.overview import Overview
     from ctxbench.harness.tier_bench.rag import RagBench
     from ctxbench.harness.tier_bench.working import Working
@@ -288,7 +285,7 @@ def tiers(
     from .output import put
     from .progress import counting, watching
 
-    kinds = {"all": Overview, "working": Working, "archive": ArchiveBench, "focus": FocusBench, "rag": RagBench}
+    kinds = {"all": Overview, "working": Working, "archive": ArchiveBench, "rag": RagBench}
     names = {kind: name for name, kind in kinds.items()}
     parsed = [parse(text, kinds, "tier") for text in specs or ["all"]]
     settings, problems = reach.settings(), Problems(strict=strict)
@@ -301,6 +298,4 @@ def tiers(
         lambda: [table for measurement in measurements.values() for table in shown.tables(measurement)],
         as_json,
     )
-    focus = [measurement for measurement in measurements.values() if isinstance(measurement, FocusMeasurement)]
-    tallies = [tally for measurement in focus for tally in measurement.replies]
-    end(tallies, strict, settings, anew=ANEW, failed=bool(problems.errors))
+    end((), strict, settings, failed=bool(problems.errors))
