@@ -31,7 +31,6 @@ def calibrate(
     *,
     grader: list[str] | None = None,
     sample: str = "",
-    where: str = "",
     seed: Seed = 0,
     out: Path | None = None,
     columns: str = "",
@@ -51,8 +50,6 @@ def calibrate(
         grader (-g GRADER): A grader; repeat it to compare. [default: rules]
         sample (N[,by=system]): Use a sample of N answers of each set, spread over the questions, or drawn equally from
             each system. [default: all]
-        where (NAME=VALUE,…): Only answers with these values of language, kind and system: language=zh,kind=temporal.
-            [default: all]
         seed: Seed of the sample and the resamples.
         out (-o FOLDER): Folder of the profiles. [default: ~/.cache/ctxbench/profiles]
         columns (NAME=COLUMN,…): Read CSV, TSV or JSON by columns: question=Q,gold=G,answer=A,label=L; also id, system,
@@ -74,7 +71,7 @@ def calibrate(
     models = Models(settings)
     # Every grader is made before anything is graded: a misspelt one must not cost what the first one graded.
     graders = [named(part, settings, models) for part in dict.fromkeys(grader or ["rules"])]
-    sets = _parts(_sets(inputs, strict, columns), where)
+    sets = _sets(inputs, strict, columns)
     if sample:
         number, _, by = sample.partition(",")
         if not number.isdecimal() or by not in ("", "by=system"):
@@ -106,31 +103,6 @@ def _sets(inputs: Sequence[Path], strict: bool, columns: str) -> list[LabelledSe
     if not sets:
         raise RunError(f"no labelled answer could be read; formats of such answers are {', '.join(FORMATS)}")
     return sets
-
-
-def _parts(sets: Sequence[LabelledSet], text: str) -> list[LabelledSet]:
-    """Return the matching answers of each set, and name sets without any. Raises RunError if no set has any."""
-    from ctxbench.harness.graders.calibration import GROUPS, part_of
-
-    pairs = [part.partition("=") for part in text.split(",") if part]
-    only = {name.strip(): value.strip() for name, _, value in pairs}
-    if wrong := [name for name in only if name not in GROUPS]:
-        raise UserError(f"--where {text!r}: {wrong[0]!r} is not one of {', '.join(GROUPS)}: write {GROUPS[0]}=en")
-    parts = [part_of(labelled, only) for labelled in sets] if only else list(sets)
-    mismatches = [
-        f"{labelled.name} has {name} "
-        + ", ".join(sorted({getattr(answer, name) or "(none)" for answer in labelled.answers}))
-        for labelled, part in zip(sets, parts, strict=True)
-        if not part.answers
-        for name in only
-    ]
-    matching = [part for part in parts if part.answers]
-    if not matching:
-        values = ", ".join(f"{name} {value!r}" for name, value in only.items())
-        raise RunError(f"no answer has {values}: {'; '.join(mismatches)}")
-    for mismatch in mismatches:
-        say(f"left out: {mismatch}")
-    return matching
 
 
 def _keep(profiles: Sequence[Profile], folder: Path | None) -> bool:
