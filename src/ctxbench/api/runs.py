@@ -153,9 +153,9 @@ def run(
     if problems := [str(problem) for problem in manifest.problems]:
         more = f"; {len(problems) - _MOST_PROBLEMS} more: see run.problems" if len(problems) > _MOST_PROBLEMS else ""
         warnings.warn(f"left out: {'; '.join(problems[:_MOST_PROBLEMS])}{more}", stacklevel=2)
-    for strategy, reasons in reader.failures.items():
-        if len(reasons) == manifest.conversations:
-            why = next(iter(reasons.values()))
+    for strategy, failed in reader.failures.items():
+        if len(failed) == manifest.conversations:
+            why = next(iter(failed.values()))
             warnings.warn(f"{strategy} failed in every conversation, so it has no figures: {why}", stacklevel=2)
     return BenchmarkRun(reader, models)
 
