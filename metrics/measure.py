@@ -7,8 +7,10 @@ plain reading of each message.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
@@ -31,18 +33,21 @@ class RaggedArray(NamedTuple):
     values: Ints
 
 
+_integers = partial(array, "q")  # which NumPy takes as they are
+
+
 @dataclass(slots=True)
 class Runs:
     """The contexts of one result, step by step: the runs of messages sent, and the prefix reused each time."""
 
-    at: list[int] = field(default_factory=list)  # number of recorded messages before each step
-    size: list[int] = field(default_factory=list)
+    at: array[int] = field(default_factory=_integers)  # number of recorded messages before each step
+    size: array[int] = field(default_factory=_integers)
     """Number of runs of each step. The runs themselves are in `start` and `stop`, all steps in one list."""
-    start: list[int] = field(default_factory=list)
-    stop: list[int] = field(default_factory=list)
-    kept: list[int] = field(default_factory=list)
+    start: array[int] = field(default_factory=_integers)
+    stop: array[int] = field(default_factory=_integers)
+    kept: array[int] = field(default_factory=_integers)
     """Leading messages shared with the step before; 0 if the tools differ, since they stand before all messages."""
-    same_tools: list[int] = field(default_factory=list)  # 1 if the tools are those of the step before
+    same_tools: array[int] = field(default_factory=_integers)  # 1 if the tools are those of the step before
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,4 +323,4 @@ def _pass(result: MeasuredResult) -> tuple[list[int], ...]:
 
 
 def _all(parts: Iterable[Sequence[int]]) -> Ints:
-    return np.fromiter(chain.from_iterable(parts), np.int64)
+    return np.concatenate([np.zeros(0, np.int64), *parts])

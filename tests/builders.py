@@ -38,8 +38,8 @@ def sent(*steps: list[tuple[int, int]]) -> Runs:
     runs = Runs()
     for step in steps:
         runs.size.append(len(step))
-        runs.start += [start for start, _ in step]
-        runs.stop += [stop for _, stop in step]
+        runs.start.extend(start for start, _ in step)
+        runs.stop.extend(stop for _, stop in step)
     return runs
 
 

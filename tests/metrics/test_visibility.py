@@ -23,8 +23,8 @@ def contexts(steps: list[tuple[int, list[tuple[int, int]]]]) -> Runs:
     for at, spans in steps:
         runs.at.append(at)
         runs.size.append(len(spans))
-        runs.start += [start for start, _ in spans]
-        runs.stop += [stop for _, stop in spans]
+        runs.start.extend(start for start, _ in spans)
+        runs.stop.extend(stop for _, stop in spans)
     return runs
 
 
