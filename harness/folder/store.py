@@ -145,6 +145,9 @@ TABLES = (*SCHEMAS, "recordings")  # every folder of a run
 
 ANSWERS = ("answers", "grades")  # folders of answers and grades, with parts of their own (`answers/store.py`)
 
+BILLS = "bills"
+"""Folder of tables that are made from a run alone: they count as long as its files and the code are the same."""
+
 LOCK = ".lock"
 """A file that the run which is writing holds a lock on. It stays, empty."""
 ACCOUNT = ".account"  # a file with the name under which the folder's money is counted, where a model was called
