@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isnan, nan
 from operator import eq
@@ -69,7 +69,7 @@ def read_task_runs(
     path: Path, form: str | None, labels: Path | None, report: Callable[[Problems], None]
 ) -> pd.DataFrame:
     """Read the runs of tasks (`task_runs`) in a file or folder, and report what could not be read. Raises RunError."""
-    if not path.exists():
+    if not path.exists():  # it may be a scenario's name
         raise RunError(f"{path}: there is no such file or folder")
     success, problems = None if labels is None else read_labels(labels), Problems()
     conversations = RunInputs((str(path),), form).conversations(problems)
@@ -192,7 +192,6 @@ class LiveRuns:
     measures: dict[str, LiveMeasure]
     strategy: str = ""
     replay: dict[str, tuple[float, float]] = field(default_factory=dict)  # multiples of before: said, and live
-    failed: tuple[str, ...] = ()  # conversations in which the strategy failed in replay
 
     def numbers(self) -> dict[str, float]:
         """Return the figures that are known, by name: `live/cost/change`."""
@@ -274,9 +273,7 @@ def _needed(sums: Floats, is_share: bool, wanted: float) -> int | Missing:
     return max(math.ceil((_REACH / size) ** 2 * spread), fewest)
 
 
-def with_replay(
-    live: LiveRuns, before: pd.DataFrame, bills: pd.DataFrame, strategy: str, failed: Iterable[str] = ()
-) -> LiveRuns:
+def with_replay(live: LiveRuns, before: pd.DataFrame, bills: pd.DataFrame, strategy: str) -> LiveRuns:
     """Return live runs with what the replay of those before says of a strategy (`bills`: `Billed.conversations`)."""
     names = before.conversations[~before.conversation.isin(live.alone[0])].explode()
     rows = bills[bills.conversation.isin(names)].assign(cost=bills.cost + bills.cost_own).dropna(subset="cost")
@@ -294,7 +291,7 @@ def with_replay(
         if isinstance(change := live.measures[key].change, Difference) and change.relative and not isnan(said)
         if not isinstance(change.value, Missing)
     }
-    return replace(live, strategy=strategy, replay=replay, failed=tuple(failed))
+    return replace(live, strategy=strategy, replay=replay)
 
 
 def store_live(run: Run, live: LiveRuns) -> None:

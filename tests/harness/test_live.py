@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from msgspec.structs import replace
 
+from ctxbench import compare_live
 from ctxbench.harness.export.bench import bench
 from ctxbench.harness.folder.run import load
 from ctxbench.harness.live import LiveRuns, compared, read_labels, read_task_runs, task_runs, with_replay
@@ -41,6 +42,13 @@ def test_what_a_live_agent_reads_again(tmp_path: Path) -> None:
     assert "the run is in " in done.stderr
     assert f"ctxbench report {run}" in done.stderr
     ctxbench("report", run, cwd=tmp_path)
+    with (tmp_path / "after" / "task-00.jsonl").open("a") as file:
+        file.write("{\n")
+    with pytest.warns(UserWarning, match=r"left out: .*task-00\.jsonl"):
+        in_python = compare_live(tmp_path / "before", tmp_path / "after")
+    assert in_python.headline.startswith("After, the agent costs more (15 tasks live): bill +")
+    assert in_python.figures.low["cost"] == bill["change"]["shown"]["low"]
+    assert in_python.figures.loc["calls", "tasks_needed"] != in_python.figures.loc["calls", "tasks_needed"], "unknown"
     assert "What did a live agent do with less?" in (run / "report/report.html").read_text("utf-8")
 
 
@@ -161,11 +169,11 @@ def test_the_same_recordings_on_both_sides() -> None:
 @pytest.mark.parametrize(
     ("after", "title"),
     [
-        ([1100] * 16, "The agent after costs more (16 tasks live): bill +10.0 % "),
-        ([900] * 16, "The agent after costs less (16 tasks live): bill −10.0 % "),
-        ([1100, 900] * 8, "The agent after may cost more or less (16 tasks live): bill 0.0 % "),
-        ([1100] * 3, "Too few tasks to say what the agent after costs (3 tasks live): bill +10.0 % "),
-        ([None] * 3, "What the agent after costs is not known (3 tasks live): model calls 0.0 "),
+        ([1100] * 16, "After, the agent costs more (16 tasks live): bill +10.0 % "),
+        ([900] * 16, "After, the agent costs less (16 tasks live): bill −10.0 % "),
+        ([1100, 900] * 8, "After, the agent may cost more or less (16 tasks live): bill 0.0 % "),
+        ([1100] * 3, "After, the agent may cost more or less (3 tasks live): bill +10.0 % ["),
+        ([None] * 3, "After, the agent may cost more or less (3 tasks live): model calls 0.0 "),
     ],
 )
 def test_the_title_judges_the_bill(after: list[int | None], title: str) -> None:

@@ -56,17 +56,18 @@ def live(
     if success and len(success) != 2:
         raise UserError("--success: give it twice, for BEFORE and for AFTER")
     wanted = tuple(dict.fromkeys(("none", strategy or "none")))
-    labels = zip((before, after), success or (None, None), strict=True)
-    sides = [read_task_runs(path, form, of_side, partial(report_problems, most=3)) for path, of_side in labels]
     plan = Plan(RunInputs((str(before),), form), wanted, probes=False, answers=False)
+    labels = zip((before, after), success or (None, None), strict=True)
+    sides = [read_task_runs(path, form, file, partial(report_problems, most=3)) for path, file in labels]
     found = compared(sides[0], sides[1], by, detect / 100)
     folder = out or Path("runs/live")
     with redirect_stdout(sys.stderr), watching() as watcher, resumable("finished work is stored", folder):
         execute(plan, folder, jobs=os.cpu_count() or 1, overwrite=overwrite or out is None, watcher=watcher)
     results = results_of(folder)
     if strategy is not None:
-        bills, replayed = replace(results, models=results.models[:1]).bills, plan.strategies[-1]
-        found = with_replay(found, sides[0], bills, replayed, results.run.failures.get(replayed, {}))
+        found = with_replay(found, sides[0], replace(results, models=results.models[:1]).bills, plan.strategies[-1])
+        for name, why in list(results.run.failures.get(plan.strategies[-1], {}).items())[:1]:
+            say(f"replay lacks recordings in which {strategy} failed, as {name}: {why}")
     store_live(results.run, found)
     put(lambda: found, lambda: live_tables(found), as_json)
     say(f"the run is in {folder}; as a page: {shlex.join(['ctxbench', 'report', str(folder)])}")
