@@ -82,7 +82,7 @@ def task_runs(
 ) -> pd.DataFrame:
     """Return a row for each run of a task: a conversation with those that it started, billed at the prices of its day.
 
-    Columns: names of the task (`By`), `conversation`, `conversations` (ids), `digests` (of what they hold), `models`,
+    Columns: names of the task (`By`), `conversation`, `conversations` (ids), `digest` (of what they hold), `models`,
     figures by measure, NaN = not recorded. `labels` have success by any name; None = the recordings' own. Raises
     RunError for labels of other tasks.
     """
@@ -144,7 +144,7 @@ def task_runs(
             "solved": next((float(of) for of in scores if isinstance(of, int | float) and 0 <= of <= 1), nan),
         }
         about = {"conversation": main.id, "conversations": [each.id for each in group]}
-        about |= {"digests": {each.digest() for each in group}}
+        about |= {"digest": "".join(sorted(each.digest() for each in group))}
         rows.append({**names, **about, **figures, "models": {model for _, model, _ in used if model}})
     runs = pd.DataFrame(rows)
     if labels is not None and runs.solved.isna().all():
@@ -220,7 +220,7 @@ def compared(before: pd.DataFrame, after: pd.DataFrame, by: By | None = None, wa
         raise RunError(f"no task is on both sides, {what} ({', '.join(get_args(By))})")
     sides = [runs[runs[way].isin(common[way])] for runs in (before, after)]
     starts = [side.groupby(way)["first"].first() for side in sides]
-    digests = [side.groupby(way).digests.agg(lambda of: frozenset().union(*of)) for side in sides]
+    digests = [side.groupby(way).digest.agg(lambda of: "".join(sorted(of))) for side in sides]
     return LiveRuns(
         way,
         len(starts[0]),
