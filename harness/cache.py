@@ -25,7 +25,7 @@ from time import time
 from ctxbench.scenarios.files import cache_folder
 from ctxbench.strategies.adapters import process
 from ctxbench.strategies.base import Strategy
-from ctxbench.strategies.chain import Chain, packages, spec
+from ctxbench.strategies.chain import packages, spec, stages_of
 
 VARIABLE = "CTXBENCH_CACHE"
 LARGEST = 2 << 30  # bytes of the file; what was not asked for longest is removed
@@ -141,8 +141,7 @@ def of_strategy(strategy: Strategy) -> bytes:
     """Return the digest of a strategy: its text, and what brings it. It is empty, and nothing of the strategy is kept,
     where code is not that of ctxbench: it may read and ask whatever it likes.
     """
-    stages = strategy.stages if isinstance(strategy, Chain) else (strategy,)
-    if not all(type(stage).__module__.startswith("ctxbench.") for stage in stages):
+    if not all(type(stage).__module__.startswith("ctxbench.") for stage in stages_of(strategy)):
         return b""
     texts = [f"{name} {whose}" for name, whose in packages(strategy).items()]
     return key(spec(strategy), *texts, *(_installed() if texts else ()))

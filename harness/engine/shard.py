@@ -75,6 +75,8 @@ class Work(msgspec.Struct, frozen=True):
     """Digest of what all results depend on but for recording, strategy and summariser; empty = none are kept."""
     remote: str = ""
     """Address of the store that each part is put into when it is finished, if the folder is a copy of one."""
+    here: tuple[int, ...] = ()
+    """Numbers of the strategies that this process alone can replay: a notebook or a script has defined them."""
 
     @property
     def parts(self) -> list[int]:
@@ -245,7 +247,9 @@ class _OpenShard:
     def _keys(self, part: int) -> list[Keys]:
         """Return the keys of a part's units in the cache."""
         work, of, is_offline, is_free = self._work, cache.key(*self._bounds), True, True
-        if part != OWN:
+        if part in work.here:  # other processes cannot parse it, and nothing of it is kept
+            of = b""
+        elif part != OWN:
             strategy = parse(work.strategies[part])
             of = cache.of_strategy(strategy)
             is_offline = {work.models.summariser, *named([strategy], "")} <= {"", "offline"}

@@ -12,8 +12,7 @@ import pytest
 
 import ctxbench
 from ctxbench.api.runs import FIGURES
-from ctxbench.scenarios.errors import RunError, SpecError
-from ctxbench.strategies.window import Window
+from ctxbench.scenarios.errors import RunError
 from tests.harness.command import ctxbench as command
 from tests.harness.runs import recording
 
@@ -107,7 +106,7 @@ def test_what_is_left_out_is_said(tmp_path: Path) -> None:
         (lambda run: ctxbench.run("smoke", strategies="none", jobs=-1), "jobs=-1: give 1 or more"),
         (lambda run: ctxbench.run("smoke", strategies="none", window="gpt-9000"), "unknown model 'gpt-9000'"),
         (lambda run: ctxbench.load("nosuch"), "nosuch: no run is here"),
-        (lambda run: run.verdict().objections("windo"), "'windo' is not in the run"),
+        (lambda run: run.verdict().objections("windo"), "'windo' was not run here"),
         (lambda run: run.summary(names="nice"), 'give "keys" or "display"'),
         (lambda run: run.gate("no.json"), "no.json: there is no baseline"),
         (lambda run: run.compare(against="archive"), "'archive' was not run here"),
@@ -210,13 +209,3 @@ def test_contexts_and_report(made: ctxbench.BenchmarkRun, tmp_path: Path) -> Non
     assert len(contexts) == len(made.reader.rows("steps", "c1", "window(max_tokens=400)"))
     assert len(list(made.conversations())) == 9
     assert made.report(tmp_path / "page") == tmp_path / "page" / "report.html"
-
-
-def test_a_class_without_a_name_is_refused() -> None:
-    """A strategy that is written in a notebook cell has no text that a worker could read."""
-
-    class Mine(Window):
-        pass
-
-    with pytest.raises(SpecError, match="Mine has no name"):
-        ctxbench.run("smoke", strategies=Mine(max_tokens=400))

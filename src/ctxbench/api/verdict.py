@@ -27,7 +27,8 @@ from ctxbench.reports.tables import incomplete
 from ctxbench.reports.verdict import ROUNDING, Place, RunVerdict
 from ctxbench.reports.verdict_text import first_screen, how_sure, points_in_words, too_few, why_placed
 from ctxbench.scenarios.errors import RunError, SpecError
-from ctxbench.scenarios.spec import nearest, suggestion
+from ctxbench.scenarios.spec import suggestion
+from ctxbench.strategies.chain import StrategyLike
 
 from .names import find_strategy
 
@@ -157,17 +158,14 @@ class BenchmarkVerdict(_Shown):
             "breaks": "; ".join(places.broken.get(name, ())),
         }
 
-    def objections(self, strategy: str) -> list[str]:
+    def objections(self, strategy: StrategyLike) -> list[str]:
         """Return what speaks against using a strategy in place of the whole history; an empty list if nothing does.
 
         That is what it breaks, that it did not cost less here, or not without a single unit, that it lost more than
         accepted here, and that it may elsewhere. Raises RunError for a strategy that is not in the run.
         """
         places = self._places
-        if strategy not in places.results.strategies:
-            close = nearest(strategy, dict.fromkeys(places.results.strategies))
-            known = close or f"; it has {', '.join(places.results.strategies)}"
-            raise RunError(f"{strategy!r} is not in the run{known}")
+        strategy = find_strategy(places.results.run, strategy)
         if strategy == WHOLE:
             return []
         objections = list(places.broken.get(strategy, ()))
@@ -277,8 +275,8 @@ def compared_models(run: Run, named: Sequence[str] = ()) -> tuple[str, ...]:
 def comparison_of(
     before: Run,
     after: Run | None = None,
-    against: str = WHOLE,
-    strategies: Sequence[str] = (),
+    against: StrategyLike = WHOLE,
+    strategies: Sequence[StrategyLike] = (),
     metrics: Sequence[str] = (),
     models: Sequence[str] = (),
     clock: bool = False,
