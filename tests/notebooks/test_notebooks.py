@@ -58,6 +58,5 @@ def test_it_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
     assert any("image/png" in output.get("data", {}) for output in outputs)
     if path.stem != "quick-start":
-        (last,) = notebook.cells[-1].outputs
-        assert last.text.endswith(".\n")
+        assert "".join(output.text for output in notebook.cells[-1].outputs).endswith(".\n")
     assert not [output.text for output in outputs if output.output_type == "stream" and output.name == "stderr"]
