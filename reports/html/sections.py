@@ -351,6 +351,7 @@ def method_section(results: Results) -> ReportSection:
     rows = {
         **{name: ", ".join(value) if isinstance(value, tuple) else str(value) for name, value in plan.items()},
         **{f"version: {name}": version for name, version in manifest.versions.items()},
+        **{f"definition: {name}": of.source or f"@{of.digest}" for name, of in (manifest.sources or {}).items()},
         "digest of the recordings": manifest.digest,
         "run folder format": str(manifest.format),
     }
