@@ -92,6 +92,15 @@ class Chart:
             root.remove(root.find(f"{{*}}{outside}"))  # type: ignore[arg-type]
         for element in list(root.iter()):
             self._embed(element)
+        for group in root.iter("g"):
+            # What all marks of a line have stands once.
+            marks = list(group) if all(element.tag == "use" for element in group) else []
+            shared = set.intersection(*({*mark.attrib.items()} for mark in marks)) if len(marks) > 1 else set()
+            for key, value in sorted(shared):
+                if key not in ("x", "y", "href", *group.keys()):
+                    group.set(key, value)
+                    for mark in marks:
+                        del mark.attrib[key]
         root.attrib = {"viewBox": root.attrib["viewBox"], "width": str(wide), "height": str(high), "role": "img"}
         root.attrib["aria-label"] = self.title
         if wide <= _FITTING:
@@ -124,9 +133,22 @@ class Chart:
                 found[key] = _COLOURS.get(value, value)
         for key in found.keys() & _PLACES:
             found[key] = _NUMBER.sub(lambda number: f"{float(number[0]):.1f}", " ".join(found[key].split()))
+        if re.fullmatch(r"[ML\d. -]+", path := found.get("d", "")):
+            found["d"] = _relative(path)
         if found.get("transform", "").startswith("rotate(-0 "):
             del found["transform"]
         element.attrib = found
+
+
+def _relative(path: str) -> str:
+    """Return a path of straight lines as the way from each point to the next, in tenths: that is half as long."""
+    words, (x, y) = [], (0, 0)
+    for command, *ends in re.findall(r"([ML]) (\S+) (\S+)", path):
+        across, up = (round(10 * float(end)) for end in ends)
+        if command == "M" or (across, up) != (x, y):
+            words.append(f"{command.lower()}{(across - x) / 10:g} {(up - y) / 10:g}")
+        x, y = across, up
+    return "".join(words)
 
 
 @dataclass(frozen=True)
