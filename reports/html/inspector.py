@@ -25,7 +25,7 @@ from ctxbench.scenarios.model import Conversation, Message, Tool
 
 from ..results import Results
 
-ROOM = 1_040_000  # characters in the page for all conversations
+ROOM = 990_000  # characters in the page for all conversations
 CUTS = (2000, 700, 240)  # characters of a message's text, more than a line has: as many as leave room for all
 
 # Steps that are considered for the page, and those of which lists are in memory at a time.

@@ -92,15 +92,6 @@ class Chart:
             root.remove(root.find(f"{{*}}{outside}"))  # type: ignore[arg-type]
         for element in list(root.iter()):
             self._embed(element)
-        for group in root.iter("g"):
-            # What all marks of a line have stands once.
-            marks = list(group) if all(element.tag == "use" for element in group) else []
-            shared = set.intersection(*({*mark.attrib.items()} for mark in marks)) if len(marks) > 1 else set()
-            for key, value in sorted(shared):
-                if key not in ("x", "y", "href", *group.keys()):
-                    group.set(key, value)
-                    for mark in marks:
-                        del mark.attrib[key]
         root.attrib = {"viewBox": root.attrib["viewBox"], "width": str(wide), "height": str(high), "role": "img"}
         root.attrib["aria-label"] = self.title
         if wide <= _FITTING:
