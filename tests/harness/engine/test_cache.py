@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 from pathlib import Path
@@ -19,6 +20,7 @@ from ctxbench.scenarios.model import Probe
 from ctxbench.strategies.bounds import LastTurn
 from ctxbench.strategies.window import Window
 from tests.builders import talk
+from tests.harness.command import ctxbench
 from tests.harness.runs import STRATEGIES, bytes_of, fail, plan, recording
 
 
@@ -158,6 +160,16 @@ def test_a_damaged_cache_is_no_loss(folder: Path, replays: list[str]) -> None:
     execute(plan(path), folder / "c")
     assert bytes_of(folder / "a") == bytes_of(folder / "b") == bytes_of(folder / "c")
     assert not file.exists()
+
+
+def test_the_command_says_what_it_removed(folder: Path) -> None:
+    """`ctxbench cache --clear` removes all there is, and says how much that was; again it is nothing."""
+    execute(plan(recording(folder, conversations=2)), folder / "a")
+    kept = json.loads(ctxbench("cache", "--json", cwd=folder).stdout)
+    assert kept["bytes"] > 0
+    cleared = json.loads(ctxbench("cache", "--clear", "--json", cwd=folder).stdout)
+    assert cleared == {**kept, "bytes": 0, "removed": kept["bytes"]}
+    assert "0.0 MB removed" in ctxbench("cache", "--clear", cwd=folder).stdout
 
 
 def test_the_cache_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
