@@ -6,6 +6,7 @@ import json
 import shutil
 import sqlite3
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -178,10 +179,10 @@ def test_the_cache_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(cache, "LARGEST", 1 << 20)
     for number in range(40):
         monkeypatch.setattr(cache, "time", lambda number=number: float(number))
-        store.put({cache.key(str(number)): bytes(100_000)})
+        store.put({cache.key(str(number)): Random(number).randbytes(100_000)})
     assert store.size() <= 1 << 20
     assert store.get(cache.key("0")) is None
-    assert store.get(cache.key("39")) == bytes(100_000)
+    assert store.get(cache.key("39")) == Random(39).randbytes(100_000)
 
 
 def test_a_cache_that_is_held_is_waited_for_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
