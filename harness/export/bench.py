@@ -205,15 +205,18 @@ def name_of(metric: str) -> str:
 
 
 def metric_keys(metrics: Iterable[str], quality: str = "") -> dict[str, str]:
-    """Return the name of each figure in a tracker, where names are sorted: the measures begin with their number.
+    """Return the name of each figure in a tracker, where names are sorted: the measures begin with a number.
 
     Others have no prompt's digest, unless figures differ in that alone.
     """
     short = {metric: name_of(_PROMPT.sub("", metric)) for metric in metrics}
     times = Counter(short.values())
     keys = {metric: key if times[key] == 1 else name_of(metric) for metric, key in short.items()}
-    numbered = enumerate(measures(keys, quality), 1)
-    return keys | {metric: f"{at} {display_name(metric).partition(' (')[0]}" for at, metric in numbered}
+    for metric in measures(keys, quality):
+        key = metric.partition("(")[0]
+        number = 1 + (_MEASURES.index(key) if key in _MEASURES else len(_MEASURES))
+        keys[metric] = f"{number} {display_name(metric).partition(' (')[0]}"
+    return keys
 
 
 def parameters(strategy: str) -> dict[str, str]:

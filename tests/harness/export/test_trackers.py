@@ -33,7 +33,7 @@ def test_the_measures_come_first() -> None:
     names = ["steps", "grounding", "cost_saving(a)", "cost_saving(b)", "context_recall", "net_saving"]
     assert measures(names) == ["net_saving", "cost_saving(a)", "context_recall"]
     keys = sorted(metric_keys(names).values())
-    assert keys == ["1 net saved", "2 cost saved", "3 context recall", "cost_saving/b", "grounding", "steps"]
+    assert keys == ["1 net saved", "2 cost saved", "6 context recall", "cost_saving/b", "grounding", "steps"]
 
 
 def test_parameters_of_a_chain() -> None:
