@@ -31,7 +31,7 @@ INSTALL   = $(PIP) -c constraints.txt
 LOCKED    = $(PIP) --no-deps --require-hashes --only-binary :all: -r
 TESTED   := adapter-langchain adapter-langmem adapter-llama-index adapter-openai-agents datasets deepseek docs local mlflow notebooks prometheus providers ray tune wandb
 # Extras that conflict with the versions of constraints.txt: each has a file of its own in constraints/.
-APART    := adapter-autogen adapter-deepagents adapter-google-adk adapter-inspect adapter-openhands adapter-semantic-kernel adapter-strands ragas remote tracking
+APART    := adapter-deepagents adapter-google-adk adapter-inspect adapter-openhands adapter-strands remote tracking
 COMMA    := ,
 TESTING   = test,$(subst $() ,$(COMMA),$(TESTED))
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ctxbench.harness.answers.figures import AnswerFigures, StrategyAnswers
 from ctxbench.harness.graders.calibration import Calibrated, LabelledSet
-from ctxbench.harness.graders.profiles import Profile, QuotedProfile, corrected_by, unversioned
-from ctxbench.metrics.grading.agreement import Agreement, Estimate
+from ctxbench.harness.graders.profiles import Profile, QuotedProfile, corrected_by
+from ctxbench.metrics.grading.agreement import Estimate
 from ctxbench.metrics.statistics.intervals import Ends
 from ctxbench.metrics.value import Missing, Value
 
@@ -18,7 +17,6 @@ from .render import Column, Table, about, count, percent, reasons, shares, table
 _GROUPS = {"language": "language", "kind": "kind", "system": "system", "answer": "kind of answer"}
 """Groups of a profile, with the words for them in tables."""
 _MOST_SETS = 2  # labelled sets that shares are corrected by
-_VARIANT = re.compile(r"(?:, )?\bvariant='(\w+)'")
 _UNKNOWN = "How far {} agrees with people is not known: `ctxbench lab calibrate` measures it."
 
 
@@ -72,7 +70,6 @@ _PEOPLE = (
     Column("people: same", "of.people_same", figure),
     Column("grader: same", "of.grader_same", figure),
 )
-_VARIANTS = ("grader", "strict", "lenient", "kappa, strict", "kappa, lenient")
 
 
 def _figures(**spare: int) -> list[Column]:
@@ -81,7 +78,7 @@ def _figures(**spare: int) -> list[Column]:
 
 
 def tables(results: Sequence[Calibrated]) -> Iterator[Table]:
-    """Yield for each set: agreement, confusion, groups, variants, missing grades, time, cost."""
+    """Yield for each set: agreement, confusion, groups, missing grades, time, cost."""
     for at, calibrated in enumerate(results):
         name, profiles = calibrated.labels.name, calibrated.profiles
         yield _main(calibrated, first=not at)
@@ -107,9 +104,6 @@ def tables(results: Sequence[Calibrated]) -> Iterator[Table]:
         ]
         if people:
             yield table_of(f"{name}: what people disagree about", _PEOPLE, people, [about("people")], names=3)
-        if variants := tuple(_variants(profiles)):
-            note = "The share of answers called right, by two rubrics for the same answers."
-            yield Table(f"{name}: strict and lenient", _VARIANTS, variants, (note,))
         if missing := [
             (profile.grader, f"{answers:,} of {profile.asked:,} ({percent(answers / profile.asked)})", why)
             for profile in profiles
@@ -143,16 +137,11 @@ def quoted(grader: str, profiles: Sequence[QuotedProfile]) -> list[str]:
         profile, of = quote.profile, quote.profile.quoted
         whom = "people" if profile.labelled_by == "people" else f"labels by a {profile.labelled_by}"
         sentences.append(
-            f"{profile.grader} agrees with {whom} on {profile.set}{_part(profile)}: kappa {interval(of.kappa)}, "
+            f"{profile.grader} agrees with {whom} on {profile.set}: kappa {interval(of.kappa)}, "
             f"accuracy {interval(of.accuracy)}, over {count(of.answers, 'answer')}."
             + (f" This is out of date: {quote.stale}." if quote.stale else "")
         )
     return sentences or [_UNKNOWN.format(grader)]
-
-
-def _part(profile: Profile) -> str:
-    """Return the part of its set that a profile is of."""
-    return "".join(f", {name} {value}" for name, value in sorted(profile.only.items()))
 
 
 def _main(calibrated: Calibrated, first: bool) -> Table:
@@ -176,8 +165,6 @@ def _main(calibrated: Calibrated, first: bool) -> Table:
 
 def _notes(calibrated: Calibrated) -> Iterator[str]:
     labels = calibrated.labels
-    if labels.only:
-        yield f"Only: {', '.join(f'{name} {value}' for name, value in labels.only)}."
     if (sample := labels.sample) is not None:
         how = ", as many of each system" if sample.by_system else ""
         yield f"A sample of {sample.answers:,} of {sample.of:,} answers{how}, by question, seed {sample.seed}."
@@ -197,24 +184,6 @@ def _notes(calibrated: Calibrated) -> Iterator[str]:
 
 def _who(labels: LabelledSet) -> str:
     return "people among themselves" if labels.labelled_by == "people" else "the labelling model with itself"
-
-
-def _variants(profiles: Sequence[Profile]) -> Iterator[tuple[str, ...]]:
-    """Yield the share called right and kappa of each grader that has a strict and a lenient variant."""
-
-    def called(of: Agreement) -> str:
-        right = of.confusion.true_positive + of.confusion.false_positive
-        return percent(right / of.answers) if of.answers else "(undefined)"
-
-    both: dict[str, dict[str, Profile]] = {}
-    for profile in profiles:
-        variant = _VARIANT.search(profile.grader)
-        name = _VARIANT.sub("", unversioned(profile.grader))
-        both.setdefault(name, {})[variant[1] if variant else "strict"] = profile
-    for name, by_variant in both.items():
-        if by_variant.keys() >= {"strict", "lenient"}:
-            pair = [by_variant[variant].whole for variant in ("strict", "lenient")]
-            yield (name, *map(called, pair), *(interval(of.kappa) for of in pair))
 
 
 def _effort(calibrated: Calibrated) -> Table:
@@ -239,7 +208,7 @@ def profile_table(by_grader: Mapping[str, Sequence[QuotedProfile]]) -> Table:
     quotes = [quote for quotes in by_grader.values() for quote in quotes]
     rows = []
     for of in (quote.profile for quote in quotes):
-        part = _part(of) + " (a sample)" * (of.sample is not None) + " (held out)" * (of.held_out is not None)
+        part = " (a sample)" * (of.sample is not None) + " (held out)" * (of.held_out is not None)
         rows.append({"grader": of.grader, "set": of.set + part, "labelled_by": of.labelled_by, "of": of.quoted})
     names = (_GRADER, Column("labelled set", "set"), Column("labelled by", "labelled_by"))
     columns = (*names, _ANSWERS, *_figures(accuracy=0, kappa=0, recall=0, specificity=0))

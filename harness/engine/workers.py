@@ -31,7 +31,7 @@ from ctxbench.scenarios.errors import RunError
 from ctxbench.strategies.adapters.process import Interpreter, interpreters_in_use, use_interpreters
 
 from . import one_thread
-from .shard import ANSWERS, OWN, Done, PartTask, PartWriter, do_packed
+from .shard import ANSWERS, OWN, Done, PartTask, PartWriter, do_bundle, do_packed
 
 T = TypeVar("T")
 Ref = TypeVar("Ref")
@@ -56,10 +56,16 @@ def run_shards(shards: Iterable[list[PartTask]], done: Callable[[list[Done]], No
             for task in tasks:
                 done([worker.do(task)])
         return
-    encode = msgspec.msgpack.encode
-    packed = ([[encode(bundle) for bundle in stage] for stage in group] for group in stages(shards, jobs))
-    with _pool(do_packed, jobs) as (submit, finished):
-        dispatch(packed, 2 * jobs, submit, finished, done)
+    with _pool(do_packed, jobs) as (submit_packed, finished):
+
+        def submit(bundle: Bundle) -> Future[list[Done]]:
+            if bundle[0].part not in bundle[0].work.here:
+                return submit_packed(msgspec.msgpack.encode(bundle))
+            here = Future[list[Done]]()
+            here.set_result(do_bundle(bundle))  # meanwhile the workers do what was submitted before
+            return here
+
+        dispatch(stages(shards, jobs), 2 * jobs, submit, finished, done)
 
 
 def side_by_side(task: Callable[[bytes], T], packed: Iterable[bytes], jobs: int, done: Callable[[T], None]) -> None:
@@ -84,13 +90,17 @@ def stages(shards: Iterable[list[PartTask]], processes: int) -> Iterator[list[li
             return
         number = LAST * -(-processes // len(ahead))
         tasks = ahead.popleft()
-        if len(ahead) == last - 1:
+        here = [task for task in tasks if task.part in task.work.here]
+        is_whole = len(ahead) == last - 1
+        if is_whole and not here:
             yield [[tasks]]
             continue
         own, answers = ([task for task in tasks if task.part == part] for part in (OWN, ANSWERS))
-        strategies = [task for task in tasks if task.part not in (OWN, ANSWERS)]
+        strategies = [task for task in tasks if task.part not in (OWN, ANSWERS, *task.work.here)]
         divided = [strategies[at::number] for at in range(min(number, len(strategies)))]
-        yield [stage for stage in ([own], divided, [answers]) if stage and stage[0]]
+        first, then = ([*own, *strategies], []) if is_whole else (own, divided)
+        staged = [first], [bundle for bundle in (*then, here) if bundle], [answers]
+        yield [stage for stage in staged if stage and stage[0]]
 
 
 def dispatch(

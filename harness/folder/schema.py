@@ -126,7 +126,15 @@ class Spending(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     refused: int = 0  # calls that were not made because of the spend limit
 
 
+class StrategySource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A strategy that a notebook or a script has defined."""
+
+    digest: str  # of its source, and of the functions, classes and constants of its module that it uses
+    source: str  # with these functions and classes; empty where Python kept none
+
+
 _FILE_DIGEST = re.compile(r"(?<=\w)@[0-9a-f]{12}(?=['(\s|]|\Z)")
+_STAGE = r"(?<![\w.]){}(?=[(\s]|\Z)"  # the name of a stage in the text of a strategy
 _BY = "strategy "  # start of the names of `Manifest.versions` that stand for packages of strategies
 
 
@@ -146,6 +154,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Versions of ctxbench, Python, libraries, the model map, and the packages of the strategies."""
     complete: bool
     strategy_names: dict[str, str] = {}  # the name that the user gave to a strategy, by its text
+    sources: dict[str, StrategySource] | msgspec.UnsetType = msgspec.UNSET
+    """Strategies that a notebook or a script has defined, by the names of their stages; not there if there are none."""
     conversations: int = 0
     shards: int = 0
     digest: str = ""  # SHA-256 over the recordings of all shards, in order
@@ -160,6 +170,17 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def name_of(self, strategy: str) -> str:
         """Return the name of a strategy in comparisons: the given one, or its text without digests of files."""
         return self.strategy_names.get(strategy) or without_digest(strategy)
+
+    def settings_of(self, strategy: str) -> str:
+        """Return the text of a strategy, also with digests of what a notebook or a script has defined."""
+        for name, defined in self.sources_of(strategy).items():
+            strategy = re.sub(_STAGE.format(name), f"{name}@{defined.digest}", strategy)
+        return strategy
+
+    def sources_of(self, strategy: str) -> dict[str, StrategySource]:
+        """Return what a notebook or a script has defined of a strategy, by the names of its stages."""
+        defined = (self.sources or {}).items()
+        return {name: source for name, source in defined if re.search(_STAGE.format(name), strategy)}
 
     def libraries(self) -> dict[str, str]:
         """Map each strategy of other packages to these, with their versions: `langchain 1.5.2`."""

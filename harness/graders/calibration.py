@@ -1,4 +1,4 @@
-"""Choose labelled answers (whole sets, a part, or a sample), grade them, and profile the grader by them."""
+"""Choose labelled answers (whole sets or a sample), grade them, and profile the grader by them."""
 
 from __future__ import annotations
 
@@ -36,8 +36,6 @@ class LabelledSet:
     name: str
     digest: str  # digest of the whole set, whichever part of it these answers are
     answers: tuple[Labelled, ...]
-    only: tuple[tuple[str, str], ...] = ()
-    """The values that they share, where only a part was taken: `("language", "zh")`."""
     sample: LabelSample | None = None
 
     @property
@@ -62,12 +60,6 @@ def sets_of(answers: Iterable[Labelled]) -> list[LabelledSet]:
         digest = sha256(b"".join(line + b"\n" for line in lines)).hexdigest()[:16]
         sets.append(LabelledSet(name, digest, tuple(by_set[name])))
     return sets
-
-
-def part_of(whole: LabelledSet, only: dict[str, str]) -> LabelledSet:
-    """Return the answers that have these values of GROUPS; perhaps none."""
-    answers = tuple(answer for answer in whole.answers if all(getattr(answer, name) == only[name] for name in only))
-    return replace(whole, answers=answers, only=(*whole.only, *sorted(only.items())))
 
 
 def sample_of(whole: LabelledSet, size: int, seed: int = 0, by_system: bool = False) -> LabelledSet:
@@ -200,7 +192,6 @@ def _profile(
         set=labels.name,
         digest=labels.digest,
         labelled_by=labels.labelled_by,
-        only=dict(labels.only),
         sample=labels.sample,
         asked=len(labels.answers),
         missing={why.text: why.times for _, why in grouped((None, why) for why in whys)},

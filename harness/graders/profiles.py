@@ -66,7 +66,6 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     set: str
     digest: str  # digest of the whole labelled set
     labelled_by: str  # `people`, `model`, or `people and model`
-    only: dict[str, str] = {}  # the part of the set that was graded: `{"language": "zh"}`
     sample: LabelSample | None = None  # how the answers were chosen, if not all were graded
     asked: int  # number of answers that the grader was given
     missing: dict[str, int]
@@ -90,7 +89,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     @property
     def language(self) -> str:
         """Language of the answers; that of a set of ours which has one language is in its name."""
-        return self.only.get("language") or next(iter(self.by.get("language", ())), "zh" if "zh" in self.set else "en")
+        return next(iter(self.by.get("language", ())), "zh" if "zh" in self.set else "en")
 
     @property
     def graded(self) -> int:
@@ -126,7 +125,7 @@ class Profiles:
     """All profiles of some folders. Raises RunError for a file that is none."""
 
     def __init__(self, folders: Sequence[Path] = ()) -> None:
-        profiles: dict[tuple[str, str, str, bool], Profile] = {}
+        profiles: dict[tuple[str, str, bool], Profile] = {}
         # The user's folder comes before ours: a grader calibrated again is quoted by that.
         for path in (path for folder in folders or (user_folder(), SHIPPED) for path in sorted(folder.glob("*.json"))):
             try:
@@ -139,7 +138,7 @@ class Profiles:
                 continue
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 raise RunError(f"{path}: is no profile of a grader ({error}): remove it") from None
-            profiles.setdefault((profile.grader, profile.set, str(profile.only), profile.sample is None), profile)
+            profiles.setdefault((profile.grader, profile.set, profile.sample is None), profile)
         self.all = tuple(profiles.values())
 
     def of(self, grader: str) -> list[QuotedProfile]:
@@ -153,15 +152,14 @@ class Profiles:
             if unversioned(profile.grader) == unversioned(grader)
         ]
 
-        def rank(quote: QuotedProfile) -> tuple[bool, bool, int, str]:
+        def rank(quote: QuotedProfile) -> tuple[bool, int, str]:
             profile = quote.profile
-            # People's labels before a model's, a whole set before a part of it, then the most answers. False sorts
-            # first.
-            return profile.labelled_by != "people", bool(profile.only), -profile.graded, profile.set
+            # People's labels before a model's, then the most answers. False sorts first.
+            return profile.labelled_by != "people", -profile.graded, profile.set
 
-        best: dict[tuple[str, str, str], QuotedProfile] = {}
+        best: dict[tuple[str, str], QuotedProfile] = {}
         for quote in sorted(quoted, key=rank):
-            best.setdefault((quote.profile.grader, quote.profile.set, str(quote.profile.only)), quote)
+            best.setdefault((quote.profile.grader, quote.profile.set), quote)
         return list(best.values())
 
 
@@ -171,13 +169,12 @@ def user_folder() -> Path:
 
 
 def keep(profile: Profile, folder: Path) -> Path:
-    """Write a profile in place of an older one of the same grader, set and part or sample. Raises RunError.
+    """Write a profile in place of an older one of the same grader and set, or sample of it. Raises RunError.
 
-    The file's name is readable, and differs by grader, set, part, and for a sample; its bytes are the same for the same
+    The file's name is readable, and differs by grader, set, and for a sample; its bytes are the same for the same
     figures.
     """
-    part = [f"{name}={value}" for name, value in sorted(profile.only.items())]
-    part += ["sample"] * (profile.sample is not None)
+    part = ["sample"] * (profile.sample is not None)
     words = re.sub(r"[^A-Za-z0-9]+", "-", " ".join([unversioned(profile.grader), profile.set, *part]))
     digest = sha256("\0".join([profile.grader, profile.set, *part]).encode()).hexdigest()[:8]
     path = folder / f"{words.strip('-').lower()[:80]}-{digest}.json"

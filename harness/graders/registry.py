@@ -1,4 +1,4 @@
-"""Create graders by name: `rules`, `llm(variant='lenient')`, `logit`, `ragas(metric='faithfulness')`.
+"""Create graders by name: `rules`, `llm(variant='lenient')`, `logit`.
 
 The parameters are those of the dataclass of each specification. A grader's own name has everything that its grades
 depend on: the full name of its model, and a digest of its prompts. That name is accepted as a specification, and
@@ -17,7 +17,6 @@ from ctxbench.scenarios.spec import parse
 
 from ..models import Models, Settings
 from .llm import Llm, LlmGrader, Logit, LogitGrader
-from .ragas import METRICS, Ragas, RagasGrader
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +24,9 @@ class RulesSpec:
     """The grader `rules`: numbers, dates, names, words and negation, compared by rules. It needs no model."""
 
 
-KINDS: Mapping[str, type[Any]] = {"rules": RulesSpec, "llm": Llm, "logit": Logit, "ragas": Ragas}
+KINDS: Mapping[str, type[Any]] = {"rules": RulesSpec, "llm": Llm, "logit": Logit}
 """The class that reads the parameters of each name."""
-_MAKERS: Mapping[type[Any], Callable[[Any, Models], Grader]] = {Llm: LlmGrader, Logit: LogitGrader, Ragas: RagasGrader}
+_MAKERS: Mapping[type[Any], Callable[[Any, Models], Grader]] = {Llm: LlmGrader, Logit: LogitGrader}
 
 
 def grader(name: str, settings: Settings | None = None, models: Models | None = None) -> Grader:
@@ -47,16 +46,13 @@ def grader(name: str, settings: Settings | None = None, models: Models | None = 
             f"grader {name}: its prompts have changed since, to {digest}: "
             "give it without prompt, and do not compare its grades with those"
         )
-    # Without a model in its name where it needs none: such grades are the same whatever model is set.
-    if not isinstance(how, Ragas) or "llm" in METRICS[how.metric].needs:
-        model = available.add(how.model or "local")
-        if model == "offline":
-            raise SetupError("`offline` cannot grade: it is no chat model. Use the grader `rules`, or another model")
-        available.settings.checked({model: "grader"})
-        if model == "local" or (model.startswith("local:") and not available.settings.replay):
-            weights, path = available.settings.local()
-            if model not in ("local", weights):
-                raise SetupError(f"grader: {path} holds {weights}, not {model}: name its weights (gguf=…), or replay")
-            model = weights
-        how = replace(how, model=model)
-    return _MAKERS[type(how)](how, available)
+    model = available.add(how.model or "local")
+    if model == "offline":
+        raise SetupError("`offline` cannot grade: it is no chat model. Use the grader `rules`, or another model")
+    available.settings.checked({model: "grader"})
+    if model == "local" or (model.startswith("local:") and not available.settings.replay):
+        weights, path = available.settings.local()
+        if model not in ("local", weights):
+            raise SetupError(f"grader: {path} holds {weights}, not {model}: name its weights (gguf=…), or replay")
+        model = weights
+    return _MAKERS[type(how)](replace(how, model=model), available)

@@ -25,7 +25,7 @@ from ctxbench.scenarios.files import cache_folder
 from ctxbench.scenarios.secrets import without_secrets
 from ctxbench.scenarios.spec import NonNegativeFloat, build, nearest, single
 from ctxbench.strategies.base import Strategy
-from ctxbench.strategies.chain import Chain, spec, strategies
+from ctxbench.strategies.chain import spec, stages_of, strategies
 
 from .cassette import Cassette
 from .local import NAME, local_name, weights
@@ -246,7 +246,7 @@ def named(compared: Iterable[Strategy], summariser: str) -> dict[str, str]:
     Raises SetupError for facts by a model that is none: `offline`, perhaps the run's summariser, picks sentences.
     """
     strategy_by_model: dict[str, str] = {}
-    for stage in [stage for each in compared for stage in (each.stages if isinstance(each, Chain) else (each,))]:
+    for stage in [stage for each in compared for stage in stages_of(each)]:
         model, name = getattr(stage, "summariser", ""), strategies().name_of(type(stage))
         if name == "facts" and getattr(stage, "extractor", "") != "model":
             continue

@@ -115,8 +115,7 @@ class ArchiveBench:
     recordings: str | tuple[str, ...] = "standard"
     format: str = ""
     level: Annotated[int, msgspec.Meta(ge=1, le=22)] = 19
-    dictionary: Literal["none", "trained", "raw"] = "raw"
-    """raw: the text of earlier blocks; trained: the parts of it that zstd picks."""
+    dictionary: Literal["none", "raw"] = "raw"  # raw: the text of earlier blocks
 
     def measure(self, bench: BenchSetup) -> ArchiveMeasurement:
         """Measure the archive tier on the recordings."""

@@ -46,11 +46,11 @@ class BenchSetup:
         names = (recordings,) if isinstance(recordings, str) else tuple(recordings)
         return RunInputs(names, form or None).conversations(self.problems)
 
-    def run(self, conversations: Iterable[Conversation], strategies: Sequence[str], *, probes: bool = True) -> Run:
-        """Run strategies into a folder of their own. Raises UserError as `ctxbench run` does."""
+    def run(self, conversations: Iterable[Conversation], strategies: Sequence[str]) -> Run:
+        """Run strategies without probes into a folder of their own. Raises UserError as `ctxbench run` does."""
         folder = self.folder / f"run{len(list(self.folder.glob('run*.jsonl')))}"
         inputs = written_to(folder.with_suffix(".jsonl"), conversations)
-        plan = Plan(inputs, tuple(strategies), models=self.models, probes=probes, answers=False)
+        plan = Plan(inputs, tuple(strategies), models=self.models, probes=False, answers=False)
         with self.watching() as watcher:
             execute(plan, folder, watcher=watcher)
         return load(folder)

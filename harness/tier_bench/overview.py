@@ -83,7 +83,7 @@ class Overview:
             return RagBench(load, retrievers=("vector",), index=index).measure(bench).ways[0].recall
 
         exact = recall("exact")
-        run = bench.run(bench.read(load), [self.strategy], probes=False)
+        run = bench.run(bench.read(load), [self.strategy])
         return OverviewMeasurement(
             working=Working(LOAD, (POLICY, *PEERS), seeds=1).measure(bench),
             archive=ArchiveSizes(written(items, coding)[0], sum(map(len, blocks)), strongest(blocks)),

@@ -92,8 +92,9 @@ class RunFixture:
         """
         from filelock import FileLock
 
-        from ctxbench.api.runs import load, run, several, strategy_text
+        from ctxbench.api.runs import load, run, several
         from ctxbench.harness.folder.store import is_complete
+        from ctxbench.strategies.chain import texts_of
 
         given = several(self._setting("ctxbench_recordings") if inputs is None else inputs)
         if not given:
@@ -101,7 +102,7 @@ class RunFixture:
         options.setdefault("strategies", self._setting("ctxbench_strategies") or None)
         options.setdefault("model", self._setting("ctxbench_model"))
         if options["strategies"] is not None:
-            options["strategies"] = [strategy_text(strategy) for strategy in several(options["strategies"])]
+            options["strategies"] = texts_of(several(options["strategies"]))
         paths = [self._input(os.fspath(path)) for path in given]
         digest = hashlib.sha256(repr((name, paths, sorted(options.items()))).encode()).hexdigest()[:16]
         folder = self._folder / digest

@@ -57,7 +57,7 @@ WORDS = {
     "lab validate": "talk.jsonl",
     "lab calibrate": "labels.csv --columns question=q,gold=g,answer=a,label=l --out new",
     "lab claims": "--effort quick --only C01",
-    "lab tiers": "focus(recordings='some.jsonl')",
+    "lab tiers": "rag(recordings='some.jsonl')",
 }
 
 

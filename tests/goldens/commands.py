@@ -29,7 +29,6 @@ LOADS = tuple(f"--only={claim}" for claim in ("C11", "C19", "C20", "C22", "C23",
 TIERS = (
     "working(trace='agent', capacity=512)",
     "archive(recordings='agent')",
-    "focus(recordings='agent', limit=4096)",
     "rag(recordings='agent')",
 )
 TIERED = "tiered(limit=2048, working=1024, archive=8192, recall=512)"

@@ -6,15 +6,12 @@ import msgspec
 import pytest
 
 from ctxbench.harness.graders.calibration import Calibrated, calibrated, sets_of
-from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.grading.agreement import Estimate
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.calibration import interval, tables
 from ctxbench.reports.render import Table
 from ctxbench.scenarios.labelled import Labelled
-from tests.harness.graders.stub_graders import Stub, labelled, says_yes, unsure
-
-NAME = "llm(model='m', variant='{}', prompt='ab')"
+from tests.harness.graders.stub_graders import Stub, labelled, unsure
 
 
 def found(*graders: Stub, answers: list[Labelled] | None = None) -> Calibrated:
@@ -56,20 +53,6 @@ def test_groups_and_what_is_missing() -> None:
     [row] = made["without a grade"].rows
     lost = sum(each.candidate.endswith("0") for each in labelled())
     assert row == ("stub(1)", f"{lost} of 240 ({100 * lost / 240:.1f} %)", "failed: no reply in 0 s")
-
-
-def test_strict_and_lenient() -> None:
-    """Two variants of a grader stand side by side, whichever is written out; one alone does not."""
-
-    def all_right(_: GradedItem) -> Grade:
-        return Grade(True, 1.0)
-
-    strict, lenient = Stub(says_yes, "llm(model='m', prompt='ab')"), Stub(all_right, NAME.format("lenient"))
-    made = shown(found(strict, lenient, Stub(says_yes, "llm(model='n', prompt='ab')")))
-    [row] = made["strict and lenient"].rows
-    share = 100 * sum(each.correct for each in labelled()) / 240
-    assert row[:3] == ("llm(model='m')", f"{share:.1f} %", "100.0 %")
-    assert "strict and lenient" not in shown(found(strict))
 
 
 @pytest.mark.parametrize(

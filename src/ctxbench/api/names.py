@@ -8,7 +8,7 @@ from contextlib import suppress
 from ctxbench.harness.folder.run import Run
 from ctxbench.scenarios.errors import RunError, SpecError, UserError
 from ctxbench.scenarios.spec import calls, nearest
-from ctxbench.strategies.chain import parse, spec
+from ctxbench.strategies.chain import StrategyLike, parse, spec, texts_of
 from ctxbench.strategies.plugins import quote_files
 
 
@@ -39,11 +39,12 @@ def _at(names: Sequence[str], text: str) -> int | None:
     return int(text) - 1 if is_number else None
 
 
-def find_strategy(run: Run, text: str | None) -> str:
-    """Return the strategy of a text, or of a part of one; by default the first but none. Raises RunError."""
+def find_strategy(run: Run, given_as: StrategyLike | None) -> str:
+    """Return the strategy that was given as this, or as more of a text; by default the first but none. RunError."""
     names = run.manifest.plan.strategies
-    if text is None:
+    if given_as is None:
         return next((name for name in names if name != "none"), names[0])
+    (text,) = texts_of([given_as])
     given, normal = run.manifest.strategy_names, ""
     with suppress(UserError):  # it is no strategy here, or its file or library is gone
         normal = spec(parse(text))

@@ -10,6 +10,7 @@ import tempfile
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from html import escape
@@ -21,7 +22,7 @@ import pandas as pd
 
 from ctxbench.harness.answers.store import answered
 from ctxbench.harness.bill import check_priced
-from ctxbench.harness.bill.bill import conversation_bills
+from ctxbench.harness.bill.bill import conversation_bills, store_bills
 from ctxbench.harness.bill.requests import billed_models
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.compare.figures import measured, measured_by_name, overall
@@ -30,29 +31,29 @@ from ctxbench.harness.engine.plan import Plan, RunInputs, default_strategies, ex
 from ctxbench.harness.folder.remote import fetched, located
 from ctxbench.harness.folder.run import Run, steps_of, uneven
 from ctxbench.harness.folder.run import load as load_folder
-from ctxbench.harness.folder.schema import Manifest
-from ctxbench.harness.folder.store import remove_empty
+from ctxbench.harness.folder.schema import Manifest, without_digest
+from ctxbench.harness.folder.store import read_manifest, remove_empty
+from ctxbench.harness.live import By, compared, read_task_runs
 from ctxbench.harness.models import Settings
 from ctxbench.harness.models.settings import usual_access
 from ctxbench.metrics.figures import display_name, growth, metric_of, turn_means
 from ctxbench.metrics.value import Missing
 from ctxbench.reports import LOSE
-from ctxbench.reports.figures.style import INK, row_name, style
 from ctxbench.reports.html import sections
 from ctxbench.reports.html.page import ReportSection, left_out
-from ctxbench.reports.render import Table, count
+from ctxbench.reports.render import count
 from ctxbench.reports.results import Results
 from ctxbench.reports.verdict import verdict
 from ctxbench.reports.verdict_text import tags
-from ctxbench.scenarios.errors import RunError, SetupError, SpecError, printable
+from ctxbench.scenarios.errors import RunError, SetupError, SpecError, UserError, printable
 from ctxbench.scenarios.model import Conversation
+from ctxbench.scenarios.source import Problems
 from ctxbench.scenarios.spec import suggestion
 from ctxbench.scenarios.view import Messages
-from ctxbench.strategies.base import Strategy
-from ctxbench.strategies.chain import listed, spec, use_pythons
+from ctxbench.strategies.chain import StrategyLike, is_plain, listed, texts_of, use_pythons
 
 from .names import find_strategy
-from .verdict import MORE, BenchmarkGate, BenchmarkVerdict, comparison_frame, comparison_of, gate_of
+from .verdict import MORE, BenchmarkGate, BenchmarkLive, BenchmarkVerdict, comparison_frame, comparison_of, gate_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -69,7 +70,7 @@ _MOST_PROBLEMS, _MOST_NAMES = 5, 12
 def run(
     inputs: PathText | Iterable[PathText] = "standard",
     *,
-    strategies: str | Strategy | Iterable[str | Strategy] | None = None,
+    strategies: StrategyLike | Iterable[StrategyLike] | None = None,
     model: str | Iterable[str] = (),
     out: PathText | None = None,
     jobs: int = 1,
@@ -88,8 +89,8 @@ def run(
 
     inputs       files and folders of recordings, and embedded scenarios: "standard", "load(turns=50, seed=4)"
     strategies   texts such as "window(max_tokens=8000)" or "archive | cache_marks", "@libraries" for those of all
-                 installed libraries, or strategy objects; by default every strategy, and `recorded` where the recorded
-                 agents compacted their context
+                 installed libraries, or your own: functions of message dicts, `functools.partial` of them, dataclass
+                 objects. By default every strategy, and `recorded` where the recorded agents compacted their context
     model        the model to bill under, or several, the most important first. By default those of `ctxbench report`:
                  the recorded one, then others
     window       the context window that overflows are counted against: a model's, or tokens. By default the recorded
@@ -105,7 +106,7 @@ def run(
     models = _texts(model)
     check_priced(models)
     use_pythons(several(adapter_python))
-    chosen, unusable = (None, []) if strategies is None else listed(map(strategy_text, several(strategies)))
+    chosen, unusable = (None, []) if strategies is None else listed(texts_of(several(strategies)))
     for line in unusable:
         warnings.warn(line, stacklevel=2)
     if chosen == ():
@@ -128,7 +129,15 @@ def run(
     folder, remote = located(tempfile.mkdtemp(prefix="ctxbench-") if out is None else os.path.expanduser(out))
     workers = jobs or os.cpu_count() or 1
     try:
-        manifest = execute(plan, folder, jobs=workers, strict=strict, overwrite=overwrite, remote=remote)
+        manifest = execute(
+            plan,
+            folder,
+            jobs=workers,
+            strict=strict,
+            overwrite=overwrite,
+            remote=remote,
+            check=lambda: None if overwrite else _refuse_unnamed(folder, plan.strategies),
+        )
         if not manifest.conversations:
             remove_empty(folder)
             if remote is not None:
@@ -136,6 +145,7 @@ def run(
             reasons = "; ".join(map(str, manifest.problems[:_MOST_PROBLEMS])) or "there is no recording"
             raise RunError(f"no conversation could be read: {reasons}")
         reader = load_folder(folder)
+        store_bills(reader, models, remote)
     except BaseException:
         if out is None:
             shutil.rmtree(folder, ignore_errors=True)
@@ -145,7 +155,21 @@ def run(
     if problems := [str(problem) for problem in manifest.problems]:
         more = f"; {len(problems) - _MOST_PROBLEMS} more: see run.problems" if len(problems) > _MOST_PROBLEMS else ""
         warnings.warn(f"left out: {'; '.join(problems[:_MOST_PROBLEMS])}{more}", stacklevel=2)
+    for strategy, failed in reader.failures.items():
+        if len(failed) == manifest.conversations:
+            why = next(iter(failed.values()))
+            warnings.warn(f"{strategy} failed in every conversation, so it has no figures: {why}", stacklevel=2)
     return BenchmarkRun(reader, models)
+
+
+def _refuse_unnamed(folder: Path, named: Sequence[str]) -> None:
+    """Raise RunError for a run here, perhaps a stranger's, with strategies that run code or call models unnamed."""
+    with suppress(RunError):  # no run, or none that can be gone on with
+        names = {*map(without_digest, named)}
+        stored = {without_digest(text): text for text in read_manifest(folder).plan.strategies}
+        if other := [text for name, text in stored.items() if name not in names and not is_plain(text)]:
+            what = f"holds {', '.join(other)}, which this call does not name and may run code or call a model"
+            raise UserError(f"{folder}: {what}: name it as well if you trust it, overwrite, or name another out")
 
 
 def load(folder: PathText, *, model: str | Iterable[str] = ()) -> BenchmarkRun:
@@ -154,6 +178,24 @@ def load(folder: PathText, *, model: str | Iterable[str] = ()) -> BenchmarkRun:
     Raises RunError if there is none, if it is not finished, or if parts of it are missing.
     """
     return BenchmarkRun(load_folder(fetched(os.path.expanduser(folder))), _texts(model))
+
+
+def compare_live(before: PathText, after: PathText, *, by: By | None = None, detect: float = 10.0) -> BenchmarkLive:
+    """Compare recordings of an agent before and after a change, task by task, as `ctxbench live` does.
+
+    before, after   files or folders of recordings of the same tasks
+    by              what names a task; by default the recording, and where it names none, what pairs the most tasks
+    detect          the change in percent that you want to see: how many tasks does it take?
+
+    Raises UserError for whatever the caller can mend.
+    """
+
+    def warn(problems: Problems) -> None:
+        for error in problems.errors:
+            warnings.warn(f"left out: {error}", stacklevel=4)
+
+    one, other = (read_task_runs(Path(path).expanduser(), None, None, warn) for path in (before, after))
+    return BenchmarkLive(compared(one, other, by, detect / 100))
 
 
 def log_in_mlflow(run: Run, models: Sequence[str], to: str, experiment: str, text: bool | None) -> LogResult:
@@ -185,11 +227,6 @@ def several(value: Any) -> tuple[Any, ...]:
 
 def _texts(value: str | Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in several(value) if text))
-
-
-def strategy_text(strategy: str | Strategy) -> str:
-    """Return the text of a strategy. Raises SpecError for a class without a name."""
-    return strategy if isinstance(strategy, str) else spec(strategy)
 
 
 Names = Literal["keys", "display"]
@@ -237,9 +274,6 @@ FIGURES: Mapping[str, tuple[Callable[[Results], ReportSection | None], str]] = {
     "miss_ratios": (sections.tiers_section, "miss_ratios"),
 }
 """Section of the report that has each figure, and the figure's name there."""
-
-_WIDTH_OF_NAMES = 2.6
-"""Inches beside the frontier for the names of the strategies."""
 
 
 def _show_inline() -> None:
@@ -356,8 +390,8 @@ class BenchmarkRun:
         Raises SpecError for an unknown name, RunError where the run has nothing to draw.
 
         By turn: `growth` (tokens of a call), `cache` (share of a call read from the cache), `break_even` (cost up to
-        there against the whole history), `grounding`. By strategy: `frontier` (quality and cost, numbered, and the line
-        of the cheapest for their quality), `bill` (its parts), `answers` (with intervals), `latency`. `survival` of
+        there against the whole history), `grounding`. By strategy: `frontier` (quality and cost, and the line of the
+        cheapest for their quality), `bill` (its parts), `answers` (with intervals), `latency`. `survival` of
         facts by round of summarising; `miss_ratios` of caches of messages by policy and size.
         """
         if name not in FIGURES:
@@ -369,24 +403,13 @@ class BenchmarkRun:
         if section is None or chart is None:
             raise RunError(f"{self.folder}: there is nothing to draw: {left_out(drawn_as).notes[0]}")
         _show_inline()
-        drawn = chart.draw()
-        if name == "frontier":
-            from matplotlib.lines import Line2D
-
-            # The names beside the numbers; in the report its table has them.
-            rows = next((part.rows for part in section.parts if isinstance(part, Table) and part.heads[0] == "#"), ())
-            look = {"linestyle": "none", "markersize": 5, "markeredgewidth": 0.2, "color": INK}
-            names = [Line2D([], [], marker=f"${number}$", label=row_name(label), **look) for number, label, *_ in rows]  # type: ignore[arg-type]
-            with style():
-                drawn.set_figwidth(drawn.get_figwidth() + _WIDTH_OF_NAMES)
-                drawn.legend(handles=names, loc="outside right center")
-        return drawn
+        return chart.draw()
 
     def conversations(self) -> Iterator[Conversation]:
         """Yield the recorded conversations."""
         return self.reader.conversations()
 
-    def contexts(self, conversation: str, strategy: str) -> list[Messages]:
+    def contexts(self, conversation: str, strategy: StrategyLike) -> list[Messages]:
         """Return what a strategy sent at each step of a conversation, named by its id."""
         return list(self.reader.contexts(self.reader.conversation(conversation), find_strategy(self.reader, strategy)))
 
@@ -401,8 +424,8 @@ class BenchmarkRun:
         self,
         other: BenchmarkRun | None = None,
         *,
-        against: str = "none",
-        strategies: str | Iterable[str] = (),
+        against: StrategyLike = "none",
+        strategies: StrategyLike | Iterable[StrategyLike] = (),
         metrics: str | Iterable[str] = (),
         clock: bool = False,
     ) -> pd.DataFrame:
@@ -412,8 +435,8 @@ class BenchmarkRun:
         after, and their difference with its 95 % interval, in pairs of conversations. `clock` compares latency too.
         """
         after = None if other is None else other.reader
-        texts = _texts(strategies), _texts(metrics)
-        return comparison_frame(comparison_of(self.reader, after, against, *texts, self.models, clock)[0])
+        given = several(strategies), _texts(metrics)
+        return comparison_frame(comparison_of(self.reader, after, against, *given, self.models, clock)[0])
 
     def write_baseline(self, file: PathText) -> Path:
         """Write the run's figures as a baseline for `gate`: a small JSON file to review and commit."""

@@ -16,16 +16,19 @@ from ctxbench.harness.compare.compare import Rules, RunComparison, compare, on_o
 from ctxbench.harness.compare.figures import MeasuredRun, billed_model, measured_by_name, worst_step
 from ctxbench.harness.compare.gate import Gate, GatePolicy, Result, gate, read_baseline, read_policy
 from ctxbench.harness.folder.run import Run
+from ctxbench.harness.live import MEASURES, LiveRuns
 from ctxbench.metrics.figures import METRICS
 from ctxbench.metrics.statistics.intervals import FEWEST
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.reports.compare import Look, as_json, gate_tables
+from ctxbench.reports.live import live_tables
 from ctxbench.reports.render import Table, html, plain
 from ctxbench.reports.tables import incomplete
 from ctxbench.reports.verdict import ROUNDING, Place, RunVerdict
-from ctxbench.reports.verdict_text import first_screen, headline, how_sure, points_in_words, too_few, why_placed
+from ctxbench.reports.verdict_text import first_screen, how_sure, points_in_words, too_few, why_placed
 from ctxbench.scenarios.errors import RunError, SpecError
-from ctxbench.scenarios.spec import nearest, suggestion
+from ctxbench.scenarios.spec import suggestion
+from ctxbench.strategies.chain import StrategyLike
 
 from .names import find_strategy
 
@@ -41,8 +44,16 @@ class _Shown:
         """The tables that the command prints."""
         raise NotImplementedError
 
+    @property
+    def headline(self) -> str:
+        """The answer in one sentence, with its figures."""
+        return self.tables[0].title
+
     def __str__(self) -> str:
         return plain(self.tables)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.headline}>"
 
     def _repr_html_(self) -> str:
         return html(self.tables)
@@ -147,17 +158,14 @@ class BenchmarkVerdict(_Shown):
             "breaks": "; ".join(places.broken.get(name, ())),
         }
 
-    def objections(self, strategy: str) -> list[str]:
+    def objections(self, strategy: StrategyLike) -> list[str]:
         """Return what speaks against using a strategy in place of the whole history; an empty list if nothing does.
 
         That is what it breaks, that it did not cost less here, or not without a single unit, that it lost more than
         accepted here, and that it may elsewhere. Raises RunError for a strategy that is not in the run.
         """
         places = self._places
-        if strategy not in places.results.strategies:
-            close = nearest(strategy, dict.fromkeys(places.results.strategies))
-            known = close or f"; it has {', '.join(places.results.strategies)}"
-            raise RunError(f"{strategy!r} is not in the run{known}")
+        strategy = find_strategy(places.results.run, strategy)
         if strategy == WHOLE:
             return []
         objections = list(places.broken.get(strategy, ()))
@@ -190,9 +198,6 @@ class BenchmarkVerdict(_Shown):
         places = self._places
         return [*first_screen(places, self._more), *incomplete(places.results.summary)]
 
-    def __repr__(self) -> str:
-        return f"<BenchmarkVerdict: {headline(self._places)}>"
-
 
 def _number(value: Value) -> float:
     return nan if isinstance(value, Missing) else float(value)
@@ -224,9 +229,27 @@ class BenchmarkGate(_Shown):
         """The tables that `ctxbench gate` prints."""
         return list(gate_tables(self.decision, self.look))
 
-    def __repr__(self) -> str:
-        failing = ", ".join(f"{each.strategy}: {each.metric}" for each in self.decision.failing[:4])
-        return f"<BenchmarkGate: {self.result}{' · ' * bool(failing)}{failing}>"
+
+class BenchmarkLive(_Shown):
+    """Live runs before and after. It prints, and shows in a notebook, what `ctxbench live` prints."""
+
+    def __init__(self, found: LiveRuns) -> None:
+        self.found = found
+
+    @property
+    def figures(self) -> pd.DataFrame:
+        """One row per measure: before, after, change with its 95 % interval, tasks needed; NaN where it is not known.
+
+        The change is a share of `before`, but for counts (`repeated`) and shares (`solved`) the plain difference.
+        """
+        named = {tuple(name.split("/")[1:]): value for name, value in self.found.numbers().items()}
+        frame = pd.Series({name: value for name, value in named.items() if len(name) == 2}).unstack()
+        return frame.reindex([*MEASURES], columns=["before", "after", "change", "low", "high", "tasks_needed"])
+
+    @property
+    def tables(self) -> list[Table]:
+        """The tables that `ctxbench live` prints."""
+        return live_tables(self.found)
 
 
 def gate_of(run: Run, baseline: Path, policy: Path | None = None) -> BenchmarkGate:
@@ -252,8 +275,8 @@ def compared_models(run: Run, named: Sequence[str] = ()) -> tuple[str, ...]:
 def comparison_of(
     before: Run,
     after: Run | None = None,
-    against: str = WHOLE,
-    strategies: Sequence[str] = (),
+    against: StrategyLike = WHOLE,
+    strategies: Sequence[StrategyLike] = (),
     metrics: Sequence[str] = (),
     models: Sequence[str] = (),
     clock: bool = False,

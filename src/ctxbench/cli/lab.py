@@ -31,7 +31,6 @@ def calibrate(
     *,
     grader: list[str] | None = None,
     sample: str = "",
-    where: str = "",
     seed: Seed = 0,
     out: Path | None = None,
     columns: str = "",
@@ -51,8 +50,6 @@ def calibrate(
         grader (-g GRADER): A grader; repeat it to compare. [default: rules]
         sample (N[,by=system]): Use a sample of N answers of each set, spread over the questions, or drawn equally from
             each system. [default: all]
-        where (NAME=VALUE,…): Only answers with these values of language, kind and system: language=zh,kind=temporal.
-            [default: all]
         seed: Seed of the sample and the resamples.
         out (-o FOLDER): Folder of the profiles. [default: ~/.cache/ctxbench/profiles]
         columns (NAME=COLUMN,…): Read CSV, TSV or JSON by columns: question=Q,gold=G,answer=A,label=L; also id, system,
@@ -74,7 +71,7 @@ def calibrate(
     models = Models(settings)
     # Every grader is made before anything is graded: a misspelt one must not cost what the first one graded.
     graders = [named(part, settings, models) for part in dict.fromkeys(grader or ["rules"])]
-    sets = _parts(_sets(inputs, strict, columns), where)
+    sets = _sets(inputs, strict, columns)
     if sample:
         number, _, by = sample.partition(",")
         if not number.isdecimal() or by not in ("", "by=system"):
@@ -106,31 +103,6 @@ def _sets(inputs: Sequence[Path], strict: bool, columns: str) -> list[LabelledSe
     if not sets:
         raise RunError(f"no labelled answer could be read; formats of such answers are {', '.join(FORMATS)}")
     return sets
-
-
-def _parts(sets: Sequence[LabelledSet], text: str) -> list[LabelledSet]:
-    """Return the matching answers of each set, and name sets without any. Raises RunError if no set has any."""
-    from ctxbench.harness.graders.calibration import GROUPS, part_of
-
-    pairs = [part.partition("=") for part in text.split(",") if part]
-    only = {name.strip(): value.strip() for name, _, value in pairs}
-    if wrong := [name for name in only if name not in GROUPS]:
-        raise UserError(f"--where {text!r}: {wrong[0]!r} is not one of {', '.join(GROUPS)}: write {GROUPS[0]}=en")
-    parts = [part_of(labelled, only) for labelled in sets] if only else list(sets)
-    mismatches = [
-        f"{labelled.name} has {name} "
-        + ", ".join(sorted({getattr(answer, name) or "(none)" for answer in labelled.answers}))
-        for labelled, part in zip(sets, parts, strict=True)
-        if not part.answers
-        for name in only
-    ]
-    matching = [part for part in parts if part.answers]
-    if not matching:
-        values = ", ".join(f"{name} {value!r}" for name, value in only.items())
-        raise RunError(f"no answer has {values}: {'; '.join(mismatches)}")
-    for mismatch in mismatches:
-        say(f"left out: {mismatch}")
-    return matching
 
 
 def _keep(profiles: Sequence[Profile], folder: Path | None) -> bool:
@@ -265,11 +237,9 @@ def tiers(
         all(index, strategy, turns)                                      a line for each tier
         working(trace, policies, capacity, seeds, preload, seconds)      hit rates of cache policies
         archive(recordings, format, level, dictionary)                   sizes, losses and speed
-        focus(recordings, format, limit, truncations, beside)            what it keeps within its limit
         rag(recordings, format, retrievers, k, index, words, embedder)   recall of evidence, latency
 
-    Where recordings are read, the exit code is 2 if one was left out, and with --strict if a reply of a model is
-    missing.
+    Where recordings are read, the exit code is 2 if one was left out.
 
     Args:
         specs (TIER): A tier and what to measure it on, written as a strategy is: 'rag(recordings="talks.jsonl", k=10)'.
@@ -277,7 +247,6 @@ def tiers(
     """
     from ctxbench.harness.tier_bench.archive import ArchiveBench
     from ctxbench.harness.tier_bench.bench import BenchSetup
-    from ctxbench.harness.tier_bench.focus import FocusBench, FocusMeasurement
     from ctxbench.harness.tier_bench.overview import Overview
     from ctxbench.harness.tier_bench.rag import RagBench
     from ctxbench.harness.tier_bench.working import Working
@@ -288,7 +257,7 @@ def tiers(
     from .output import put
     from .progress import counting, watching
 
-    kinds = {"all": Overview, "working": Working, "archive": ArchiveBench, "focus": FocusBench, "rag": RagBench}
+    kinds = {"all": Overview, "working": Working, "archive": ArchiveBench, "rag": RagBench}
     names = {kind: name for name, kind in kinds.items()}
     parsed = [parse(text, kinds, "tier") for text in specs or ["all"]]
     settings, problems = reach.settings(), Problems(strict=strict)
@@ -301,6 +270,4 @@ def tiers(
         lambda: [table for measurement in measurements.values() for table in shown.tables(measurement)],
         as_json,
     )
-    focus = [measurement for measurement in measurements.values() if isinstance(measurement, FocusMeasurement)]
-    tallies = [tally for measurement in focus for tally in measurement.replies]
-    end(tallies, strict, settings, anew=ANEW, failed=bool(problems.errors))
+    end((), strict, settings, failed=bool(problems.errors))

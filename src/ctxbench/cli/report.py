@@ -139,6 +139,9 @@ def show(
         source = opened.conversation(name).source
         typer.echo(printable(f"conversation {name}" + f", from {source}" * bool(source)))
         show_step(console(), at, full)
+        for stage, defined in opened.manifest.sources_of(at.strategy).items():
+            source = defined.source or "no source: Python keeps none of what is typed at its prompt"
+            typer.echo(printable(f"\n{stage} was defined in a notebook or a script (@{defined.digest}):\n{source}"))
 
 
 def _list(run: Run, as_json: bool) -> None:

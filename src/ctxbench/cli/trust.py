@@ -16,9 +16,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ctxbench.scenarios.errors import SpecError, UserError
+from ctxbench.scenarios.errors import UserError
 from ctxbench.scenarios.files import read_file
-from ctxbench.scenarios.spec import calls
 
 from .streams import command, say
 
@@ -36,9 +35,6 @@ _EFFECTS = {
     "is what models may cost": ("spend_limit",),
 }
 """Effects that need approval, with the options, and the parameters of models, that have them."""
-_NAME = re.compile(r"\A\s*[A-Za-z_][\w-]*=")
-_RANGE = re.compile(r"=\s*\?(\[[\d.e+-]*(:log)?\])?")
-_TEXTS = re.compile(r"=\s*\?(?=\[\s*['\"])")
 
 
 def effect(name: str, value: Any, folder: Path) -> str:
@@ -63,30 +59,11 @@ def effect(name: str, value: Any, folder: Path) -> str:
         return f"is outside this folder, {real}"
     if ".git" in map(str.lower, real.parts):
         return "is git's"
-    is_spec = name in ("strategy", "specs", "form")
-    return "may call a model or read elsewhere" if is_spec and not _is_plain(text, name == "form") else ""
+    if name not in ("strategy", "specs", "form"):
+        return ""
+    from ctxbench.strategies.chain import is_plain
 
-
-def _is_plain(text: str, is_format: bool) -> bool:
-    """Return whether a strategy, a tier's measurement or a format is no file's, and names no model and no place."""
-    from ctxbench.metrics.models import find_model
-    from ctxbench.strategies.plugins import is_file
-
-    if "'''" in text or '"""' in text:  # a search replaces its ranges within these too
-        return False
-    try:
-        parsed = (
-            []
-            if re.fullmatch(r"@\w+", text)
-            else calls(_RANGE.sub("=0", _TEXTS.sub("=", _NAME.sub("", text))), "strategy")
-        )
-    except SpecError:
-        return False
-    values = [value for call in parsed for value in (call.name, *call.parameters.values())]
-    texts = [str(text) for value in values for text in (value if isinstance(value, list | tuple) else [value])]
-    if is_format and any("name" in call.parameters for call in parsed):  # a data set of the hub
-        return False
-    return not any(re.search(r"[/\\:]", text) or is_file(text) or find_model(text) for text in texts)
+    return "" if is_plain(text, name == "form") else "may call a model or read elsewhere"
 
 
 def may_call(params: Mapping[str, Any]) -> bool:

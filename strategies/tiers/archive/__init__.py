@@ -85,7 +85,7 @@ class ArchiveTier:
                 self._tables[part.number] = table_of(self._section(part_name(part.number), part.table))
             if index.dictionary is not None:
                 frame = self._section(dictionary_name(index.dictionary.number), index.dictionary.data)
-                self.dictionary = Dictionary(Dictionary().decompress(frame), index.dictionary.kind)
+                self.dictionary = Dictionary(Dictionary().decompress(frame))
             self._take_in(index)
 
     def close(self) -> None:
@@ -263,10 +263,9 @@ class Draft:
             taught = sum(part.taught for part in self.parts)
             if not is_block or self._coding.dictionary == "none":
                 continue
-            # A raw dictionary of twice the blocks is twice as long, if it has room. A trained one is of zstd's choosing
-            # and is made once.
+            # A dictionary of twice the blocks is twice as long, if it has room.
             has_room = 2 * len(self.dictionary.data) <= self._coding.dictionary_bytes
-            is_due = self.dictionary.kind == "raw" and has_room and len(sealed) >= 2 * taught
+            is_due = has_room and len(sealed) >= 2 * taught
             if is_due if taught else len(sealed) >= FIRST:
                 self._train(sealed)
 
@@ -287,10 +286,10 @@ class Draft:
         """
         taught = [items for part in self.parts if part.number in numbers and (items := self._live(part))]
         self.dictionary, self.file = build_dictionary([by_field(items) for items in taught], self._coding), None
-        if self.dictionary.kind != "none":
+        if self.dictionary.data:
             frame = Dictionary().compress(self.dictionary.data, self._coding.level)
             self.files[dictionary_name(self.next)] = frame
-            self.file = DictionaryFile(self.next, self.dictionary.kind, section_of(frame))
+            self.file = DictionaryFile(self.next, "raw", section_of(frame))
         self.next += 1
         for part in [part for part in self.parts if part.sealed]:
             self._replace(part, self.file is not None and part.number in numbers)

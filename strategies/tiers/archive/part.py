@@ -7,8 +7,8 @@ neither is read for the other. The index is a file, too:
     {"next": 7, "parts": [...], ...}
     2f8a91c0                    CRC-32C of all above it, in hex
 
-Blocks are compressed with a dictionary made of earlier ones. A raw dictionary is the text of earlier blocks itself, as
-if it preceded the content. A trained one is zstd's selection from them. Decision 16 has the figures for both.
+Blocks are compressed with a dictionary made of earlier ones: their text itself, as if it preceded the content. Decision
+16 has its figures, and those of zstd's selection from them.
 """
 
 from __future__ import annotations
@@ -26,13 +26,7 @@ from msgspec.structs import replace
 
 from ctxbench.scenarios.model import Message
 
-Kind = Literal["none", "trained", "raw"]
-
 FAST = 3  # level of small parts, which are written again soon
-TRAINED_BYTES = 112_640  # size of a trained dictionary: zstd's own default
-# Bytes of a segment of a trained dictionary. By default zstd takes few segments, and stops at 900 bytes in all.
-_SEGMENT = 256
-_SAMPLE = 2048  # bytes of a training sample
 _WINDOW = 24  # logarithm of the longest match distance: a block and the largest dictionary
 
 
@@ -41,16 +35,16 @@ class Coding:
     """How blocks are written. Reading does not need it, and the blocks of an archive may differ in it."""
 
     level: int = 19
-    dictionary: Kind = "raw"
-    dictionary_bytes: int = 1 << 20  # largest size of a raw dictionary
+    dictionary: Literal["none", "raw"] = "raw"
+    dictionary_bytes: int = 1 << 20  # largest size of a dictionary
     block_tokens: int = 65_536
 
 
 class Dictionary:
     """A zstd dictionary, ready to use. An empty one compresses without a dictionary."""
 
-    def __init__(self, data: bytes = b"", kind: Kind = "none") -> None:
-        self.data, self.kind = data, kind
+    def __init__(self, data: bytes = b"") -> None:
+        self.data = data
         self._decompressor = zstandard.ZstdDecompressor(dict_data=self._zstd(), max_window_size=1 << _WINDOW)
 
     def checkpoint(self) -> Callable[[], None]:
@@ -65,28 +59,14 @@ class Dictionary:
         return self._decompressor.decompress(frame)
 
     def _zstd(self) -> zstandard.ZstdCompressionDict | None:
-        if not self.data:
-            return None
-        kind = zstandard.DICT_TYPE_RAWCONTENT if self.kind == "raw" else zstandard.DICT_TYPE_FULLDICT
-        return zstandard.ZstdCompressionDict(self.data, dict_type=kind)
+        kind = zstandard.DICT_TYPE_RAWCONTENT
+        return zstandard.ZstdCompressionDict(self.data, dict_type=kind) if self.data else None
 
 
 def build_dictionary(contents: Sequence[bytes], coding: Coding) -> Dictionary:
-    """Make a dictionary of contents in order of age, newest last. A raw dictionary is the end of them."""
-    if coding.dictionary == "raw" and contents:
-        # The end is what stands nearest to the content, and zstd takes fewer bits for matches at short distances.
-        return Dictionary(b"\n".join(contents)[-coding.dictionary_bytes :], "raw")
-    if coding.dictionary == "none" or not contents:
-        return Dictionary()
-    samples: list[bytes | bytearray | memoryview] = [
-        content[at : at + _SAMPLE] for content in contents for at in range(0, len(content), _SAMPLE)
-    ]
-    size = min(TRAINED_BYTES, sum(map(len, contents)) // 4)
-    try:
-        trained = zstandard.train_dictionary(size, samples, k=_SEGMENT, d=8)
-    except (zstandard.ZstdError, ValueError):  # too little material, or all of it alike
-        return Dictionary()
-    return Dictionary(trained.as_bytes(), "trained")
+    """Make a dictionary of contents in order of age, newest last: the end of them."""
+    # The end is what stands nearest to the content, and zstd takes fewer bits for matches at short distances.
+    return Dictionary(b"\n".join(contents)[-coding.dictionary_bytes :] if coding.dictionary == "raw" else b"")
 
 
 INDEX = "index"
@@ -122,7 +102,7 @@ class DictionaryFile(msgspec.Struct, frozen=True):
     """A file with a dictionary: `dictionary-NNNNNN`."""
 
     number: int
-    kind: Literal["trained", "raw"]
+    kind: Literal["raw"]  # text, where zstd could have tables as well
     data: IndexSection
 
 

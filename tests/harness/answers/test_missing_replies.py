@@ -215,12 +215,8 @@ def test_a_grader_beside_labels(tmp_path: Path, server: Server) -> None:
 
 
 def test_models_that_strategies_name(tmp_path: Path) -> None:
-    """A benchmark of strategies and a search of their settings end with 2 too, if a model that one names is away."""
+    """A search of settings of strategies ends with 2 too, if a model that one names is away."""
     path = recording(tmp_path, conversations=4)
-    summary = "summary(threshold=8, every=8, summariser='openai/m')"
-    spec = f'focus(recordings="{path}", truncations=["tail_cutoff"], beside=["{summary}"])'
-    done = ctxbench("lab", "tiers", spec, cwd=tmp_path, code=2)
-    assert said(done.stderr)[-1].startswith("error: the summariser openai/m gave no usable reply, of ")
     done = ctxbench(
         "tune", "summary(threshold=?[8..9], every=8, summariser='openai/m')", path, "-n", 2, cwd=tmp_path, code=2
     )

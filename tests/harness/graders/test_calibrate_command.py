@@ -83,15 +83,14 @@ def test_the_same_bytes(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
     assert made[0] == made[1]
 
 
-def test_a_part_and_a_sample(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
+def test_a_sample(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
     """What the figures are over is said, and stands in the profile."""
     path = written(tmp_path)
-    shown = calibrate(path, "--where", "system=b", "--sample", 50, "-o", "kept").stdout
+    shown = calibrate(path, "--sample", 50, "-o", "kept").stdout
     assert "mine: 50 answers to 50 questions" in shown
-    assert "Only: system b." in shown
-    assert "A sample of 50 of 80 answers, by question, seed 0." in shown
+    assert "A sample of 50 of 240 answers, by question, seed 0." in shown
     profile = msgspec.json.decode(next((tmp_path / "kept").iterdir()).read_bytes(), type=Profile)
-    assert (profile.only, profile.asked) == ({"system": "b"}, 50)
+    assert profile.asked == 50
 
 
 def table(folder: Path) -> Path:
@@ -151,9 +150,7 @@ def test_bad_records(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
         (["text.txt"], "no known format of labelled answers fits"),
         (["mine.jsonl", "-o", "text.txt"], "text.txt: is a file"),
         (["mine.jsonl", "-g", "ruels"], "unknown grader 'ruels'"),
-        (["mine.jsonl", "--where", "colour=z"], "'colour' is not one of language, kind, system"),
         (["mine.jsonl", "--sample", "many"], "write 300, or 300,by=system"),
-        (["mine.jsonl", "--where", "system=z"], "no answer has system 'z': mine has system a, b, c"),
         (["mine.jsonl", "-g", "llm(model='no-such-model')"], "no-such-model"),
     ],
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ctxbench.harness.graders.calibration import calibrated, part_of, sample_of, sets_of
+from ctxbench.harness.graders.calibration import calibrated, sample_of, sets_of
 from ctxbench.harness.graders.profiles import SHIPPED, Profile, Profiles, keep
 from ctxbench.harness.graders.registry import grader
 from ctxbench.harness.models import Models, Settings
@@ -24,11 +24,8 @@ from ctxbench.scenarios.source import Problems
 from tests.harness.graders.stub_graders import Stub, labelled, says_yes
 
 
-def profile(
-    name: str = "stub(1)", questions: int = 40, only: dict[str, str] | None = None, **changed: object
-) -> Profile:
-    [whole] = sets_of(labelled(questions))
-    labels = part_of(whole, only or {})
+def profile(name: str = "stub(1)", questions: int = 40, **changed: object) -> Profile:
+    [labels] = sets_of(labelled(questions))
     [found] = calibrated(labels, [Stub(says_yes, name)], lambda _: None, resamples=10).profiles
     return msgspec.structs.replace(found, **changed)
 
@@ -52,20 +49,18 @@ def test_another_version(tmp_path: Path) -> None:
 
 
 def test_which_of_several(tmp_path: Path) -> None:
-    """Labels by people go first, then whole sets, then more answers."""
+    """Labels by people go first, then more answers."""
     for each in (
         profile(set="by a model", labelled_by="model", questions=90),
-        profile(set="a part", only={"language": "zh"}, questions=80),
         profile(set="small"),
         profile(set="large", questions=60),
     ):
         keep(each, tmp_path)
     found = Profiles([tmp_path]).of("stub(1)")
-    assert [each.profile.set for each in found] == ["large", "small", "a part", "by a model"]
+    assert [each.profile.set for each in found] == ["large", "small", "by a model"]
     said = quoted("stub(1)", found)
     assert said[0].startswith("stub(1) agrees with people on large: kappa 1.000")
-    assert "on a part, language zh:" in said[2]
-    assert said[3].startswith("stub(1) agrees with labels by a model on by a model")
+    assert said[2].startswith("stub(1) agrees with labels by a model on by a model")
     [nothing] = quoted("other", [])
     assert nothing.startswith("How far other agrees with people is not known")
 
@@ -86,11 +81,11 @@ def test_no_text_of_the_set(tmp_path: Path) -> None:
 
 
 def test_calibrated_again(tmp_path: Path) -> None:
-    """The same grader, set and part takes the place of what was there; another part stands beside it."""
+    """The same grader and set takes the place of what was there; another set stands beside it."""
     first = keep(profile(), tmp_path)
     assert keep(profile(labelled_by="model"), tmp_path) == first
     assert len(list(tmp_path.iterdir())) == 1
-    assert keep(profile(only={"system": "a"}), tmp_path) != first
+    assert keep(profile(set="other"), tmp_path) != first
     assert {each.profile.labelled_by for each in Profiles([tmp_path]).of("stub(1)")} == {"model", "people"}
 
 

@@ -37,7 +37,6 @@ def test_a_grader_is_known_by_its_model_and_prompts() -> None:
         ("llm(votes=2)", "votes must be odd"),
         ("llm(votes=3)", "3 votes at temperature 0 are all the same: give temperature=0.7"),
         ("llm(variant='strikt')", r"variant must be .* did you mean 'strict'\?"),
-        ("ragas", "grader 'ragas' needs metric"),
         ("llm(prompt='000000000000')", "its prompts have changed since, to [0-9a-f]{12}: give it without prompt"),
         ("rules | llm", "one grader is wanted, not a chain"),
     ],

@@ -60,9 +60,6 @@ def test_where_everything_fits_it_says_so(tmp_path: Path) -> None:
         ("working(capacity=0)", "capacity must be at least 1"),
         ("archive(level=23)", "level must be at least 1 and at most 22"),
         ("archive(recordings='nowhere')", "no such file"),
-        ("focus(recordings='smok')", "did you mean 'smoke'"),
-        ("focus(recordings='smoke', limit=1000)", "limit=1000 leaves no tokens for the conversation"),
-        ("focus(recordings='smoke', beside=['windw'])", "'window'"),
         ("rag(retrievers=['bm52'])", "did you mean 'bm25'?"),
     ],
 )
