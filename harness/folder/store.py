@@ -352,6 +352,7 @@ def remove_strategy(folder: Path, strategy: int) -> None:
 
 def remove_empty(folder: Path) -> None:
     """Remove a run that has measured nothing, and its folder if nothing else is in it."""
+    remove_parts(folder, 0, 0)
     for name in ("manifest.json", LOCK, ACCOUNT):
         (folder / name).unlink(missing_ok=True)
     for path in (*(folder / table for table in TABLES), folder):
