@@ -204,17 +204,8 @@ def test_a_run_that_is_logged_at_its_end(runs: Path) -> None:
     (runs / "mine.toml").write_text(f'[models."{MODEL}"]\ninput = 30.0\noutput = 150.0\n')
     own = ("-m", MODEL)
     (runs / "ctxbench.toml").write_text('prices = "mine.toml"\n')
-    command = (
-        "run",
-        recording(runs, conversations=2, turns=3),
-        "-s",
-        "none",
-        "-o",
-        "one",
-        "--answerer",
-        "none",
-        "--mlflow",
-    )
+    path = recording(runs, conversations=2, turns=3)
+    command = ("run", path, "-s", "none", "-o", "one", "--answerer", "none", "--mlflow")
     assert "one: logged in MLflow: sqlite:///" in ctxbench(*command, *own, cwd=runs).stdout
     billed = json.loads(ctxbench("bill", "one", *own, "--json", cwd=runs).stdout)["bills"]
     cost = logged(runs / "one")[1]["none"].data.metrics[f"cost/{MODEL}"]
