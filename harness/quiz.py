@@ -54,12 +54,12 @@ def with_probes(conversations: Iterable[Conversation], source: str, problems: Pr
 
 
 def made(conversation: Conversation) -> tuple[Probe, ...]:
-    """Return the questions that rules make of a conversation; none if it has some, or is embedded."""
+    """Return the questions that rules make for a conversation; empty if it has some already, or is embedded."""
     return () if conversation.probes or conversation.source.startswith("embedded:") else quiz(conversation)
 
 
 def read_questions(file: Path) -> dict[str, list[Line]]:
-    """Return the questions of a file by conversation. Raises RecordingError for a line that is none."""
+    """Return the questions of a file by conversation. Raises RecordingError for a line that is no question."""
     by_name = defaultdict[str, list[Line]](list)
     for place, line in lines(file, Problems(strict=True)):
         record = decode(line, dict[str, Any], place)
