@@ -50,7 +50,7 @@ class Question(NamedTuple):
     own_tools: tuple[Tool, ...] = ()  # the tools that the strategy adds to those of the recording
 
     def same(self, calls_tools: bool) -> Hashable:
-        """Return a key that questions with one answer share: text, context, and the strategy if its tools are called."""
+        """Return a key that questions with one answer share: text, context, and the strategy if tools are called."""
         # Recorded messages are known by their places: to compare their texts would take longer.
         spans = Messages.of(self.context).spans
         texts = (
