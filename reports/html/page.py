@@ -7,7 +7,7 @@ import re
 import tomllib
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,6 +65,7 @@ class Chart:
     about: str  # caption: what the chart shows, for reading it and for people who cannot see it
     rows: pd.DataFrame
     drawing: Callable[[pd.DataFrame], Figure]
+    narrow: Callable[[pd.DataFrame], Figure] | None = None  # draws it for a page as narrow as a telephone
 
     def draw(self) -> Figure:
         """Draw the rows."""
@@ -95,7 +96,11 @@ class Chart:
         root.attrib["aria-label"] = self.title
         if wide <= _FITTING:
             root.attrib["class"] = "fits"
-        return Markup(ElementTree.tostring(root, encoding="unicode"))
+        picture = Markup(ElementTree.tostring(root, encoding="unicode"))
+        if self.narrow is None:
+            return picture
+        narrow = replace(self, name=f"{self.name}-narrow", drawing=self.narrow, narrow=None).picture()
+        return Markup('<div class="if-wide">{}</div><div class="if-narrow">{}</div>').format(picture, narrow)
 
     def _embed(self, element: ElementTree.Element) -> None:
         """Change an element of a figure to one of the page."""

@@ -207,12 +207,17 @@ def log_in_mlflow(run: Run, models: Sequence[str], to: str, experiment: str, tex
     where = mlflow.place(run.folder, to or os.environ.get("MLFLOW_TRACKING_URI", ""))
     shown = where.is_local if text is None else text
     results = Results(run, models, named=models if tuple(models) != billed_models(run) else (), text=shown)
-    logged = bench(run, models, text=shown, verdict=tags(verdict(results)))
+    judged = verdict(results)
+    logged = bench(run, models, text=shown, verdict=tags(judged))
     name = experiment or os.environ.get("MLFLOW_EXPERIMENT_NAME", "") or mlflow.EXPERIMENT
     measured_at = int((run.folder / "manifest.json").stat().st_mtime * 1000)
-    with tempfile.TemporaryDirectory() as folder:
-        write(results, Path(folder))
-        return mlflow.write(logged, where, measured_at, Path(folder), name, text=shown)
+
+    def write_report(folder: Path) -> None:
+        write(results, folder / "report")
+        if logged.verdict:
+            (folder / "verdict.txt").write_text(str(BenchmarkVerdict(judged, "report/report.html")), "utf-8")
+
+    return mlflow.write(logged, where, measured_at, write_report, name, text=shown)
 
 
 def several(value: Any) -> tuple[Any, ...]:
