@@ -24,7 +24,7 @@ calls, none."""
 
 
 class ThinkingRule(FamilyRule, frozen=True, forbid_unknown_fields=True):
-    """Which earlier reasoning the provider of a family of models keeps in prompts."""
+    """Rule by which the provider of a family of models keeps earlier reasoning in prompts."""
 
     source: str
     keeps: Keeps | None = None  # None = not documented, and not seen in recordings
