@@ -49,8 +49,8 @@ def with_probes(conversations: Iterable[Conversation], source: str, problems: Pr
     for fault in faults:
         problems.add(fault)
     if some := sum(map(bool, counts)):
-        what = f"{sum(counts):,} questions were made by rules, for recordings that have none ({some:,} of them)"
-        problems.notes.append(f"{what} (`ctxbench probe` shows them; --probes recorded leaves them out)")
+        what = f"{sum(counts):,} questions were made by rules for {some:,} recording{'s' * (some > 1)} without any"
+        problems.notes.append(f"{what}: `ctxbench probe` shows them, --probes recorded leaves them out")
 
 
 def made(conversation: Conversation) -> tuple[Probe, ...]:
