@@ -294,7 +294,7 @@ def comparison_of(
         pairs = [(name, base) for name in names if name != base]
         if not pairs:
             raise RunError(f"{before.folder}: {base} alone has nothing to be compared with: name another run")
-        return compare(one, one, pairs, _rules(one, metrics)), (base, "this")
+        return compare(one, one, pairs, _rules(one, metrics)), (base, "with it")
     two = measured_by_name(after, compared_models(after, models), clock)
     compared = compare(one, two, [(name, name) for name in names if name in one.sums], _rules(two, metrics))
     # A strategy that only one run has is no news to who named the strategies to compare.
