@@ -86,7 +86,9 @@ def survival(rounds: Sequence[Round], facts: FollowedFacts) -> list[Survival]:
     which, entered = entries >> 32, entries & (1 << 32) - 1
     # A fact that enters anew is followed from there.
     left = np.where(np.diff(which, append=-1) == 0, np.append(entered, 0)[1:], len(rounds))
-    gone = _gone(facts, which, entered, left, Lines((summary for _, summary in rounds), _read_alone))
+    # With kana the words of a text are not those of its lines: it is one line, of clauses that end where they did.
+    texts = (summary if reads_by_line(summary) else summary.replace("\n", "！") for _, summary in rounds)
+    gone = _gone(facts, which, entered, left, Lines(texts))
     # Each fact is counted once, at its last age, and `_beyond` adds up. Entered in the first of three rounds and gone
     # in the third, it is followed to age 2 and lived to age 1: rows of 1 of 1, 1 of 1 and 0 of 1.
     kinds, found = facts.kinds[which], list[Survival]()
@@ -136,11 +138,6 @@ def _parts(of: Iterable[Iterable[T]]) -> tuple[tuple[Ints, Ints], list[T]]:
     pairs = [(fact, numbers.setdefault(part, len(numbers))) for fact, parts in enumerate(of) for part in parts]
     fact, number = np.array(pairs, np.int64).reshape(-1, 2).T
     return (fact, number), list(numbers)
-
-
-def _read_alone(summary: str) -> list[str]:
-    """Return the parts of a summary whose words do not depend on the others: its lines, mostly."""
-    return summary.split("\n") if reads_by_line(summary) else [summary]
 
 
 def _beyond(counts: Sequence[int]) -> list[int]:
