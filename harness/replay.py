@@ -213,7 +213,7 @@ class ConversationIndex:
 
 
 class ModelCalls(Protocol):
-    """The models that a strategy may call: those of a run, or their replies of an earlier replay."""
+    """Models that a strategy may call: those of the run, or the replies they gave in an earlier replay."""
 
     def complete(self, prompt: Prompt, counter: TokenCounter) -> Reply:
         """Return the model's reply. Raises ModelError."""
@@ -249,7 +249,7 @@ class RecordedContext:
         self.now = messages[at - 1].time if call is None or call.started is None else call.started
 
     def move_to_question(self, at: int, time: float | None) -> None:
-        """Go to a question that is asked after `at` messages; without a time, when the last of them was there."""
+        """Go to a question that is asked after `at` messages; without a time, at that of the last message."""
         messages, before = self.index.conversation.messages, bisect_left(self.index.calls, at)
         last_call = messages[self.index.calls[before - 1]].call if before else None
         self._at, self._edits = at, () if last_call is None else last_call.edits

@@ -49,7 +49,7 @@ def step(state: Open, message: Message) -> tuple[Open, int, int]:
 
 
 def is_blank(message: Message) -> bool:
-    """Return whether a message has nothing that a model could read. A tool's result may be empty."""
+    """Return whether a message has nothing for a model to read. Results of tools may be empty."""
     content = message.calls or message.media or (message.text and not message.text.isspace())
     return not content and message.role != "tool"
 

@@ -58,7 +58,7 @@ _LINK = re.compile(r"(^|url\()#")
 
 @dataclass(frozen=True)
 class Chart:
-    """A picture with its caption, drawn by matplotlib: in files as it is, in the page in the colours that it has."""
+    """A picture with its caption, drawn by matplotlib; in the page it takes the colours of the page."""
 
     name: str  # anchor in the page, and name of its files without an ending
     title: str
@@ -124,9 +124,22 @@ class Chart:
                 found[key] = _COLOURS.get(value, value)
         for key in found.keys() & _PLACES:
             found[key] = _NUMBER.sub(lambda number: f"{float(number[0]):.1f}", " ".join(found[key].split()))
+        if re.fullmatch(r"[ML\d. -]+", path := found.get("d", "")):
+            found["d"] = _relative(path)
         if found.get("transform", "").startswith("rotate(-0 "):
             del found["transform"]
         element.attrib = found
+
+
+def _relative(path: str) -> str:
+    """Return a path of straight lines as the way from each point to the next, in tenths: that is half as long."""
+    words, (x, y) = [], (0, 0)
+    for command, *ends in re.findall(r"([ML]) (\S+) (\S+)", path):
+        across, up = (round(10 * float(end)) for end in ends)
+        if command == "M" or (across, up) != (x, y):
+            words.append(f"{command.lower()}{(across - x) / 10:g} {(up - y) / 10:g}")
+        x, y = across, up
+    return "".join(words)
 
 
 @dataclass(frozen=True)
