@@ -289,10 +289,7 @@ Split = Callable[[str], list[str]]
 
 
 class Lines:
-    """The lines of texts, each of which is read once however many texts have it.
-
-    A memory or a summary that is written anew has most lines of the one before it.
-    """
+    """Lines of texts, each read once: a memory or a summary written anew has most lines of the one before it."""
 
     def __init__(
         self, texts: Iterable[str] = (), split: Callable[[str], list[str]] = methodcaller("split", "\n")
