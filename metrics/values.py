@@ -286,10 +286,7 @@ def _grams(spelling: str) -> list[Any]:
 
 
 class Lines:
-    """The lines of texts, each of which is read once however many texts have it.
-
-    A memory or a summary that is written anew has most lines of the one before it.
-    """
+    """Lines of texts, each read once: a memory or a summary written anew has most lines of the one before it."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self.texts = list(texts)

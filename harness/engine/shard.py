@@ -550,10 +550,7 @@ def _tools_added(index: ConversationIndex, log: ContextLog) -> Iterator[list[str
 
 
 def _of_events(log: ContextLog) -> dict[str, NDArray[Any]]:
-    """Return the columns of `steps` that add up what the strategy reported.
-
-    Look-ups in the tiers count once Working has evicted something: before, any policy hits.
-    """
+    """Return the columns of `steps` that sum what a strategy reported; look-ups count from Working's first eviction."""
     columns = {name: np.zeros(len(log.runs.at), np.int64) for name in _OF_EVENTS}
     cost = np.zeros(len(log.runs.at))
     evictions = (
