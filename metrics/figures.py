@@ -249,7 +249,7 @@ METRICS: Mapping[str, Metric] = {
     ),
     "overflows": _calls(
         "overflows",
-        "calls with more tokens than the context window of the model chosen with --model",
+        "calls with more tokens than the context window: that of the recorded model, or --window",
         Total(lambda s: s.tokens_sent > s.window),
     ),
     "rejected_openai": _calls(
@@ -391,7 +391,7 @@ are those of `harness.bill.bill.Billed.conversations`."""
 
 
 def metric_of(name: str) -> Metric | None:
-    """Return the metric of a figure such as `cost(gpt-4o)`; None if unknown, as one of the bill is without a model."""
+    """Return the metric of a figure such as `cost(gpt-4o)`; None if unknown. A metric of the bill needs its model."""
     key, by, _ = name.partition("(")
     return METRICS.get(key) or (BILLED.get(key) if by else None)
 

@@ -17,7 +17,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, pairwise
-from operator import add, methodcaller
+from operator import add
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -135,7 +135,7 @@ def values(text: str) -> tuple[Value, ...]:
 
 
 def exact_values(text: str) -> tuple[Value, ...]:
-    """Return the same without the names, which are the slower half to find."""
+    """Return the values of a text without the names, which take half of the time to find."""
     return tuple(dict.fromkeys(value for _, value in _exact(text)))
 
 
@@ -264,7 +264,7 @@ def finder(values: Sequence[Spellings]) -> Callable[[str], set[int]]:
 
 
 def places(find: Callable[[str], Iterable[int]], texts: Iterable[str]) -> tuple[Ints, Ints]:
-    """Return every (value, text), by their numbers and in order, such that the text has the value."""
+    """Return each pair (value, text) where the text has the value, by their numbers and in order."""
     pairs = np.array([number << 32 | at for at, text in enumerate(texts) for number in find(text)], np.int64)
     pairs.sort()
     return pairs >> 32, pairs & (1 << 32) - 1
@@ -285,21 +285,13 @@ def _grams(spelling: str) -> list[Any]:
     return [*pairwise(atoms)] or atoms
 
 
-Split = Callable[[str], list[str]]
-
-
 class Lines:
-    """The lines of texts, each of which is read once however many texts have it.
+    """Lines of texts, each read once: a memory or a summary written anew has most lines of the one before it."""
 
-    A memory or a summary that is written anew has most lines of the one before it.
-    """
-
-    def __init__(
-        self, texts: Iterable[str] = (), split: Callable[[str], list[str]] = methodcaller("split", "\n")
-    ) -> None:
+    def __init__(self, texts: Iterable[str] = ()) -> None:
         self.texts = list(texts)
         numbers: dict[str, int] = {}
-        lines = [[numbers.setdefault(line, len(numbers)) for line in split(text)] for text in self.texts]
+        lines = [[numbers.setdefault(line, len(numbers)) for line in text.split("\n")] for text in self.texts]
         self.different = list(numbers)
         """The different lines."""
         self.line: Ints = np.fromiter(chain.from_iterable(lines), np.int64)

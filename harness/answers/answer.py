@@ -50,7 +50,7 @@ class Question(NamedTuple):
     own_tools: tuple[Tool, ...] = ()  # the tools that the strategy adds to those of the recording
 
     def same(self, calls_tools: bool) -> Hashable:
-        """Return what questions with one answer share: their text and context, and where it is called the strategy."""
+        """Return a key that questions with one answer share: text, context, and the strategy if tools are called."""
         # Recorded messages are known by their places: to compare their texts would take longer.
         spans = Messages.of(self.context).spans
         texts = (
@@ -87,13 +87,14 @@ class RunProbes:
     """The probes of a run with their contexts. `models` serve a strategy that has to be started again for its tools.
 
     Of `sample` questions, as many of each kind as there are of it, the others have no context. With `recorded` no
-    question of a conversation whose questions were made is asked.
+    question of a conversation whose questions were made is asked; the others are kept, since several answer them.
     """
 
     def __init__(self, run: Run, models: Models, sample: int = 0, recorded: bool = False) -> None:
         self._run, self._models, self._plan, self.size = run, models, run.manifest.plan, sample
         self._sample = sampled(run, sample) if sample else None
         self._recorded = recorded
+        self._kept: dict[tuple[str, str], dict[int, Question | Missing]] = {}
 
     def asks(self, conversation: str, number: int) -> bool:
         """Return whether a question is asked."""
@@ -107,6 +108,8 @@ class RunProbes:
 
     def of(self, conversation: Conversation, strategy: str) -> dict[int, Question | Missing]:
         """Return the questions to a strategy by number; Missing says why a probe has no context."""
+        if (kept := self._kept.get((conversation.id, strategy))) is not None:
+            return kept
         by_number: dict[int, Question | Missing] = {}
         for probe in asked_probes(self._run, conversation, strategy):
             number, context = probe.row["number"], probe.context
@@ -128,6 +131,8 @@ class RunProbes:
                 conversation.messages,
                 tuple(tool for tool in context.tools if tool not in conversation.tools),
             )
+        if self._recorded:
+            self._kept[conversation.id, strategy] = by_number
         return by_number
 
 
@@ -157,7 +162,7 @@ class Live:
         return {name: answer for name, (_, answer) in self._services.tools.items()}
 
     def events(self) -> tuple[Event, ...]:
-        """Return the events since the last call of this."""
+        """Return the events since the last time this was called."""
         return self._services.drain()[0]
 
 
@@ -231,7 +236,7 @@ class Part:
         """The rows of answers and of grades, once they are made."""
 
     def make(self, probes: RunProbes, done: Callable[[int], None] = lambda _: None, ask: bool = True) -> None:
-        """Answer and grade what is not known; without `ask` only grade, where there are answers."""
+        """Answer and grade what is missing; without `ask` only grade the answers that are there."""
         answers = self._stored
         if not answers or (ask and len(self.known_answers) < len(answers)):
             answers = []

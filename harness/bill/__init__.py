@@ -20,10 +20,7 @@ OWN_MODELS = "recorded models"  # stands for a model where recordings of several
 
 
 def usual_prices(batch: bool = False) -> Prices:
-    """Return the prices that bills have unless others are given: those of the user's file over the bundled ones.
-
-    The file is that of CTXBENCH_PRICES. Raises SetupError for a mistake in it.
-    """
+    """Return the default prices of bills: bundled ones under those of CTXBENCH_PRICES. Raises SetupError."""
     file = os.environ.get("CTXBENCH_PRICES")
     return Prices(Path(file) if file else None, batch) if file or batch else BUNDLED
 

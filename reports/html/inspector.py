@@ -252,10 +252,7 @@ def _text(message: Message, *, text: bool) -> str:
 
 
 def _fields(event: Plain, *, text: bool) -> Iterator[tuple[str, str]]:
-    """Yield each field in words; a long one or list is cut, with the number of its items.
-
-    A summary is left out: it is among the messages.
-    """
+    """Yield each field in words; long ones are cut, with the number of items. Summaries are among the messages."""
     for name, value in event.items():
         if name in ("event", "summary") or (not text and name in _QUOTING):
             continue

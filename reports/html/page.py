@@ -58,7 +58,7 @@ _LINK = re.compile(r"(^|url\()#")
 
 @dataclass(frozen=True)
 class Chart:
-    """A picture with its caption, drawn by matplotlib: in files as it is, in the page in the colours that it has."""
+    """A picture with its caption, drawn by matplotlib; in the page it takes the colours of the page."""
 
     name: str  # anchor in the page, and name of its files without an ending
     title: str
@@ -82,10 +82,7 @@ class Chart:
         return {".svg": svg, ".png": written(drawn, ".png")}
 
     def picture(self) -> Markup:
-        """Return the figure as an element of the page.
-
-        The page's policy allows no styles within it, so they become attributes; its ids begin with the chart's name.
-        """
+        """Return the figure as an element of the page, without styles (its policy); ids begin with the chart's name."""
         root = ElementTree.fromstring(self._drawn[1])
         wide, high = (round(float(size) * _SCALE) for size in root.attrib["viewBox"].split()[2:])
         for outside in ("metadata", "defs"):
