@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ctxbench.harness.folder.schema import USUAL_MODEL, alike
+from ctxbench.metrics.figures import display_name, metric_of
 from ctxbench.metrics.structure import FAULTS
 from ctxbench.metrics.survival import Survival, cliff
 from ctxbench.metrics.value import Missing, Value
@@ -18,6 +19,7 @@ from .render import (
     Column,
     Table,
     about,
+    amount,
     count,
     integer,
     library_column,
@@ -104,6 +106,17 @@ def main_table(summary: RunSummary) -> Table:
     name = STRATEGY._replace(mark=lambda row: f" {_UNANSWERED}" * (row["strategy"] in summary.unanswered))
     columns = (name, *library_column(summary.manifest.libraries(), summary.strategies), *_COLUMNS)
     return table_of(", ".join(sizes(summary)), columns, rows_of(summary), _main_notes(summary))
+
+
+def own_table(own: Mapping[str, Mapping[str, Value]]) -> Table:
+    """Return the table of the user's own metrics, a row for each strategy."""
+    names = list(dict.fromkeys(name for values in own.values() for name in values))
+    rows = [
+        (strategy, *(amount(metric.unit, values[name]) if (metric := metric_of(name)) else "" for name in names))
+        for strategy, values in own.items()
+    ]
+    notes = [f"{display_name(name)}: {metric.about}" for name in names if (metric := metric_of(name))]
+    return Table("Your own metrics", ("strategy", *map(display_name, names)), tuple(rows), tuple(notes))
 
 
 def _main_notes(summary: RunSummary) -> Iterator[str]:

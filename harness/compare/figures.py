@@ -9,7 +9,7 @@ The figures are those of `metrics.figures.METRICS`, whatever table of a run they
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ctxbench.metrics.figures import BILLED, METRICS, OF_ANSWERS, Metric
+from ctxbench.metrics.figures import BILLED, METRICS, OF_ANSWERS, OWN, Metric
 from ctxbench.metrics.prices import Prices
 from ctxbench.metrics.value import Form, Missing, Ratio, Summed, Value, value
 from ctxbench.scenarios.errors import RunError
@@ -32,6 +32,7 @@ from ..bill.simulation import Scheme
 from ..folder.run import Columns, Floats, Run, recorded_models, step_columns, steps_of, uneven
 
 ANSWERS = "answers"  # the table of the figures that exist once per answer model and grader
+CONTEXTS = "contexts"  # what was sent at each call, for metrics of the user's own
 CLOCK = "us"  # the unit of wall-clock figures: another machine measures others
 
 
@@ -98,29 +99,56 @@ class SumGrid:
                 continue
             tables[name] = np.zeros(self.shape)
             for key, rows_of_result in pd.DataFrame(rows, copy=False).groupby(_PLACED, observed=True, sort=False):
-                value = metric.of(rows_of_result)
-                if isinstance(value, (int, float)):
-                    tables[name][self.strategies[str(key[0])], self.conversations[str(key[1])]] = value, 1
+                place = self.strategies[str(key[0])], self.conversations[str(key[1])]
+                tables[name][place] = _sums_of(metric.of(rows_of_result))
         return tables
+
+
+def _sums_of(value: Value) -> tuple[float, int]:
+    """Return the two sums of a figure of one conversation, which counts in no mean where it is missing."""
+    return (0.0, 0) if isinstance(value, Missing) else (float(value), 1)
+
+
+def of_answers() -> list[str]:
+    """Return the keys of the metrics that exist once per answer model and grader."""
+    return [*OF_ANSWERS, *(name for name, metric in OWN.items() if metric.table == ANSWERS)]
 
 
 _PLACED = ["strategy", "conversation"]
 
 
-def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: Prices | None = None) -> MeasuredRun:
-    """Measure every figure of a run, of the clock only with `clock`. Raises RunError for a model without a price."""
+def measured(
+    run: Run,
+    models: Sequence[str] = (),
+    clock: bool = False,
+    prices: Prices | None = None,
+    metrics: Mapping[str, Metric] | None = None,
+) -> MeasuredRun:
+    """Measure figures of a run, by default every one, of the clock only with `clock`.
+
+    Raises RunError for a model without a price, SpecError where a function of the user's raises.
+    """
+    chosen = {**METRICS, **OWN} if metrics is None else metrics
     conversations = run.table("conversations")
     names = [str(name) for name in conversations.conversation]
     grid = SumGrid(names, list(run.manifest.plan.strategies))
     failed = run.failures
     wanted = {
-        name: metric for name, metric in METRICS.items() if metric.table != ANSWERS and (clock or metric.unit != CLOCK)
+        name: metric for name, metric in chosen.items() if metric.table != ANSWERS and (clock or metric.unit != CLOCK)
     }
     tables = {name: np.zeros(grid.shape) for name in wanted}
+    of_contexts = {name: metric for name, metric in wanted.items() if metric.table == CONTEXTS}
+    for conversation in run.conversations() if of_contexts else ():
+        for strategy, at in grid.strategies.items():
+            if conversation.id not in failed.get(strategy, ()):
+                sent = list(run.contexts(conversation, strategy))
+                for name, metric in of_contexts.items():
+                    tables[name][at, grid.conversations[conversation.id]] = _sums_of(metric.of(sent))  # type: ignore[arg-type]
     for piece in run.pieces():
-        for kind in dict.fromkeys(metric.table for metric in wanted.values()):
+        for kind in dict.fromkeys(metric.table for metric in wanted.values() if metric.table != CONTEXTS):
             of_kind = {name: metric for name, metric in wanted.items() if metric.table == kind}
             rows = step_columns(piece) if kind == "steps" else piece.table(kind)
+            rows.pop("latency_ns") if kind == "steps" else None
             for name, of_piece in grid.sums(of_kind, rows).items():
                 tables[name] += of_piece  # 0 but for the conversations of the piece
     about = dict[str, About]()
@@ -132,12 +160,12 @@ def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: 
         form: Form = metric.of.form if isinstance(metric.of, get_args(Summed)) else "ratio"
         about[name] = About(metric.unit, metric.better, form, version)
     for answers in answered(run).whole:
-        of_answers = grid.sums({name: METRICS[name] for name in OF_ANSWERS}, answers.rows)
-        for name in OF_ANSWERS:
-            metric = METRICS[name]
+        answered_metrics = {name: chosen[name] for name in of_answers() if name in chosen}
+        sums_of_answers = grid.sums(answered_metrics, answers.rows)
+        for name, metric in answered_metrics.items():
             # Figures of other answer models and graders, or versions, do not compare.
             version = f"{metric.version}, answered by {answers.identity}, graded by {answers.grader}"
-            tables[answers.metric(name)] = of_answers[name]
+            tables[answers.metric(name)] = sums_of_answers[name]
             about[answers.metric(name)] = About(metric.unit, metric.better, "ratio", version)
     for name, (table, description) in _bills(run, models, grid, prices or usual_prices()).items():
         tables[name], about[name] = table, description
@@ -152,8 +180,8 @@ def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: 
     }
     digests = dict(zip(names, map(str, conversations.digest), strict=True))
     known = frozenset[str]().union(*sums.values())
-    metrics = {name: description for name, description in about.items() if name in known}
-    about_run = (str(run.folder), run.manifest.plan.encoding, digests, metrics, sums, failed, run.units)
+    described = {name: description for name, description in about.items() if name in known}
+    about_run = (str(run.folder), run.manifest.plan.encoding, digests, described, sums, failed, run.units)
     return MeasuredRun(*about_run, run.manifest.libraries())
 
 
@@ -168,7 +196,7 @@ def measured_by_name(run: Run, models: Sequence[str] = (), clock: bool = False) 
         for key in ("sums", "failed", "libraries")
     }
     live = {of(tally.strategy) for tally in run_tallies(run) if tally.role == "summariser"}
-    live |= {answers.metric(name) for answers in stored.whole if not answers.is_usual for name in OF_ANSWERS}
+    live |= {answers.metric(name) for answers in stored.whole if not answers.is_usual for name in of_answers()}
     texts = {text: run.manifest.settings_of(text) for text in measures.sums}
     settings = {of(text): settings for text, settings in texts.items() if of(text) != settings}
     return replace(measures, **by_name, settings=settings, live=frozenset(live))
@@ -222,12 +250,15 @@ def worst_of(rows: pd.DataFrame, metric: Metric) -> int | None:
     return None if pd.isna(step) else int(step)
 
 
-def overall(run: MeasuredRun) -> dict[str, dict[str, Value]]:
-    """Return every figure of each strategy: of the sums that comparisons add up, added in the same order."""
+def overall(run: MeasuredRun, always: Iterable[str] | None = None) -> dict[str, dict[str, Value]]:
+    """Return every figure of each strategy: of the sums that comparisons add up, added in the same order.
+
+    `always` are in it even where nothing has them: by default all but those of answers and of the bill.
+    """
     left_out = uneven(run.failed, len(run.digests))
     common = np.array([name not in left_out for name in run.digests], bool)
-    of_steps = (name for name in METRICS if name not in OF_ANSWERS)
-    names = dict.fromkeys((*run.metrics, *of_steps))
+    usual = (name for name in (*METRICS, *OWN) if name not in of_answers())
+    names = dict.fromkeys((*run.metrics, *(usual if always is None else always)))
     return {strategy: {name: _figure(run, strategy, name, common) for name in names} for strategy in run.sums}
 
 

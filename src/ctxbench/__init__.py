@@ -8,6 +8,8 @@
     run.plot("frontier")              # a matplotlib figure
     run = ctxbench.load("runs/mine")  # a run that was made before
 
+`strategies` may be functions and objects of your own, and `@ctxbench.metric` declares a metric of your own.
+
 Imports happen on first use (PEP 562): `import ctxbench` comes with every command, and must cost nothing.
 """
 
@@ -17,16 +19,30 @@ TYPE_CHECKING = False  # as type checkers take it; `typing` is not imported, sin
 if TYPE_CHECKING:
     from ctxbench.api.runs import BenchmarkRun, load, run
     from ctxbench.api.verdict import BenchmarkGate, BenchmarkVerdict
+    from ctxbench.metrics.figures import metric
+    from ctxbench.metrics.value import Missing
     from ctxbench.scenarios.errors import UserError
 
-__all__ = ["BenchmarkGate", "BenchmarkRun", "BenchmarkVerdict", "UserError", "__version__", "load", "run"]
+__all__ = [
+    "BenchmarkGate",
+    "BenchmarkRun",
+    "BenchmarkVerdict",
+    "Missing",
+    "UserError",
+    "__version__",
+    "load",
+    "metric",
+    "run",
+]
 
 _MODULES = {
     "BenchmarkGate": "ctxbench.api.verdict",
     "BenchmarkRun": "ctxbench.api.runs",
     "BenchmarkVerdict": "ctxbench.api.verdict",
+    "Missing": "ctxbench.metrics.value",
     "UserError": "ctxbench.scenarios.errors",
     "load": "ctxbench.api.runs",
+    "metric": "ctxbench.metrics.figures",
     "run": "ctxbench.api.runs",
 }
 

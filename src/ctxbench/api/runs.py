@@ -415,7 +415,7 @@ class BenchmarkRun:
         *,
         against: StrategyLike = "none",
         strategies: StrategyLike | Iterable[StrategyLike] = (),
-        metrics: str | Iterable[str] = (),
+        metrics: str | Callable[..., Any] | Iterable[str | Callable[..., Any]] = (),
         clock: bool = False,
     ) -> pd.DataFrame:
         """Compare this run with a later one of the same recordings, or without `other` its strategies with `against`.
@@ -424,7 +424,7 @@ class BenchmarkRun:
         after, and their difference with its 95 % interval, in pairs of conversations. `clock` compares latency too.
         """
         after = None if other is None else other.reader
-        given = several(strategies), _texts(metrics)
+        given = several(strategies), several(metrics)
         return comparison_frame(comparison_of(self.reader, after, against, *given, self.models, clock)[0])
 
     def write_baseline(self, file: PathText) -> Path:

@@ -31,6 +31,7 @@ def report(
     out: Path | None = None,
     model: list[str] | None = None,
     lose: Loss = 5.0,
+    metric: list[str] | None = None,
     every: bool = False,
     figures: bool = False,
     print_only: bool = False,
@@ -45,6 +46,7 @@ def report(
 
     Args:
         out (-o FOLDER): Where the report goes. [default: RUN/report]
+        metric (FILE.py:NAME): Measure your own metric as well, for the report, --all and --json; repeat it.
         every (--all): Print all tables, not the verdict alone.
         figures: Draw the charts as SVG and PNG too, for papers: figures/.
         print_only: Print, and write no report.
@@ -54,6 +56,10 @@ def report(
     from .output import check_form, print_tables, put, results_of, run_json, run_tables, verdict_tables
 
     check_form(as_json, markdown)
+    if metric:
+        from ctxbench.api.names import metric_keys
+
+        metric_keys(metric)
     folder = run_folder(run)
     check_priced(model or ())
     results = results_of(folder, model or (), lose=lose, text=not no_text)
