@@ -13,16 +13,15 @@ import os
 import platform
 import sqlite3
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
 from importlib.metadata import distributions
-from importlib.resources import files
 from pathlib import Path
 from time import time
 
-from ctxbench.scenarios.files import cache_folder
+from ctxbench.scenarios.files import cache_folder, code_digest
 from ctxbench.strategies.adapters import process
 from ctxbench.strategies.base import Strategy
 from ctxbench.strategies.chain import packages, spec, stages_of
@@ -133,8 +132,7 @@ def key(*parts: str | bytes) -> bytes:
 def basis(*parts: str) -> str:
     """Return the digest of what every value of a run depends on: its settings, the libraries, the code of ctxbench."""
     versions = [f"{name} {found.version}" for name in _LIBRARIES for found in distributions(name=name)]
-    texts = (part for path in sorted(_rooms()) for part in (str(path), path.read_bytes()))
-    return key(*parts, *versions, platform.python_version(), platform.machine(), *texts).hex()
+    return key(*parts, *versions, platform.python_version(), platform.machine(), code_digest()).hex()
 
 
 def of_strategy(strategy: Strategy) -> bytes:
@@ -147,20 +145,9 @@ def of_strategy(strategy: Strategy) -> bytes:
     return key(spec(strategy), *texts, *(_installed() if texts else ()))
 
 
-@cache
-def _rooms() -> Sequence[Path]:
-    """Return the files of ctxbench that figures depend on."""
-    rooms = [Path(str(files("ctxbench"))) / room for room in ("scenarios", "metrics", "strategies", "harness")]
-    return [path for room in rooms for path in room.resolve().rglob("*") if path.suffix in (".py", ".toml", ".txt")]
-
-
 def _installed() -> Iterator[str]:
     """Yield the packages that are installed here and in the Pythons of adapters, with when that was."""
     others = (Path(path).parent.parent for path, _ in process.interpreters_in_use())
     folders = {*map(Path, sys.path), *(each for other in others for each in other.glob("lib/python*/*-packages"))}
     for place in sorted(place for folder in folders for place in folder.glob("*-info")):
         yield f"{place.name} {place.stat().st_mtime_ns}"
-
-
-def _digest(data: bytes) -> bytes:
-    return blake2b(data, digest_size=16).digest()

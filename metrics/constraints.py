@@ -14,19 +14,19 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
 import numpy as np
 
 from ctxbench.scenarios.model import Conversation, Message
 
-from .grounding import NOTHING, said
+from .grounding import said
 from .language import FENCE, HAN, SHORT, either, sentences, unread, word_lists, written_in
-from .measure import Runs
-from .values import Ints, Lines, places
+from .measure import Stretches
+from .values import NOTHING, Ints, Lines, finder, places
 
 LONGEST = 400  # characters of the longest sentence that can be a constraint
 FEWEST = 3  # words, or Han characters, of the shortest one
@@ -72,6 +72,7 @@ class Constraints:
     size: int  # number of messages of the recording
     occurrences: tuple[Ints, Ints]
     """Constraint and message, by their numbers, wherever a recorded message has a constraint word for word."""
+    find: Callable[[str], set[int]]  # tells which of them a text has
 
 
 def constraints(conversation: Conversation) -> Constraints:
@@ -83,63 +84,34 @@ def constraints(conversation: Conversation) -> Constraints:
     # Both are in the order in which the rules were first said. So places ascend, and the rules said before a call are
     # those with the lowest numbers: that is what `by_step` counts and `retained_constraints` compares with.
     places_stated, rules = list(stated_at.values()), list(stated_at)
+    among = finder([(rule,) for rule in rules])
+    find = cache(lambda text: among(" ".join(text.split())))
     spoken = (message.text[:SHORT] for message in conversation.messages if message.role in ("user", "system"))
     is_read = rules or not unread(map(written_in, spoken))
     return Constraints(
         rules,
         np.array([bisect_left(places_stated, at) if is_read else -1 for at in conversation.calls()], np.int64),
         len(conversation.messages),
-        _occurrences(rules, conversation.messages),
+        places(find, map(said, conversation.messages) if rules else ()),
+        find,
     )
 
 
-def retained_constraints(stated: Constraints, runs: Runs, written: Lines = NOTHING) -> Ints:
-    """Return how many of the constraints stated before each call are retained in its context.
-
-    `runs` are the messages sent at each step, numbered over the recording and then over what was `written`. The cost is
-    one vectorised binary search for each run; constraints are counted anew only where other messages that have some are
-    sent than at a step before.
+def retained_constraints(stated: Constraints, sent: Stretches, written: Lines = NOTHING) -> Ints:
+    """Return how many of the constraints stated before each call are retained in its context, from when everything is
+    sent (`stretches`).
     """
-    kept = np.zeros(len(stated.by_step), np.int64)
-    if not stated.rules:
-        return kept
-    rule, message = stated.occurrences
-    if written.texts:
-        more, at = _in_lines(stated.rules, written)
-        rule, message = np.concatenate([rule, more]), np.concatenate([message, at + stated.size])
-    having, group = np.unique(message, return_inverse=True)
-    rules: list[list[int]] = [[] for _ in having]
-    for number, at_group in zip(rule.tolist(), group.tolist(), strict=True):
-        rules[at_group].append(number)
-    low, high = (np.searchsorted(having, np.array(column, np.int64)) for column in (runs.start, runs.stop))
-    has_some = high > low
-    steps = np.repeat(np.arange(len(kept)), np.array(runs.size, np.int64))[has_some]
-    spans = list(zip(low[has_some].tolist(), high[has_some].tolist(), strict=True))
-    bounds = np.searchsorted(steps, np.arange(len(kept) + 1)).tolist()
-    counts: dict[tuple[int, tuple[tuple[int, int], ...]], int] = {}
-    for step, said_before in enumerate(stated.by_step.tolist()):
-        key = said_before, tuple(spans[bounds[step] : bounds[step + 1]])
-        if key not in counts:
-            sent = {number for first, last in key[1] for numbers in rules[first:last] for number in numbers}
-            # A tool may have said it before the user did: it is no constraint yet.
-            counts[key] = sum(number < said_before for number in sent)
-        kept[step] = counts[key]
-    return kept
-
-
-def _occurrences(rules: Sequence[str], messages: Sequence[Message]) -> tuple[Ints, Ints]:
-    if not rules:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    return places([(rule,) for rule in rules], [" ".join(said(message).split()) for message in messages])
-
-
-def _in_lines(rules: Sequence[str], texts: Lines) -> tuple[Ints, Ints]:
-    """Return the same for texts of which many have the same lines."""
-    wanted = [(rule,) for rule in rules]
-    rule, at = texts.of_texts(*places(wanted, [" ".join(line.split()) for line in texts.different]))
-    broken = _broken(rules, texts)
-    among, whole = places(wanted, [" ".join(texts.texts[at].split()) for at in broken])
-    return np.append(rule, among), np.append(at, np.array(broken, np.int64)[whole])
+    rule, place = stated.occurrences
+    if stated.rules:
+        among, line = places(stated.find, written.different)
+        broken = _broken(stated.rules, written)
+        more, whole = places(stated.find, (written.texts[at] for at in broken))
+        rule = np.concatenate([rule, among, more])
+        texts = np.array(broken, np.int64)[whole]
+        place = np.concatenate([place, stated.size + len(written.texts) + line, stated.size + texts])
+    # A tool may have said it before the user did: it is no constraint yet.
+    stated_from = np.searchsorted(stated.by_step, np.arange(len(stated.rules)), "right")
+    return sent.having(rule, place).count(stated_from)
 
 
 def _broken(rules: Sequence[str], texts: Lines) -> list[int]:

@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 from ctxbench.scenarios.model import Conversation, Message
 
 from .language import is_name
-from .measure import Runs
-from .values import Ints, Lines, Spellings, Value, exact_values, places, spellings, values
+from .measure import Stretches
+from .values import NOTHING, Ints, Lines, Spellings, Value, exact_values, finder, places, spellings, values
 
 LONGEST = 200  # characters of the longest argument that can be a demand
 
@@ -42,12 +42,8 @@ _ANSWERED = frozenset(["identifier", "number", "date", "path"])
 _TRIVIAL = frozenset(["true", "false", "null", "none", "yes", "no"])
 # A value and a message in one number, so that one sorted array and one binary search serve both.
 _STRIDE = 1 << 32
-_PAIRS = 1 << 20  # pairs of a demand and a run that are looked at together, which bounds the memory
 # Numbers stay as the model wrote them: 1.50 is not 1.5.
 _decode = msgspec.json.Decoder(float_hook=str).decode
-
-
-NOTHING = Lines()
 
 
 class _Wanted(NamedTuple):
@@ -80,6 +76,7 @@ class Demands:
     value: Ints  # value of each demand
     source: Ints  # place of the message that last gave the value of each demand before the call: a user's or a tool's
     found: Ints  # occurrences of the values in the recording, as value · 2³² + message, ascending
+    find: Callable[[str], set[int]]  # tells which values a line has; several strategies write the same lines
 
 
 def demands(conversation: Conversation) -> Demands:
@@ -90,7 +87,8 @@ def demands(conversation: Conversation) -> Demands:
     for _, _, leaf in leaves:
         for wanted in leaf.all:
             numbers.setdefault(wanted.spellings, len(numbers))
-    which, where = places(list(numbers), [said(message) for message in messages] if numbers else [])
+    find = finder(list(numbers))
+    which, where = places(find, map(said, messages) if numbers else ())
     # Where a user or a tool first says each value: past the end if none does, or the system says it earlier.
     roles = np.array([message.role for message in messages], np.str_)[where]
     given = (roles == "user") | (roles == "tool")
@@ -125,43 +123,18 @@ def demands(conversation: Conversation) -> Demands:
         value=pairs[:, 1],
         source=sources[np.searchsorted(sources, pairs[:, 1] * _STRIDE + calls) - 1] % _STRIDE if len(pairs) else calls,
         found=which * _STRIDE + where,
+        find=cache(find),
     )
 
 
-def retained(demands: Demands, runs: Runs, written: Lines = NOTHING) -> NDArray[np.bool_]:
-    """Return which demands are retained in the context of their step.
-
-    `runs` are the messages sent at each step, numbered over the recording and then over what was `written`. The cost is
-    one vectorised binary search for each pair of a demand and a run of its step.
-    """
-    hits = demands.found
-    if not len(demands.row):
-        return np.zeros(0, bool)
-    if written.texts:
-        # A value that has a line end, an argument of some lines, is in no single line.
-        long = [at for at, spellings in enumerate(demands.spellings) if any("\n" in text for text in spellings)]
-        which, where = written.of_texts(*places(demands.spellings, written.different))
-        if long:
-            among, texts = places([demands.spellings[at] for at in long], written.texts)
-            which, where = np.append(which, np.array(long)[among]), np.append(where, texts)
-        # Written messages are numbered behind the recording, as in `runs`.
-        hits = np.sort(np.concatenate([hits, which * _STRIDE + where + demands.size]))
-    size, start, stop = (np.array(column, np.int64) for column in (runs.size, runs.start, runs.stop))
-    first, step = np.cumsum(size) - size, demands.step[demands.row]
-    count = size[step]
-    pairs = np.concatenate([[0], np.cumsum(count)])
-    kept = np.zeros(len(count), bool)
-    low = 0
-    while low < len(count):
-        # As many demands as have _PAIRS runs together, and one at least, so that the loop moves on.
-        high = max(low + 1, int(np.searchsorted(pairs, pairs[low] + _PAIRS, side="right")) - 1)
-        owner = np.repeat(np.arange(low, high), count[low:high])
-        run = np.arange(pairs[low], pairs[high]) - pairs[owner] + first[step[owner]]
-        base = demands.value[owner] * _STRIDE
-        # More occurrences before the run's end than before its start: one is in the run.
-        kept[owner[np.searchsorted(hits, base + stop[run]) > np.searchsorted(hits, base + start[run])]] = True
-        low = high
-    return kept
+def retained(demands: Demands, sent: Stretches, written: Lines = NOTHING) -> NDArray[np.bool_]:
+    """Return which demands are retained in the context of their step, from when everything is sent (`stretches`)."""
+    value, place = demands.found >> 32, demands.found & _STRIDE - 1
+    if len(demands.row):
+        more, where = written.places(demands.find, demands.spellings)
+        value, place = np.append(value, more), np.append(place, where + demands.size)
+    step = demands.step[demands.row]
+    return np.asarray(sent.having(value, place).until(demands.value, step) > step)
 
 
 def by_row(demands: Demands, kept: NDArray[np.bool_]) -> Ints:

@@ -7,8 +7,10 @@ plain reading of each message.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
@@ -17,10 +19,10 @@ from numpy.typing import NDArray
 
 from ctxbench.scenarios.model import Message
 
-from .structure import Structure, calls_and_results, is_blank, step
+from .structure import Structure, is_blank, step
 from .tokens import PRIMING, Ledger
+from .values import NOTHING, Ints, Lines
 
-Ints = NDArray[np.int64]
 NONE = np.iinfo(np.int64).max
 
 
@@ -31,18 +33,129 @@ class RaggedArray(NamedTuple):
     values: Ints
 
 
+_integers = partial(array, "q")  # which NumPy takes as they are
+
+
 @dataclass(slots=True)
 class Runs:
     """The contexts of one result, step by step: the runs of messages sent, and the prefix reused each time."""
 
-    at: list[int] = field(default_factory=list)  # number of recorded messages before each step
-    size: list[int] = field(default_factory=list)
+    at: array[int] = field(default_factory=_integers)  # number of recorded messages before each step
+    size: array[int] = field(default_factory=_integers)
     """Number of runs of each step. The runs themselves are in `start` and `stop`, all steps in one list."""
-    start: list[int] = field(default_factory=list)
-    stop: list[int] = field(default_factory=list)
-    kept: list[int] = field(default_factory=list)
+    start: array[int] = field(default_factory=_integers)
+    stop: array[int] = field(default_factory=_integers)
+    kept: array[int] = field(default_factory=_integers)
     """Leading messages shared with the step before; 0 if the tools differ, since they stand before all messages."""
-    same_tools: list[int] = field(default_factory=list)  # 1 if the tools are those of the step before
+    same_tools: array[int] = field(default_factory=_integers)  # 1 if the tools are those of the step before
+
+
+@dataclass(frozen=True, slots=True)
+class Stretches:
+    """The steps at which each of some things is in the context, from `begin` on and before `end`.
+
+    A thing has some stretches, which do not touch each other. All are ascending, by thing and then by step.
+    """
+
+    of: Ints
+    begin: Ints
+    end: Ints
+    steps: int  # of the conversation
+
+    def having(self, thing: Ints, place: Ints) -> Stretches:
+        """Return when any of the places is there that has each thing, from pairs of a thing and such a place."""
+        low, high = (np.searchsorted(self.of, place, side) for side in ("left", "right"))
+        row, count = ranges(low, high)
+        return _united(np.repeat(thing, count), self.begin[row], self.end[row], self.steps)
+
+    def with_lines(self, written: Lines, at: int) -> Stretches:
+        """Return the same, and when each different line is there of the texts that are numbered from `at` on, as last
+        of all things. The lines are numbered behind them.
+        """
+        lines = self.having(written.line, at + written.text)
+        of = np.append(self.of, at + len(written.texts) + lines.of)
+        return Stretches(of, np.append(self.begin, lines.begin), np.append(self.end, lines.end), self.steps)
+
+    def until(self, thing: Ints, step: Ints) -> Ints:
+        """Return for each pair of a thing and a step up to which step it stays from then on; if it is not there, the
+        step itself.
+        """
+        # On one line on which the steps of each thing follow those of the one before.
+        width = self.steps + 1
+        found = np.searchsorted(self.of * width + self.begin, thing * width + step, "right")
+        ends = np.concatenate([[-1], self.of * width + self.end])
+        return np.maximum(ends[found] - thing * width, step)
+
+    def within(self, owner: Ints, thing: Ints, begin: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
+        """Return the stretches of each owner's things from the owner's `begin` on and before its `end`: owners, and
+        where each begins and ends.
+        """
+        width = self.steps + 1
+        low = np.searchsorted(self.of * width + self.end, thing * width + begin[owner], "right")
+        high = np.searchsorted(self.of * width + self.begin, thing * width + end[owner], "left")
+        row, count = ranges(low, high)
+        owner = np.repeat(owner, count)
+        return owner, np.maximum(self.begin[row], begin[owner]), np.minimum(self.end[row], end[owner])
+
+    def count(self, counts_from: Ints) -> Ints:
+        """Return for each step how many things are there, each of which counts from a step on."""
+        begin = np.maximum(self.begin, counts_from[self.of])
+        is_counted = begin < self.end
+        change = np.bincount(begin[is_counted], minlength=self.steps + 1)
+        change -= np.bincount(self.end[is_counted], minlength=self.steps + 1)
+        return np.cumsum(change[: self.steps])
+
+
+def stretches(runs: Runs, size: int, written: Lines = NOTHING) -> Stretches:
+    """Return when each message is sent, from the runs of each step, and when each line of what was written is.
+
+    Things are the `size` recorded messages, the texts written, and their different lines, numbered in this order. The
+    cost is that of what a step adds or drops, beside some operations on arrays for each run.
+    """
+    steps, count = len(runs.size), np.array(runs.size, np.int64)
+    owner, start, stop = np.repeat(np.arange(steps), count), *(np.array(of, np.int64) for of in (runs.start, runs.stop))
+    # Runs that the step before has as well, as many from its first one or its last one on, change nothing.
+    first, before = np.cumsum(count) - count, np.concatenate([[0], count[:-1]])[owner]
+    place = np.arange(len(owner)) - first[owner]
+    begins, ends = np.ones((2, len(owner)), bool)
+    for from_end in (False, True):
+        other = np.arange(len(owner)) - (count[owner] if from_end else before)
+        is_there = (place >= count[owner] - before) if from_end else (place < before)
+        at = np.flatnonzero(is_there & begins)
+        same = (start[at] == start[other[at]]) & (stop[at] == stop[other[at]]) & ends[other[at]]
+        begins[at[same]], ends[other[at[same]]] = False, False
+    # Between two such places of the numbering messages come to be in one run more, or less.
+    gone = owner[ends] + 1
+    step = np.concatenate([owner[begins], owner[begins], gone, gone])
+    point = np.concatenate([start[begins], stop[begins], start[ends], stop[ends]])
+    change = np.repeat([1, -1, -1, 1], [begins.sum(), begins.sum(), len(gone), len(gone)])
+    order = np.lexsort((point, step))
+    step, point, change = step[order], point[order], np.cumsum(change[order])
+    kept = np.flatnonzero(change[:-1])  # the changes of a step add up to 0
+    message, length = ranges(point[kept], point[kept + 1])
+    step, change = np.repeat(step[kept], length), np.repeat(change[kept], length)
+    order = np.lexsort((step, message))
+    message, step, change = message[order], step[order], change[order]
+    times = np.cumsum(change)
+    is_first, is_last = (times == change) & (times > 0), times == 0
+    return Stretches(message[is_first], step[is_first], step[is_last], steps).with_lines(written, size)
+
+
+def ranges(low: Ints, high: Ints) -> tuple[Ints, Ints]:
+    """Return the numbers from each low one on and before the high one, one range after the other, and how many each."""
+    count = high - low
+    return np.repeat(low - np.cumsum(count) + count, count) + np.arange(count.sum()), count
+
+
+def _united(of: Ints, begin: Ints, end: Ints, steps: int) -> Stretches:
+    """Return stretches of which some of one thing may overlap as stretches that do not touch."""
+    order, width = np.lexsort((begin, of)), steps + 1
+    of, begin, end = of[order], begin[order], end[order]
+    reach = np.maximum.accumulate(of * width + end)
+    # A stretch is a new one if it begins behind all that began before it.
+    at = np.flatnonzero(np.concatenate([[True] * bool(len(of)), (of * width + begin)[1:] > reach[:-1]]))
+    last = np.append(at[1:], len(of))[: len(at)] - 1
+    return Stretches(of[at], begin[at], reach[last] - of[at] * width, steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +229,8 @@ def measure(results: Sequence[MeasuredResult]) -> dict[str, Ints | RaggedArray]:
     places = np.concatenate([[0], np.cumsum(steps)])
     for where in np.unique(owner[odd]):
         result = results[int(np.searchsorted(places, where, side="right")) - 1]
-        size_of = len(result.recording)
         spans = (start[first[where] : first[where + 1]], stop[first[where] : first[where + 1]]) - base[where]
-        sent = (
-            result.recording[begin:end] if begin < size_of else result.written[begin - size_of : end - size_of]
-            for begin, end in spans.T.tolist()
-        )
-        orphans[where], unanswered[where] = calls_and_results(chain.from_iterable(sent))
+        orphans[where], unanswered[where] = result.structure.calls_and_results(spans.T.tolist(), result.written)
     recorded = totals.recorded[start]
     # Neighbours among the recorded runs: what the strategy wrote between them is in no order with the recording.
     behind = np.flatnonzero(recorded)
@@ -215,4 +323,4 @@ def _pass(result: MeasuredResult) -> tuple[list[int], ...]:
 
 
 def _all(parts: Iterable[Sequence[int]]) -> Ints:
-    return np.fromiter(chain.from_iterable(parts), np.int64)
+    return np.concatenate([np.zeros(0, np.int64), *parts])

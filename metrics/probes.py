@@ -44,7 +44,7 @@ from .language import SHORT, sentences, words
 from .times import written
 from .tokens import Ledger
 from .value import Missing, Value
-from .values import occurs, places, without_values
+from .values import finder, occurs, places, without_values
 
 State = Literal["verbatim", "partial", "summary", "loadable", "absent"]  # states of evidence, from best to worst
 
@@ -105,7 +105,7 @@ def placed_probes(conversation: Conversation) -> list[PlacedProbe]:
         for probe in conversation.probes
     ]
     texts = [said(message).casefold() for message in messages] if any(spelt) else []
-    for probe, at in zip(*(found.tolist() for found in places(spelt, texts)), strict=True):
+    for probe, at in zip(*(found.tolist() for found in places(finder(spelt), texts)), strict=True):
         says[probe].add(at)
     for asked in placed(conversation):
         # Evidence that is not in the conversation gets the place `stop`, which is too late, and so is left out.

@@ -24,7 +24,7 @@ from ctxbench.scenarios.secrets import has_secret
 from .grounding import said
 from .language import language_of, sentences, word_lists, words
 from .probes import spellings
-from .values import exact_values, places
+from .values import exact_values, finder, places
 
 MADE = "made: "  # start of the category of a question that was made, before its kind
 MOST, OF_KIND, OF_ONE = 12, 6, 3  # questions of a conversation, of one kind, and about one message, at most
@@ -65,7 +65,7 @@ def quiz(conversation: Conversation) -> tuple[Probe, ...]:
         return ()
     wanted = [spellings([text]) for draft in drafts for text in (draft.answer, draft.mark)]
     standing = defaultdict[int, list[int]](list)
-    for number, at in zip(*places(wanted, [said(message).casefold() for message in messages]), strict=True):
+    for number, at in zip(*places(finder(wanted), [said(message).casefold() for message in messages]), strict=True):
         standing[int(number)].append(int(at))
     answers = Counter(question for question, _ in {(draft.question, draft.answer) for draft in drafts})
     stops, pool = _stops(messages), []

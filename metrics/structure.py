@@ -94,6 +94,24 @@ class Structure:
             elif message.role == "user":
                 self._users.append(at)
 
+    def calls_and_results(self, spans: Iterable[Sequence[int]], written: Sequence[Message]) -> tuple[int, int]:
+        """Count (orphan results, unanswered calls) of a context, from spans of the recording and of what was `written`,
+        which is numbered behind it. A span is read up to where its state is that of the recording.
+        """
+        state: Open = ()
+        size, orphans, unanswered = len(self._recording), 0, 0
+        for start, stop in spans:
+            at = start
+            while at < stop and not (at < size and state == self.opened[at]):
+                message = self._recording[at] if at < size else written[at - size]
+                state, orphan, left = step(state, message)
+                orphans, unanswered, at = orphans + orphan, unanswered + left, at + 1
+            if at < stop:
+                state = self.opened[stop]
+                orphans += self.orphans[stop] - self.orphans[at]
+                unanswered += self.unanswered[stop] - self.unanswered[at]
+        return orphans, unanswered + len(state)
+
     def systems(self, messages: Messages) -> Messages:
         spans: list[Span] = []
         for store, start, stop in messages.spans:

@@ -15,14 +15,19 @@ once more (said again): then it enters anew. Once gone it stays gone: the next r
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate, islice
-from typing import NamedTuple
+from itertools import accumulate
+from typing import NamedTuple, TypeVar
+
+import numpy as np
 
 from .language import STOP_WORDS, is_constraint, is_decision, reads_by_line, sentences, words
+from .measure import Stretches, ranges
 from .value import Missing, Value
-from .values import exact_values, first_place, spellings, values
+from .values import Ints, Lines, exact_values, finder, places, spellings, values
+
+T = TypeVar("T")
 
 SHARE = 0.6  # share of a sentence's content words that the summary must have
 
@@ -35,20 +40,6 @@ class FollowedFact(NamedTuple):
     kind: str
     values: tuple[tuple[str, ...], ...]
     words: frozenset[str] = frozenset()
-
-    def has_enough(self, words: frozenset[str]) -> bool:
-        return not self.words or len(self.words & words) >= SHARE * len(self.words)
-
-    def lines_in(self, summary: str) -> set[str] | None:
-        """Return lines of a summary that have all values; None if it does not have one of them."""
-        lines = set[str]()
-        for value in self.values:
-            at = next((at for spelling in value if (at := first_place(spelling, summary)) >= 0), -1)
-            if at < 0:
-                return None
-            end = summary.find("\n", at)
-            lines.add(summary[summary.rfind("\n", 0, at) + 1 : end if end >= 0 else None])
-        return lines
 
 
 class Round(NamedTuple):
@@ -68,64 +59,71 @@ class Survival(NamedTuple):
 
 
 def survival(rounds: Sequence[Round]) -> list[Survival]:
-    """Count the facts still in the summary, by kind and age. A fact is looked for when it enters, and when a line goes
-    that had a part of it."""
+    """Count the facts still in the summary, by kind and age. Each line of the summaries is read once."""
+    numbers: dict[FollowedFact, int] = {}
+    pairs = [numbers.setdefault(fact, len(numbers)) << 32 | at for at, (new, _) in enumerate(rounds) for fact in new]
+    entries = np.unique(np.array(pairs, np.int64))
+    which, entered = entries >> 32, entries & (1 << 32) - 1
+    # A fact that enters anew is followed from there.
+    left = np.where(np.diff(which, append=-1) == 0, np.append(entered, 0)[1:], len(rounds))
+    gone = _gone(list(numbers), which, entered, left, Lines((summary for _, summary in rounds), _read_alone))
     # Each fact is counted once, at its last age, and `_beyond` adds up. Entered in the first of three rounds and gone
     # in the third, it is followed to age 2 and lived to age 1: rows of 1 of 1, 1 of 1 and 0 of 1.
-    followed, lived = (defaultdict[str, list[int]](lambda: [0] * (len(rounds) + 1)) for _ in range(2))
-    # The facts have numbers, which are compared faster.
-    numbers: dict[FollowedFact, int] = {}
-    facts: list[FollowedFact] = []
-    entered: dict[int, int] = {}
-    alive: set[int] = set()
-    # The facts by the lines that have their parts, those whose words are in several lines, and the words of each line.
-    held: defaultdict[str, list[int]] = defaultdict(list)
-    loose: list[int] = []
-    lines: dict[str, None] = {}
-    words_of: dict[str, frozenset[str]] = {}
+    kinds, found = np.array([fact.kind for fact in numbers], np.str_)[which], list[Survival]()
+    for kind in sorted(set(kinds.tolist())):
+        of_kind, lived = kinds == kind, (kinds == kind) & (gone > entered)
+        followed = np.bincount((left - entered - 1)[of_kind], minlength=len(rounds))
+        kept = np.bincount((gone - entered - 1)[lived], minlength=len(rounds))
+        ages = enumerate(zip(_beyond(followed.tolist()), _beyond(kept.tolist()), strict=True))
+        found += [Survival(kind, age, total, still) for age, (total, still) in ages if total]
+    return found
 
-    def leave(number: int, at: int) -> None:
-        """Stop following a fact after the round before `at`."""
-        for counts in (followed, lived) if number in alive else (followed,):
-            counts[facts[number].kind][at - 1 - entered[number]] += 1
 
-    for at, (replaced, summary) in enumerate(rounds):
-        looked_for = {numbers.setdefault(fact, len(numbers)) for fact in replaced}
-        facts += islice(numbers, len(facts), None)
-        for number in looked_for:
-            if number in entered:
-                leave(number, at)
-            entered[number] = at
-        alive |= looked_for
-        before, lines = lines, dict.fromkeys(summary.split("\n"))
-        gone = [number for line in before.keys() - lines.keys() for number in held.pop(line, ())]
-        by_line = reads_by_line(summary)
-        looked_for = alive.intersection(looked_for.union(gone, loose)) if by_line else alive.copy()
-        words_of = {line: words_of[line] if line in words_of else frozenset(words(line)) for line in lines if by_line}
-        summary_words = frozenset().union(*words_of.values()) if by_line else frozenset(words(summary))
-        loose = []
-        for number in looked_for:
-            fact = facts[number]
-            in_lines = fact.lines_in(summary) if fact.has_enough(summary_words) else None
-            if in_lines is None:
-                alive.remove(number)
-                if at > entered[number]:
-                    lived[fact.kind][at - 1 - entered[number]] += 1
-                continue
-            if fact.words:
-                has_enough = [line for line, own in words_of.items() if fact.has_enough(own)]
-                loose += [] if has_enough else [number]
-                in_lines.update(has_enough[:1])
-            for line in in_lines:
-                held[line].append(number)
-    for number in entered:
-        leave(number, len(rounds))
-    return [
-        Survival(kind, age, total, kept)
-        for kind in sorted(followed)
-        for age, (total, kept) in enumerate(zip(_beyond(followed[kind]), _beyond(lived[kind]), strict=True))
-        if total
-    ]
+def _gone(facts: Sequence[FollowedFact], which: Ints, entered: Ints, left: Ints, summaries: Lines) -> Ints:
+    """Return for each entry, of `which` fact and before it has `left`, the first summary with too little of it."""
+    size = len(summaries.texts)
+    at = np.arange(size)
+    there = Stretches(at, at, at + 1, size).with_lines(summaries, 0)
+    fact, value, values = _parts([fact.values for fact in facts])
+    of_values = there.having(*summaries.places(finder(values), values))
+    entry, value = _of_entries(which, fact, value)
+    gone = left.copy()
+    np.minimum.at(gone, entry, of_values.until(value, entered[entry]))
+    # Where all values are there, the words count. How many of them are there changes where one comes or goes.
+    fact, word, different = _parts([fact.words for fact in facts])
+    number = {word: at for at, word in enumerate(different)}
+    said, line = places(lambda text: map(number.__getitem__, number.keys() & words(text)), summaries.different)
+    alive = np.flatnonzero(gone > entered)
+    entry, word = _of_entries(which[alive], fact, word)
+    owner, at = alive[entry], alive[np.unique(entry)]
+    owner, begin, end = there.having(said, line + size).within(owner, word, entered, gone)
+    owner, time = np.concatenate([at, owner, owner]), np.concatenate([entered[at], begin, end])
+    change = np.repeat([0, 1, -1], [len(at), len(begin), len(end)])
+    order = np.lexsort((time, owner))
+    owner, time, count = owner[order], time[order], np.cumsum(change[order])
+    needed = SHARE * np.array([len(fact.words) for fact in facts])
+    is_last = np.diff(owner * (size + 1) + time, append=-1) != 0
+    few = is_last & (count < needed[which[owner]]) & (time < gone[owner])
+    np.minimum.at(gone, owner[few], time[few])
+    return gone
+
+
+def _of_entries(which: Ints, fact: Ints, part: Ints) -> tuple[Ints, Ints]:
+    """Return every (entry, part), from the fact of each entry and the parts of each fact."""
+    row, count = ranges(*(np.searchsorted(fact, which, side) for side in ("left", "right")))
+    return np.repeat(np.arange(len(which)), count), part[row]
+
+
+def _parts(of: Sequence[Iterable[T]]) -> tuple[Ints, Ints, list[T]]:
+    """Return every (owner, part), by their numbers, and the different parts."""
+    numbers: dict[T, int] = {}
+    pairs = [(owner, numbers.setdefault(part, len(numbers))) for owner, parts in enumerate(of) for part in parts]
+    return *np.array(pairs, np.int64).reshape(-1, 2).T, list(numbers)
+
+
+def _read_alone(summary: str) -> list[str]:
+    """Return the parts of a summary whose words do not depend on the others: its lines, mostly."""
+    return summary.split("\n") if reads_by_line(summary) else [summary]
 
 
 def _beyond(counts: Sequence[int]) -> list[int]:

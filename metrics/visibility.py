@@ -10,17 +10,17 @@ Masking of tool results in OpenHands lowers this where grounding recall stays at
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ctxbench.scenarios.model import Conversation, Message
 
-from .grounding import NOTHING, Demands, said
-from .measure import Ints, Runs
-from .values import Lines
+from .grounding import Demands, said
+from .measure import Stretches
+from .values import NOTHING, Ints, Lines, places
 
 RECENT = 6  # messages after that of a value before which it does not count
 _LONG, _DIGITS = 6, 3
@@ -31,10 +31,10 @@ _WORD = re.compile(r"[^\W_][\w./@:-]*+")
 class GivenValues(NamedTuple):
     """The given values of one conversation."""
 
-    numbers: dict[str, int]  # number of each value, in the order in which they were given
     first: Ints  # place of the message that gave each of them
     value: Ints  # a row for each message that has a value: its number, and the place of the message
     message: Ints
+    find: Callable[[str], list[int]]  # tells which values a line has; several strategies write the same lines
 
 
 def given_values(messages: Sequence[Message]) -> GivenValues:
@@ -50,41 +50,21 @@ def given_values(messages: Sequence[Message]) -> GivenValues:
         else:
             others |= words - numbers.keys()
         pairs += [(numbers[word], at) for word in words if word in numbers]
-    return GivenValues(numbers, np.array(first, np.int64), *np.array(pairs, np.int64).reshape(-1, 2).T)
+    value, place = np.array(pairs, np.int64).reshape(-1, 2).T
+    find = cache(lambda line: [numbers[word] for word in _values(line) if word in numbers])
+    return GivenValues(np.array(first, np.int64), value, place, find)
 
 
-def visible(given: GivenValues, size: int, runs: Runs, written: Lines = NOTHING) -> tuple[Ints, Ints]:
+def visible(given: GivenValues, at: Ints, size: int, sent: Stretches, written: Lines = NOTHING) -> tuple[Ints, Ints]:
     """Return for each step how many values count, and how many of them its context has.
 
-    `runs` are the messages sent at each step, numbered over the `size` recorded ones and then over what was `written`.
-    The cost is one pass over the messages for each step, and a sort of the stretches of steps with each message.
+    A step comes after `at` of the `size` recorded messages. `sent` tells when each is in the context.
     """
-    steps, at = len(runs.at), np.array(runs.at, np.int64)
-    numbers = given.numbers
-    more = [
-        (numbers[word], at) for at, line in enumerate(written.different) for word in _values(line) if word in numbers
-    ]
-    among, places = written.of_texts(*np.array(more, np.int64).reshape(-1, 2).T)
-    value, message = np.append(given.value, among), np.append(given.message, size + places)
-    # For each value and message that has it the stretches of steps in which that message is sent.
-    of, begin, end = _stretches(runs, size + len(written.texts))
-    low, high = (np.searchsorted(of, message, side) for side in ("left", "right"))
-    count = high - low
-    rows = np.repeat(low - np.cumsum(count) + count, count) + np.arange(count.sum())
-    owner = np.repeat(value, count)
+    value, line = places(given.find, written.different)
+    message = np.append(given.message, size + len(written.texts) + line)
+    has_value = sent.having(np.append(given.value, value), message)
     counts_from = np.searchsorted(at, given.first + RECENT, "right")
-    start, stop = np.maximum(begin[rows], counts_from[owner]), end[rows]
-    # Their union for each value: a stretch adds what is behind all that began before it. Shifted by the value, all
-    # stretches stand one after the other on one line.
-    order = np.lexsort((start, owner))
-    shift = owner[order] * (steps + 1)
-    start, stop = start[order] + shift, stop[order] + shift
-    reach = np.maximum.accumulate(np.concatenate([[-1], stop]))[:-1]
-    start = np.maximum(start, reach)
-    is_new = stop > start
-    change = np.bincount((start - shift)[is_new], minlength=steps + 1)
-    change -= np.bincount((stop - shift)[is_new], minlength=steps + 1)
-    return np.searchsorted(np.sort(counts_from), np.arange(steps), "right"), np.cumsum(change[:steps])
+    return np.searchsorted(np.sort(counts_from), np.arange(len(at)), "right"), has_value.count(counts_from)
 
 
 def used_results(conversation: Conversation, demands: Demands) -> list[list[int]]:
@@ -100,37 +80,6 @@ def used_results(conversation: Conversation, demands: Demands) -> list[list[int]
         if conversation.messages[source].role == "tool":
             used[calls[step]].append(source)
     return used
-
-
-def is_sent(runs: Runs, step: Ints, place: Ints) -> NDArray[np.bool_]:
-    """Return for each pair of a step and a message's place whether that message is sent at it."""
-    first = np.cumsum(runs.size) - runs.size
-    start, stop = np.array(runs.start, np.int64), np.array(runs.stop, np.int64)
-    found = (
-        bool(((start[low:high] <= where) & (where < stop[low:high])).any())
-        for low, high, where in zip(first[step], first[step] + np.array(runs.size)[step], place, strict=True)
-    )
-    return np.fromiter(found, bool, len(step))
-
-
-def _stretches(runs: Runs, size: int) -> tuple[Ints, Ints, Ints]:
-    """Return messages, each with a step from which and the step up to which it is sent, ascending by message."""
-    before, now, since = np.zeros(size, bool), np.zeros(size, bool), np.zeros(size, np.int64)
-    parts, end, run = list[tuple[Ints, Ints]](), list[int](), 0
-    for step, count in enumerate((*runs.size, 0)):
-        now[:] = False
-        for start, stop in zip(runs.start[run : run + count], runs.stop[run : run + count], strict=True):
-            now[start:stop] = True
-        run += count
-        changed = np.flatnonzero(now != before)
-        gone = changed[before[changed]]
-        parts.append((gone, since[gone]))
-        end += [step] * len(gone)
-        since[changed] = step
-        before, now = now, before
-    of, begin = (np.concatenate(column) for column in zip(*parts, strict=True))
-    order = np.lexsort((begin, of))
-    return of[order], begin[order], np.array(end, np.int64)[order]
 
 
 def _values(text: str) -> set[str]:

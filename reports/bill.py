@@ -215,7 +215,9 @@ def _recorded(billed: Billed, scheme: Scheme) -> Iterator[str]:
         is_known = (factors.prompt, factors.answer) != (1, 1)
         yield about(f"bill_counted_{'here' if is_known else 'never'}", model=model, factors=factors)
     elif factors.prompt != 1:
-        yield about("bill_counted_elsewhere", model=model, factors=factors)
+        low, high = f"{factors.family.low:.2f}", f"{factors.family.high:.2f}"
+        spread = f"{low} to {high}: " * (low != high)
+        yield about("bill_counted_elsewhere", model=model, factors=factors, spread=spread)
     if (cost := billed.against_recorded(scheme)) is not None:
         calls, (recorded, bill) = count(cost[0], "call that says", "calls that say"), map(dollars, cost[1:])
         change = cost[2] / cost[1] - 1

@@ -168,6 +168,7 @@ def tables(summary: ProbeSummary) -> Iterator[Table]:
     yield table_of("What are the bounds of context recall?", bounds, of_bounds, [about("probes_bounds")])
     if summary.kinds:
         of_kinds = [{"kind": kind, **row} for kind, figures in summary.kinds.items() for row in rows(figures)]
+        of_kinds = [row for row in of_kinds if not isinstance(row["context_recall"], Missing)]
         names = (Column("kind", "kind"), STRATEGY, Column("probes", "probes", integer))
         yield table_of("Which kinds of probes lose their evidence?", (*names, _RECALL, *_FIGURES), of_kinds, names=2)
     if summary.retrieval:
@@ -175,6 +176,7 @@ def tables(summary: ProbeSummary) -> Iterator[Table]:
             {"strategy": name, "kind": kind, **values}
             for name, of in summary.retrieval.items()
             for kind, values in of.items()
+            if not all(isinstance(value, Missing) for value in values.values())
         ]
         ranked_by = (STRATEGY, Column("kind", "kind"), *(Column(name, name, percent) for name in MEASURES))
         yield table_of("How well is the evidence ranked?", ranked_by, rankings, [about("probes_ranking")], names=2)

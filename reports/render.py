@@ -422,6 +422,10 @@ def reasons(values: Iterable[Value]) -> str:
     for why, detail in list(missing)[:_MOST_REASONS]:
         shown.setdefault(why, []).append(detail)
     heads = {"few": "[ ] is the range over conversations, no interval"}
+    # 7 and 5 independent conversations are too few: of details that end alike, the end once.
+    ends = {detail.partition(" ")[2] for detail in shown.get("few", ())}
+    if len(ends) == 1 < len(shown["few"]):
+        shown["few"] = [" and ".join(detail.partition(" ")[0] for detail in shown["few"]) + f" {ends.pop()}"]
     sentences = [f"{heads.get(why, why.capitalize())}: {'; '.join(details)}." for why, details in shown.items()]
     if len(missing) > _MOST_REASONS:
         sentences.append(f"{count(len(missing) - _MOST_REASONS, 'more reason')}: all are in --json.")

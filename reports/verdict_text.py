@@ -159,14 +159,14 @@ def _quality(verdict: RunVerdict, name: str) -> Iterator[tuple[str, str]]:
     if quality.graded and asked:
         right, before = (f"{100 * verdict.points[of].quality:.0f}" for of in (name, base))
         who = answerer_in_words(quality.graded.answerer).replace("a ", "A ", 1)
-        sentences.append(f"{who} answered {right} of 100 from it, {before} from {whole}.")
+        sentences.append(f"{who} answered {right} % right from it, {before} % from {whole}.")
     elif quality.metric != "answer_in_context":
         before, after = (percent(verdict.points[of].quality) for of in (base, name))
         gain = f" instead of {before}: {_signed(_gain(verdict, name))} points" if before != after else f", as {whole}"
         sentences.append(f"{quality.name} {after}{gain}")
     reader = quality.reader and quality.reader.of(name)
     if not asked and reader and base == WHOLE and not isinstance(reader.of_whole, Missing):
-        sentences.append(f"A word search gets {percent(reader.of_whole)} as many right as from {whole}.")
+        sentences.append(f"A word search finds {percent(reader.of_whole)} as many right answers in it as in {whole}.")
     yield "quality", " ".join(sentences)
     if quality.graded and asked:
         both = f"{asked.paired:,} of {quality.graded.answerable:,} questions, which it answered from both"
@@ -181,9 +181,9 @@ def _quality(verdict: RunVerdict, name: str) -> Iterator[tuple[str, str]]:
 
 
 def _found(verdict: RunVerdict, name: str) -> str:
-    """Return how many answers can still be found where a strategy is used; empty where that is not known."""
+    """Return the share of the answers that can still be found where a strategy is used; empty where unknown."""
     share = verdict.quality.found.get(name, Missing("undefined"))
-    return "" if isinstance(share, Missing) else f"{100 * share:.0f} of 100 answers can still be found"
+    return "" if isinstance(share, Missing) else f"{100 * share:.0f} % of the answers can still be found"
 
 
 def answerer_in_words(answerer: str) -> str:
@@ -252,9 +252,25 @@ def choices_table(verdict: RunVerdict) -> Table:
         return label + mark, short[name], dollars(cost), saved, f"{_signed(_gain(verdict, name))} points"
 
     few = verdict.units < FEWEST
+    notes = [_why_base(verdict)] * any(verdict.choice(points) == verdict.base for points in verdict.losses)
     heads = ("if you accept to lose", "cheapest" if few else "choose", "cost", "saves", "quality")
     title = "What was cheapest here, and what it saved" if few else "What to choose, and what it saves"
-    return Table(title, heads, tuple(map(row, verdict.losses)), names=2, widest=LINE)
+    return Table(title, heads, tuple(map(row, verdict.losses)), tuple(notes), names=2, widest=LINE)
+
+
+def _why_base(verdict: RunVerdict) -> str:
+    """Return why the base is the choice where it is: what is wrong with each cheaper strategy."""
+    base = verdict.points[verdict.base]
+    cheaper = {name: of for name, of in verdict.points.items() if of.cost < base.cost}
+    broken, doubtful = (len(cheaper.keys() & of) for of in (verdict.broken, verdict.doubts))
+    parts = [f"{broken:,} would break calls"] * (broken > 0) + [f"{doubtful:,} may not hold elsewhere"] * (doubtful > 0)
+    if losing := cheaper.keys() & verdict.candidates:
+        least = max(losing, key=lambda name: (cheaper[name].quality, name))
+        loss = _signed(base.quality - cheaper[least].quality).removeprefix("+")
+        of = f"{least}, {loss} points" if len(losing) == 1 else f"{least} least, {loss} points"
+        parts.append(f"{len(losing):,} {'loses' if len(losing) == 1 else 'lose'} more ({of})")
+    why = f"of the cheaper strategies {', '.join(parts)}" if cheaper else "no strategy is cheaper"
+    return f"Why {verdict.base}: {why}."
 
 
 def _idle(verdict: RunVerdict) -> str:
@@ -298,6 +314,11 @@ def break_even(verdict: RunVerdict, name: str) -> float:
     return base / cost if 0 < cost < base else nan
 
 
+def _times(calls: float) -> str:
+    """Return a break-even: 1.20 ×; one that is close to 1 never reads as no saving at all."""
+    return f"{calls:.2f} ×" if calls >= 1.005 else "< 1.01 ×"
+
+
 def live_runs(verdict: RunVerdict, name: str) -> str:
     """Return how many more calls use up what a strategy saved here, and what published live runs of its family took.
 
@@ -306,7 +327,7 @@ def live_runs(verdict: RunVerdict, name: str) -> str:
     times = break_even(verdict, name)
     if isnan(times):
         return ""
-    gone = about("live_break_even", times=f"{times:.2f}")
+    gone = about("live_break_even", times=_times(times))
     family = family_of(name)
     if family == "caching":
         return gone + about("live_caching")
@@ -315,7 +336,7 @@ def live_runs(verdict: RunVerdict, name: str) -> str:
     calls, success = (published(figure, family, cut_off=is_cut_off) for figure in ("calls", "success"))
     if calls is None:
         what = f"{family} where the whole history outgrows the window" if is_cut_off and family else family
-        return gone + about("live_unpublished", what=f"with {what}" if what else "of such a mixture")
+        return gone + about("live_unpublished", what=f"with {what or 'such a strategy'}")
     ends = None if success is None else [f"{points:+.0f}".replace("-", "−") for points in success[:3]]
     points = "" if ends is None else about("live_success", low=ends[0], median=ends[1], high=ends[2])
     arms = f"{count(calls.arms, 'run')} of {count(calls.studies, 'study', 'studies')}"
@@ -336,8 +357,8 @@ def too_few(verdict: RunVerdict) -> str:
     conversations, units = verdict.conversations, verdict.units
     of = "" if units == conversations else f" ({count(units, 'independent unit')})"
     are = "is" if conversations == 1 else "are"
-    takes = f"it takes {FEWEST}, and {FEWEST_OF_RATIOS} to say what others would cost"
-    return f"{count(conversations, 'conversation')}{of} {are} too few to recommend one: {takes}"
+    takes = f"it takes {FEWEST} to recommend a strategy, and {FEWEST_OF_RATIOS} to say what others would cost"
+    return f"{count(conversations, 'conversation')}{of} {are} too few: {takes}"
 
 
 def _why_no_verdict(verdict: RunVerdict) -> str:
@@ -441,7 +462,7 @@ def five_measures(verdict: RunVerdict) -> Table:
         *library_column(summary.manifest.libraries(), shown),
         Column("net saved", "net_saving", share),
         Column("cost saved", "cost_saved", share),
-        Column("break-even", "break_even_calls", lambda times: "–" if isnan(times) else f"{times:.2f} ×"),
+        Column("break-even", "break_even_calls", lambda times: "–" if isnan(times) else _times(times)),
         Column("cache hit", "hit_rate", share),
         Column("in view", "kept_values", share, 3),
         metric_column("compression_ratio"),

@@ -370,7 +370,7 @@ def _why_unread(path: Path) -> RecordingError | None:
         by_start = "starts" in entry and head.startswith(entry["starts"].encode())
         if by_start or _fit(frozenset(entry.get("keys", ())), keys):
             return RecordingError(place, entry["what"], entry["do"])
-    is_json = keys - {"."} and len(head) < HEAD and _JSON.match(head)
+    is_json = len(head) < HEAD and (path.suffix in (".json", ".jsonl") or (keys - {"."} and _JSON.match(head)))
     lines = head.split(b"\n") if is_value(head.partition(b"\n")[0]) else [head]
     for number, line in enumerate(lines if is_json else (), 1):
         if line.strip() and not is_value(line):

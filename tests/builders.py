@@ -7,10 +7,14 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from ctxbench.harness.invariants import conversations, messages
-from ctxbench.metrics.measure import Runs
+from ctxbench.metrics import measure
+from ctxbench.metrics.constraints import Constraints
+from ctxbench.metrics.grounding import Demands, lines_of
+from ctxbench.metrics.measure import Runs, Stretches
+from ctxbench.metrics.values import Lines
 from ctxbench.scenarios.model import Conversation, Message, Role, ToolCall
 
-__all__ = ["answering", "calling", "conversations", "messages", "sent", "stretches", "talk"]
+__all__ = ["answering", "calling", "conversations", "messages", "sent", "stretches", "talk", "when"]
 
 
 def talk(*said: tuple[Role, str] | Message, name: str = "talk") -> Conversation:
@@ -34,9 +38,15 @@ def sent(*steps: list[tuple[int, int]]) -> Runs:
     runs = Runs()
     for step in steps:
         runs.size.append(len(step))
-        runs.start += [start for start, _ in step]
-        runs.stop += [stop for _, stop in step]
+        runs.start.extend(start for start, _ in step)
+        runs.stop.extend(stop for _, stop in step)
     return runs
+
+
+def when(found: Constraints | Demands, runs: Runs, written: Sequence[Message] = ()) -> tuple[Stretches, Lines]:
+    """Return when each message of a conversation and of what was written is sent, and the lines of the latter."""
+    lines = lines_of(written)
+    return measure.stretches(runs, found.size, lines), lines
 
 
 @st.composite

@@ -34,11 +34,13 @@ from ctxbench.strategies.events import Called
 
 from ..folder.run import KEYS, Floats, Ints, Run
 from . import OWN_MODELS, usual_prices
-from .requests import CountedRequests, RunRequests, TokenFactors, own_models
+from .requests import CountedRequests, RunRequests, TokenFactors, billed_models, own_models
 from .simulation import BOUND, Scheme, Usages, bounds, is_bounded, rule_of, simulated
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ..folder.remote import RemoteFolder
 
 MONEY = ("cost_read", "cost_written", "cost_fresh", "cost_output", "cost_storage")
 """The parts of a bill, in US dollars. Content that the caller creates to be stored counts as written."""
@@ -430,13 +432,22 @@ def bill(
     return Billed(requests, billed_schemes, prices, usages, factors, counted, thinking, own)
 
 
-def store_bills(run: Run, models: Sequence[str]) -> None:
-    """Simulate the caches of a finished run under some models: whoever bills it under them finds what is stored."""
-    schemes = [Scheme(model) for model in models]
+_LONG = 100  # steps of a run whose bills are stored: a shorter one is billed at once by whoever looks
+
+
+def store_bills(run: Run, named: Sequence[str] = (), remote: RemoteFolder | None = None) -> None:
+    """Simulate the caches of a finished run under the models that it is billed under: the first look finds it stored,
+    also in the store that the run's folder is a copy of.
+    """
+    if sum(run.arrow("results", ["steps"]).column("steps").to_pylist()) < _LONG:
+        return
+    schemes = [Scheme(model) for model in billed_models(run, named)]
     for piece in RunRequests(run).pieces():
         bill(piece, schemes, usual_prices())
     if (part := billed_part(run)) is not run:
         bill(part, schemes, usual_prices())
+    if remote is not None:
+        remote.push_bills()
 
 
 # Messages put into requests up to which all conversations are billed: about a quarter of a minute.

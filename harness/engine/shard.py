@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 
 from ctxbench.metrics.constraints import retained_constraints
 from ctxbench.metrics.grounding import by_row, lines_of, refetched, retained
-from ctxbench.metrics.measure import Ints, MeasuredResult, measure
+from ctxbench.metrics.measure import MeasuredResult, Stretches, measure, stretches
 from ctxbench.metrics.survival import Round, survival
 from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.metrics.values import Lines
-from ctxbench.metrics.visibility import is_sent, used_results, visible
+from ctxbench.metrics.values import Ints, Lines
+from ctxbench.metrics.visibility import used_results, visible
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.model import Call, Conversation, Usage
 from ctxbench.strategies.base import Strategy, budget_of
@@ -477,8 +477,11 @@ def result_tables(
             columns = {name: [row[name] for _, row in found] for name in found[0][1]}
             named = {"conversation": [name for name, _ in found], "strategy": [spec] * len(found)}
             tables[table] = table_of(table, {**named, **columns})
-    lines = [lines_of(log.written) for _, log in replayed]
-    kept = [retained(index.demands, log.runs, texts) for (index, log), texts in zip(replayed, lines, strict=True)]
+    sent = [
+        (stretches(log.runs, len(index.conversation.messages), lines := lines_of(log.written)), lines)
+        for index, log in replayed
+    ]
+    kept = [retained(index.demands, *when) for (index, _), when in zip(replayed, sent, strict=True)]
     kept_by_row = [by_row(index.demands, is_kept) for (index, _), is_kept in zip(replayed, kept, strict=True)]
     demands = [(index.conversation.id, index.demands) for index, _ in replayed]
     tables["grounding"] = table_of(
@@ -497,16 +500,16 @@ def result_tables(
         {
             **_of_events(log),
             **_of_written(index, log),
-            **_of_values(index, log, texts, is_kept),
+            **_of_values(index, log, *when, is_kept),
             "constraints": index.constraints.by_step,
-            "constraints_kept": retained_constraints(index.constraints, log.runs, texts),
+            "constraints_kept": retained_constraints(index.constraints, *when),
             "demands": np.bincount(index.demands.step, index.demands.values, len(log.runs.at)),
             "demands_kept": np.bincount(index.demands.step, counts, len(log.runs.at)),
             "refetch_tokens": refetched(
                 index.demands, is_kept, np.diff(index.ledger.running(index.demands.size)), len(log.runs.at)
             ),
         }
-        for (index, log), texts, is_kept, counts in zip(replayed, lines, kept, kept_by_row, strict=True)
+        for (index, log), when, is_kept, counts in zip(replayed, sent, kept, kept_by_row, strict=True)
     ]
     more = by_result[0].keys() if by_result else ()
     tables["steps"] = table_of(
@@ -575,19 +578,19 @@ def _of_events(log: ContextLog) -> dict[str, NDArray[Any]]:
 
 
 def _of_values(
-    index: ConversationIndex, log: ContextLog, texts: Lines, is_kept: NDArray[np.bool_]
+    index: ConversationIndex, log: ContextLog, sent: Stretches, texts: Lines, is_kept: NDArray[np.bool_]
 ) -> dict[str, NDArray[Any]]:
     """Return the columns of `steps` on values in view, or in `texts` that were written, and on calls that ask again."""
-    messages, runs, demands = index.conversation.messages, log.runs, index.demands
-    given, kept = visible(index.given, len(messages), runs, texts)
-    asks = np.array([bool(messages[at].calls) for at in runs.at], bool)
+    messages, places, demands = index.conversation.messages, np.array(log.runs.at, np.int64), index.demands
+    given, kept = visible(index.given, places, len(messages), sent, texts)
+    asks = np.array([bool(messages[at].calls) for at in log.runs.at], bool)
     lost = demands.row[~is_kept]
     reasks = np.bincount(
         demands.step[lost[np.array([of == "call" for of in demands.of], bool)[lost]]], minlength=len(asks)
     )
-    step = np.searchsorted(runs.at, [each.at for each in index.repeated])
+    step = np.searchsorted(places, np.array([each.at for each in index.repeated], np.int64))
     source = np.array([each.source for each in index.repeated], np.int64)
-    reasks += np.bincount(step[~is_sent(runs, step, source)], minlength=len(asks))
+    reasks += np.bincount(step[sent.until(source, step) == step], minlength=len(asks))
     return {"values_given": given, "values_kept": kept, "asks": asks, "reasks": reasks > 0}
 
 

@@ -28,7 +28,7 @@ from ctxbench.scenarios.packed import file_systems, is_address, reached, url_of
 from ctxbench.scenarios.secrets import has_secret, without_secrets
 
 from .files import file_digests, placed
-from .store import ACCOUNT, ANSWERS, TABLES, ResultPart, read_manifest
+from .store import ACCOUNT, ANSWERS, BILLS, TABLES, ResultPart, read_manifest
 
 LEASE = ".lease"  # name of the object that a run renews while it writes
 BEAT = 5.0  # seconds between two renewals of a lease
@@ -122,6 +122,10 @@ class RemoteFolder:
         pattern = "*.parquet" if shard is None else f"{shard:05d}.parquet"
         paths = sorted(path for table in ANSWERS for path in (self.copy / table).rglob(pattern))
         self._push((*paths, *(self._of_run() if shard is None else ())))
+
+    def push_bills(self) -> None:
+        """Put the bills that are in the copy into the store."""
+        self._push(sorted((self.copy / BILLS).glob("[!.]*")))
 
     def push_manifest(self) -> None:
         """Put the manifest into the store, and remove the parts there that the copy does not have."""
@@ -253,5 +257,5 @@ class RemoteFolder:
 def _is_of_run(name: str) -> bool:
     """Return whether a name is that of a file of a run, and leads nowhere else."""
     parts = name.split("/")
-    in_a_table = len(parts) > 1 and parts[0] in (*TABLES, *ANSWERS) and "\\" not in name
+    in_a_table = len(parts) > 1 and parts[0] in (*TABLES, *ANSWERS, BILLS) and "\\" not in name
     return name in _ALONE or (in_a_table and all(part and not part.startswith(".") for part in parts))

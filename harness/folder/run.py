@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -33,6 +33,7 @@ from ctxbench.metrics.models import context_window
 from ctxbench.metrics.prices import special_parts
 from ctxbench.metrics.thinking import has_thinking
 from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.files import code_digest
 from ctxbench.scenarios.model import Call, Conversation, Message, independent_units
 from ctxbench.scenarios.spec import nearest
 from ctxbench.scenarios.view import Messages, Span, joined
@@ -41,7 +42,7 @@ from ctxbench.strategies.events import Event
 from .files import is_intact, write_table
 from .remote import name_of
 from .schema import SCHEMAS, Manifest
-from .store import ResultPart, damage, is_part, read_conversations, read_manifest, shard_of, whole_shards
+from .store import BILLS, ResultPart, damage, is_part, read_conversations, read_manifest, shard_of, whole_shards
 
 if TYPE_CHECKING:  # it takes a quarter of a second to import, which many commands do not need
     import pandas as pd
@@ -425,9 +426,6 @@ def values_of(column: pa.ChunkedArray) -> list[Any]:
     return values
 
 
-BILLS = "bills"
-"""Folder in a run for tables that are made from it alone: they count as long as its files and the code are the same."""
-_CODE = ("scenarios", "metrics", "strategies", "harness")
 _ORIGIN = b"made_from"
 
 
@@ -462,16 +460,5 @@ def _path(run: Run, name: str) -> Path:
 def _origin(run: Run) -> bytes:
     """Return a digest of the run's files, by its manifest, and of the code."""
     # Whoever opens a run has compared its files with the manifest: they need not be read again.
-    return sha256(run.manifest.blake2b.encode() + _code()).hexdigest().encode()
-
-
-@cache
-def _code() -> bytes:
-    """Return a digest of the code and of the libraries that make the arrays."""
-    # All code of four rooms: coarser than needed, but what older code made can never be read.
-    root = Path(__file__).parents[2]
-    files = (path for room in _CODE for ending in ("*.py", "*.toml") for path in (root / room).rglob(ending))
-    digest = sha256(f"numpy {np.__version__}, pyarrow {pa.__version__}".encode())
-    for path in sorted(files):
-        digest.update(f"{path.relative_to(root)}\0".encode() + sha256(path.read_bytes()).digest())
-    return digest.digest()
+    libraries = f"numpy {np.__version__}, pyarrow {pa.__version__}"  # which make the arrays
+    return sha256(f"{run.manifest.blake2b}, {libraries}".encode() + code_digest()).hexdigest().encode()

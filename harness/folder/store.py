@@ -145,6 +145,9 @@ TABLES = (*SCHEMAS, "recordings")  # every folder of a run
 
 ANSWERS = ("answers", "grades")  # folders of answers and grades, with parts of their own (`answers/store.py`)
 
+BILLS = "bills"
+"""Folder of tables that are made from a run alone: they count as long as its files and the code are the same."""
+
 LOCK = ".lock"
 """A file that the run which is writing holds a lock on. It stays, empty."""
 ACCOUNT = ".account"  # a file with the name under which the folder's money is counted, where a model was called
@@ -342,6 +345,7 @@ def remove_strategy(folder: Path, strategy: int) -> None:
 
 def remove_empty(folder: Path) -> None:
     """Remove a run that has measured nothing, and its folder if nothing else is in it."""
+    remove_parts(folder, 0, 0)
     for name in ("manifest.json", LOCK, ACCOUNT):
         (folder / name).unlink(missing_ok=True)
     for path in (*(folder / table for table in TABLES), folder):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from itertools import repeat
+
+import numpy as np
 
 from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.view import Messages, Span, joined, shared_prefix
@@ -22,7 +26,7 @@ class Units:
     """
 
     def __init__(self) -> None:
-        self.starts: list[int] = []
+        self.starts = array("q")
         """Place of the first message of each unit, in order."""
         self._calls: dict[str, int] = {}
         self._read = NOTHING
@@ -31,7 +35,7 @@ class Units:
         """Bring the units up to date. Returns how many leading messages are as they were at the last reading."""
         same = shared_prefix(self._read, history)
         if same < len(self._read):
-            self.starts, self._calls = [], {}
+            self.starts, self._calls = array("q"), {}
             for at in range(same):
                 self._enter(at, history[at])
         for at, message in enumerate(history[same:], same):
@@ -120,31 +124,30 @@ class Dialogue:
         """Return the place in the history of dialogue message `at`; the history's end if `at` is their number."""
         return at + bisect_right(self.before, at)
 
-    def some(self, history: Messages, units: Iterable[int]) -> Messages:
+    def some(self, history: Messages, units: Sequence[int]) -> Messages:
         """Return the system messages of the history and these units, given in order, as they stand in it."""
-        starts, place = [*self.units.starts, len(self.messages)], self.place
-        runs: list[list[int]] = []  # of the dialogue, neighbours joined
-        for unit in units:
-            if not runs or runs[-1][1] != starts[unit]:
-                runs.append([starts[unit], 0])
-            runs[-1][1] = starts[unit + 1]
+        firsts, before = np.frombuffer(self.units.starts, np.int64), np.array(self.before, np.int64)
+        chosen = np.array(units, np.int64)
+        start, following = firsts[chosen], chosen + 1
+        stop = firsts[np.minimum(following, len(firsts) - 1)]
+        stop[following == len(firsts)] = len(self.messages)
         # In places of the history, where a unit has the system messages between its own.
-        ranges = [(place(start), place(stop - 1) + 1) for start, stop in runs]
-        ranges += [(at + number, at + number + 1) for number, at in enumerate(self.before)]
-        ranges.sort(reverse=True)
+        start, stop = start + before.searchsorted(start, "right"), stop + before.searchsorted(stop - 1, "right")
+        systems = before + np.arange(len(before))
+        start, stop = np.concatenate((start, systems)), np.concatenate((stop, systems + 1))
+        order = start.argsort(kind="stable")
+        start, stop = start[order], np.maximum.accumulate(stop[order])
+        is_first = start > np.append(-1, stop)[:-1]  # neighbours are joined
+        start, stop = start[is_first], stop[np.append(is_first, True)[1:]]
         spans: list[Span] = []
-        passed = end = 0
+        passed = 0
         for store, first, last in history.spans:
-            shift, passed = first - passed, passed + last - first
-            while ranges and ranges[-1][0] < passed:
-                start, stop = max(ranges[-1][0], end), ranges[-1][1]
-                end = max(end, min(stop, passed))
-                if start < end:
-                    spans.append(Span(store, start + shift, end + shift))
-                if stop > passed:  # it goes on in the next span
-                    break
-                ranges.pop()
-        return joined(spans)
+            end = passed + last - first
+            inside = slice(stop.searchsorted(passed, "right"), start.searchsorted(end))
+            low, high = (np.clip(places[inside], passed, end) + (first - passed) for places in (start, stop))
+            spans += map(Span, repeat(store), low.tolist(), high.tolist())
+            passed = end
+        return joined(spans) if len(history.spans) > 1 else Messages(spans)
 
 
 class SplicedHistory:

@@ -176,7 +176,7 @@ def test_what_is_known_of_the_reading_is_said(tmp_path: Path) -> None:
     inputs = (folder, path, "traps", "traps")
     done = ctxbench("run", *inputs, "-s", "none", "-o", "r", cwd=tmp_path)
     assert said(done.stderr) == [
-        "not read, as they are no recordings: z.json (no conversation is in it), a.md, b.md, c.md, 1 more, 1 hidden",
+        f"not read in {folder}, no recordings: z.json (no conversation is in it), a.md, b.md, c.md, 1 more, 1 hidden",
         "note: traps: named more than once, measured once",
         f"note: {path}: a file named more than once, read once",
     ]

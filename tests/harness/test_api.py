@@ -14,7 +14,7 @@ import ctxbench
 from ctxbench.api.runs import FIGURES
 from ctxbench.scenarios.errors import RunError
 from tests.harness.command import ctxbench as command
-from tests.harness.runs import recording
+from tests.harness.runs import bytes_of, recording
 
 STRATEGIES = ("none", "window(max_tokens=400)", "last_turn")
 
@@ -52,6 +52,7 @@ def test_a_run_is_that_of_the_command(made: ctxbench.BenchmarkRun, tmp_path: Pat
     command("run", made.manifest.plan.names[0], *words, "-o", "again", cwd=tmp_path)
     again = ctxbench.load(tmp_path / "again")
     assert again.manifest.digest == made.manifest.digest
+    assert {} != bytes_of(again.folder / "bills").items() <= bytes_of(made.folder / "bills").items()
     clock = ["latency_p50", "latency_p99"]
     pd.testing.assert_frame_equal(again.summary().drop(columns=clock), made.summary().drop(columns=clock))
     printed = command("report", made.folder, "--print-only", cwd=tmp_path)

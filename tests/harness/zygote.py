@@ -86,11 +86,11 @@ def _import_ctxbench() -> None:
     for module in pkgutil.walk_packages(ctxbench.__path__, "ctxbench."):
         if module.name != "ctxbench.__main__":
             import_module(module.name)
-    from ctxbench.harness.folder import run
+    from ctxbench.scenarios.files import code_digest
     from ctxbench.scenarios.readers import readers
     from ctxbench.strategies.chain import strategies
 
-    for registry in (readers, strategies, run._code):  # what they find is the same in every process
+    for registry in (readers, strategies, code_digest):  # what they find is the same in every process
         registry()
 
 

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from ctxbench.harness.engine.plan import RunInputs
 from ctxbench.metrics.constraints import constraints, is_standing_rule, retained_constraints, rules_of, unmarked
 from ctxbench.metrics.figures import LANGUAGE, METRICS
-from ctxbench.metrics.grounding import lines_of, said
+from ctxbench.metrics.grounding import said
 from ctxbench.metrics.language import sentences
 from ctxbench.metrics.value import Missing
 from ctxbench.metrics.values import occurs
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.scenarios.source import Problems
-from tests.builders import answering, sent, talk
+from tests.builders import answering, sent, talk, when
 
 LABELS = tomllib.loads((Path(__file__).parent / "constraint_labels.toml").read_text("utf-8"))
 SYSTEM, USER = (136, 0.985, 0.694), (82, 0.744, 0.649)
@@ -107,25 +107,26 @@ def test_retained_by_hand() -> None:
     ]
     assert found.by_step.tolist() == [2, 3, 4]
     whole = sent([(0, 2)], [(0, 4)], [(0, 7)])
-    assert retained_constraints(found, whole).tolist() == [2, 3, 4]
+    assert retained_constraints(found, *when(found, whole)).tolist() == [2, 3, 4]
     # Without the system message the user still says one of its rules.
-    assert retained_constraints(found, sent([(1, 2)], [(3, 4)], [(3, 7)])).tolist() == [0, 2, 3]
+    assert retained_constraints(found, *when(found, sent([(1, 2)], [(3, 4)], [(3, 7)]))).tolist() == [0, 2, 3]
     # What only the tool said counts from the user's message on.
-    assert retained_constraints(found, sent([(5, 6)], [(5, 6)], [(5, 6)])).tolist() == [0, 0, 1]
+    assert retained_constraints(found, *when(found, sent([(5, 6)], [(5, 6)], [(5, 6)]))).tolist() == [0, 0, 1]
 
 
 def test_a_summary_keeps_what_it_quotes() -> None:
     """A rule in other words is gone; white space does not matter."""
     summary = Message("s", "system", "The user wants:\nNever water\n  at noon. The user is called Ada.")
     steps = [[(8, 9)], [(8, 9)], [(8, 9)]]
-    assert retained_constraints(constraints(TALK), sent(*steps), lines_of([summary])).tolist() == [1, 1, 1]
+    found = constraints(TALK)
+    assert retained_constraints(found, *when(found, sent(*steps), [summary])).tolist() == [1, 1, 1]
 
 
 def test_nothing_stated() -> None:
     """A conversation without rules has none to keep."""
     found = constraints(talk(("user", "hi"), ("assistant", "hello")))
     assert found.by_step.tolist() == [0]
-    assert retained_constraints(found, sent([(0, 1)]), lines_of([Message("s", "system", "x")])).tolist() == [0]
+    assert retained_constraints(found, *when(found, sent([(0, 1)]), [Message("s", "system", "x")])).tolist() == [0]
     steps = pd.DataFrame({"constraints": found.by_step, "constraints_kept": [0], "demands": 0, "demands_kept": 0})
     recall = METRICS["constraint_recall"].of
     assert recall(steps) == Missing("undefined", "no standing rule was found")
@@ -164,7 +165,7 @@ def test_equals_looking_at_every_message(data: st.DataObject) -> None:
         context = [said(message) for start, stop in steps[step] for message in everything[start:stop]]
         kept = sum(any(occurs(rule, text) for text in context) for rule in stated)
         assert found.by_step[step] == len(stated)
-        assert retained_constraints(found, sent(*steps), lines_of(written))[step] == kept
+        assert retained_constraints(found, *when(found, sent(*steps), written))[step] == kept
 
 
 def test_how_well_rules_are_found_in_the_embedded_scenarios() -> None:

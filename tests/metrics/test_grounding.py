@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.metrics.grounding import Demands, by_row, demands, lines_of, refetched, retained, said
+from ctxbench.metrics.grounding import Demands, by_row, demands, refetched, retained, said
 from ctxbench.metrics.values import occurs
 from ctxbench.scenarios.model import Conversation, Message, ToolCall
-from tests.builders import answering, sent, talk
+from tests.builders import answering, sent, talk, when
 
 
 def using(name: str, call: str, **arguments: object) -> Message:
@@ -58,7 +58,7 @@ def test_retained_by_hand() -> None:
     """Without the user's message the date, the name and the wish are gone; the price is still in the tool's result."""
     found = demands(BOOKING)
     runs = sent([(0, 2)], [(0, 1), (2, 4)], [(0, 1), (5, 6)])
-    assert rows(found, by_row(found, retained(found, runs)).tolist()) == [
+    assert rows(found, by_row(found, retained(found, *when(found, runs))).tolist()) == [
         (0, "call", "identifier", 1, 1),
         (1, "call", "identifier", 1, 1),
         (1, "call", "date", 1, 0),
@@ -76,7 +76,7 @@ def test_written_messages_keep_values() -> None:
     found = demands(BOOKING)
     summary = Message("s:1", "system", "mia_li_3668 has ZFA04Y.")
     runs = sent([(7, 8)], [(0, 1), (7, 8)], [(7, 8), (4, 5)])
-    kept = by_row(found, retained(found, runs, lines_of([summary]))).tolist()
+    kept = by_row(found, retained(found, *when(found, runs, [summary]))).tolist()
     assert [(step, kind) for step, _, kind, _, count in rows(found, kept) if count] == [
         (0, "identifier"),
         (1, "identifier"),
@@ -144,7 +144,7 @@ def test_equals_looking_at_every_message(conversation: Conversation, data: st.Da
         runs = [(start, stop) for start, stop in spans if start < stop]
         runs += [(size + n, size + n + 1) for n in data.draw(st.lists(st.integers(0, 1), max_size=2))]
         steps.append(runs)
-    kept = by_row(found, retained(found, sent(*steps), lines_of(written)))
+    kept = by_row(found, retained(found, *when(found, sent(*steps), written)))
     everything = [*messages, *written]
     slow: Counter[tuple[int, str, str]] = Counter()
     slow_kept: Counter[tuple[int, str, str]] = Counter()
@@ -161,7 +161,7 @@ def test_equals_looking_at_every_message(conversation: Conversation, data: st.Da
     keys = list(zip(found.step.tolist(), found.of, found.kind, strict=True))
     assert dict(zip(keys, found.values.tolist(), strict=True)) == dict(slow)
     assert dict(zip(keys, kept.tolist(), strict=True)) == {key: slow_kept[key] for key in slow}
-    assert retained(found, sent(*([(0, at)] for at in calls))).all()
+    assert retained(found, *when(found, sent(*([(0, at)] for at in calls)))).all()
 
 
 def test_what_is_read_again_by_hand() -> None:
@@ -170,5 +170,5 @@ def test_what_is_read_again_by_hand() -> None:
     runs = sent([(0, 2)], [(0, 1), (2, 4)], [(0, 1), (5, 6)])
     tokens = np.array([1, 20, 300, 4000, 50000, 600000, 7])
     # Identifier and number of the third call were last in message 3, its date in message 1.
-    assert refetched(found, retained(found, runs), tokens, 3).tolist() == [0, 20, 4020]
+    assert refetched(found, retained(found, *when(found, runs)), tokens, 3).tolist() == [0, 20, 4020]
     assert refetched(found, np.ones(len(found.row), bool), tokens, 3).tolist() == [0, 0, 0]

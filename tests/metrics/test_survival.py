@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.metrics.survival import Round, Survival, cliff, facts_in, shown, shown_share, survival
+from ctxbench.metrics.language import words
+from ctxbench.metrics.survival import SHARE, Round, Survival, cliff, facts_in, shown, shown_share, survival
 from ctxbench.metrics.value import Missing
+from ctxbench.metrics.values import occurs
 
 
 def replacing(texts: list[str], summary: str) -> Round:
@@ -86,7 +89,18 @@ def test_cliff() -> None:
     assert cliff([]) == Missing("undefined", "no facts were replaced")
 
 
-WORDS = ["AB-1", "AB-2", "$45.50", "45.50", "2024-05-01", "Ana", "we agreed on it.", "must not", "\n"]
+WORDS = [
+    "AB-1",
+    "AB-2",
+    "$45.50",
+    "45.50",
+    "2024-05-01",
+    "Ana",
+    "we agreed on it.",
+    "must not",
+    "we chose Postgres",
+    "\n",
+]
 TEXT = st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join)
 
 
@@ -103,6 +117,22 @@ def test_laws(said: list[tuple[list[str], str]]) -> None:
     everything = "\n".join(text for texts, _ in said for text in texts)
     perfect = [replacing(texts, everything) for texts, _ in said]
     assert all(row.kept == row.values for row in survival(perfect))
+
+
+@given(st.lists(st.tuples(st.lists(TEXT, max_size=3), TEXT | st.just("Postgres と AB-1\nまた")), max_size=6))
+def test_as_followed_plainly(said: list[tuple[list[str], str]]) -> None:
+    """Following each fact from round to round, in the text of each summary, counts the same."""
+    rounds, slow = [replacing(*each) for each in said], Counter[tuple[str, int]]()
+    for fact in {fact for replaced, _ in rounds for fact in replaced}:
+        entered = [at for at, (replaced, _) in enumerate(rounds) if fact in replaced]
+        for start, stop in pairwise([*entered, len(rounds)]):
+            for at in range(start, stop):
+                summary = rounds[at].summary
+                has_values = all(any(occurs(each, summary) for each in value) for value in fact.values)
+                if not (has_values and len(fact.words & set(words(summary))) >= SHARE * len(fact.words)):
+                    break
+                slow[fact.kind, at - start] += 1
+    assert {(kind, age): kept for kind, age, _, kept in survival(rounds) if kept} == dict(slow)
 
 
 def test_shown() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.metrics.values import _PATTERN, _PLAIN, Value, exact_values, occurs, places, spellings, values
+from ctxbench.metrics.values import _PATTERN, _PLAIN, Value, exact_values, finder, occurs, places, spellings, values
 
 EXAMPLES = tomllib.loads(Path(__file__).with_name("value_examples.toml").read_text("utf-8"))
 
@@ -118,7 +118,7 @@ ALPHABET = "a1_.,-T 北京é/"
 )
 def test_places_are_where_a_spelling_occurs(values: list[tuple[str, ...]], texts: list[str]) -> None:
     """Looking for many values in one pass finds what looking for each in each text finds."""
-    which, where = places(values, texts)
+    which, where = places(finder(values), texts)
     slow = [
         (number, at)
         for number, spellings in enumerate(values)

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctxbench.metrics.grounding import demands, lines_of, said
-from ctxbench.metrics.measure import Runs
-from ctxbench.metrics.visibility import RECENT, _values, given_values, is_sent, used_results, visible
+from ctxbench.metrics.measure import Runs, stretches
+from ctxbench.metrics.visibility import RECENT, _values, given_values, used_results, visible
 from ctxbench.scenarios.model import Conversation, Message, ToolCall
 
 WORDS = ["/srv/app/main.py", "ORD-88121", "warehouse", "457", "Kitchener", "12", "small", "x" * 9]
@@ -23,8 +23,8 @@ def contexts(steps: list[tuple[int, list[tuple[int, int]]]]) -> Runs:
     for at, spans in steps:
         runs.at.append(at)
         runs.size.append(len(spans))
-        runs.start += [start for start, _ in spans]
-        runs.stop += [stop for _, stop in spans]
+        runs.start.extend(start for start, _ in spans)
+        runs.stop.extend(stop for _, stop in spans)
     return runs
 
 
@@ -59,14 +59,17 @@ def test_as_counted_plainly(said_by: list[tuple[str, str]], written: list[str], 
         wanted = {word for word, (by, role) in first.items() if role in ("user", "tool") and by + RECENT < at}
         seen = set[str]().union(*(_values(said(numbered[place])) for low, high in spans for place in range(low, high)))
         plain.append((len(wanted), len(wanted & seen)))
-    found = visible(given_values(messages), len(messages), contexts(steps), lines_of(extra))
+    size, runs, lines = len(messages), contexts(steps), lines_of(extra)
+    sent = stretches(runs, size, lines)
+    found = visible(given_values(messages), np.array(ats), size, sent, lines)
     assert list(zip(*(column.tolist() for column in found), strict=True)) == plain
 
 
 def test_sent_or_not() -> None:
-    """A message is sent at a step if one of the step's runs has it."""
-    runs = contexts([(2, [(0, 2)]), (5, [(0, 1), (3, 5)]), (6, [])])
-    assert is_sent(runs, np.array([0, 1, 1, 2]), np.array([1, 1, 4, 0])).tolist() == [True, False, True, False]
+    """A message is sent at a step if one of the step's runs has it, and stays up to the step that has it no more."""
+    sent = stretches(contexts([(2, [(0, 2)]), (5, [(0, 1), (3, 5)]), (6, [(4, 6)]), (7, [])]), 7)
+    messages, steps = np.array([1, 1, 4, 0, 0]), np.array([0, 1, 1, 0, 2])
+    assert sent.until(messages, steps).tolist() == [1, 1, 3, 2, 2]
 
 
 @pytest.mark.parametrize(("path", "used"), [("/srv/app/main.py", [3]), ("/srv/other.py", []), ("ORD-88121", [1])])

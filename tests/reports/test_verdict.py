@@ -210,10 +210,8 @@ def test_what_to_use() -> None:
     assert headline(found) == "Try good: $36.00 instead of $80.00 here (−55.0 %), cheaper in 8 of 8 conversations"
     lines = told(answer(found))
     assert lines["quality"] == "grounding recall 84.0 % instead of 85.0 %: −1.0 points"
-    few = (
-        "open: 8 independent conversations are too few (it takes 15). In single conversations here: 50.0 to 60.0 % less"
-    )
-    assert lines["elsewhere"] == f"{few} cost and −4.0 to +2.0 points"
+    few = "not known: 8 independent conversations are too few (it takes 15). In single conversations here: "
+    assert lines["elsewhere"] == f"{few}50.0 to 60.0 % less cost and −4.0 to +2.0 points"
     assert lines["broken"] == "cheaper here, but breaks calls: broken (newest message missing: 3)"
     assert lines["next"] == "everything else: ctxbench report 'runs/by hand' --all -m m"
     assert len(answer(found).rows) + 1 <= 12
@@ -293,7 +291,7 @@ def test_a_cost_that_is_open_elsewhere_is_only_tried() -> None:
     assert isinstance(found.cost_change("short").shown, Missing)
     assert (found.shipped, found.is_sure) == ("short", False)
     assert headline(found).startswith("Try short: $14.00 instead of $28.00 here (−50.0 %)")
-    assert any("open: one conversation is 50 %" in text for text in BenchmarkVerdict(found).objections("short"))
+    assert any("not known: one conversation is 50 %" in text for text in BenchmarkVerdict(found).objections("short"))
     turned = by_hand({"none": [4.0] * 15, "short": [8.0] * 15}, dict.fromkeys(costs, [1.0] * 15))
     turned = replace(turned, base="short")
     assert turned.surely_keeps("none")
@@ -366,8 +364,8 @@ def test_a_few_conversations_recommend_nothing() -> None:
             {"none": [9.0] * number, "good": [1.0] * number}, dict.fromkeys(("none", "good"), [0.9] * number)
         )
         assert found.shipped is None
-        takes = "it takes 8, and 15 to say what others would cost"
-        assert headline(found) == f"No recommendation: {words} too few to recommend one: {takes}"
+        takes = "it takes 8 to recommend a strategy, and 15 to say what others would cost"
+        assert headline(found) == f"No recommendation: {words} too few: {takes}"
         assert told(answer(found))["nearest"].startswith(f"good: ${number}.00 instead of ${9 * number}.00 here")
 
 
@@ -400,7 +398,7 @@ def test_break_even_and_live_runs() -> None:
     costs = {"none": [3.0] * 8, "openhands.masking": [2.0] * 8, "tiered": [2.0] * 8, "facts": [4.0] * 8}
     found = by_hand(costs, dict.fromkeys(costs, [1.0] * 8))
     text = live_runs(found, "openhands.masking")
-    assert "1.50 × as many calls; published live runs with masking: 0.88 to 2.23 × as many, median 1.06" in text
+    assert "1.50 × as many calls; published live runs with masking made 0.88 to 2.23 × as many, median 1.06" in text
     assert "(16 runs of 1 study); tasks solved: −12 to +4 points, median −2" in text
     assert live_runs(found, "tiered").endswith("; no published live run with tiers says how many it would make")
     assert live_runs(found, "facts") == ""
@@ -440,7 +438,7 @@ def test_what_right_answers_cannot_tell_the_ceiling_guards(found: float, place: 
     assert judged.places["short"] == place
     if place == "doubtful":
         assert headline(judged).endswith(
-            "short costs less here, but it may have fewer right answers, and 40 of 100 answers are not in what it sends"
+            "here, but it may have fewer right answers, and 40 % of the answers are not in what it sends"
         )
     assert judged.careful == ("short" if place == "chosen" else "none")
 

@@ -22,7 +22,7 @@ import pandas as pd
 
 from ctxbench.harness.answers.store import answered
 from ctxbench.harness.bill import check_priced
-from ctxbench.harness.bill.bill import conversation_bills
+from ctxbench.harness.bill.bill import conversation_bills, store_bills
 from ctxbench.harness.bill.requests import billed_models
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.compare.figures import measured, measured_by_name, overall
@@ -144,6 +144,7 @@ def run(
             reasons = "; ".join(map(str, manifest.problems[:_MOST_PROBLEMS])) or "there is no recording"
             raise RunError(f"no conversation could be read: {reasons}")
         reader = load_folder(folder)
+        store_bills(reader, models, remote)
     except BaseException:
         if out is None:
             shutil.rmtree(folder, ignore_errors=True)

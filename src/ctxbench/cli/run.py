@@ -126,6 +126,7 @@ def run(
             manifest = execute(plan, folder, jobs=workers, engine=by, watcher=watcher, remote=remote, check=look, **how)
     report_manifest(manifest, folder, remote)
     from ctxbench.harness.answers.tally import answer_tallies, run_tallies
+    from ctxbench.harness.bill.bill import store_bills
     from ctxbench.harness.folder.run import load
     from ctxbench.reports import report_options
 
@@ -146,11 +147,7 @@ def run(
     if watcher.steps and (folder / "report").is_dir():
         say(f"note: {folder / 'report'} shows the previous run: {to_print} renews it")
     try:
-        if sum(reader.arrow("results", ["steps"]).column("steps").to_pylist()) >= _LONG:
-            from ctxbench.harness.bill.bill import store_bills
-            from ctxbench.harness.bill.requests import billed_models
-
-            store_bills(reader, billed_models(reader, model or ()))
+        store_bills(reader, model or (), remote)
         if report or not quiet:
             from .output import put, results_of, run_json, verdict_tables
 
@@ -174,9 +171,6 @@ def run(
     if lost:
         say(f"error: no conversation was finished by {', '.join(lost)}: {to_print} --all shows why")
     end(tallies, strict, settings, folder, failed=bool(lost) or failed)
-
-
-_LONG = 100  # steps of a run whose bills are stored: a shorter one is billed at once by whoever looks
 
 
 def _keep_pandas_out() -> None:

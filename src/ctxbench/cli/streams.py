@@ -166,6 +166,11 @@ def resumable(kept: str, folder: Path | None = None) -> Iterator[None]:
     except (Stopped, KeyboardInterrupt):  # a strategy may raise KeyboardInterrupt
         if folder is None or any(folder.glob("*/*.parquet")):
             say_stopped(f"{kept}. To continue: {same_command()}")
+        else:
+            from ctxbench.harness.folder.store import ACCOUNT, remove_empty
+
+            if not (folder / ACCOUNT).exists():  # which holds what was spent
+                remove_empty(folder)
         raise
 
 
@@ -182,10 +187,13 @@ def report_ignored(ignored: Sequence[str], notes: Sequence[str]) -> None:
     """Print files of folders that are no recordings, those with a reason first, and notes on the reading."""
     if ignored:
         parts = sorted((file.partition(": ") for file in ignored), key=lambda part: not part[2])
-        names = [Path(name).name + f" ({why})" * bool(why) for name, _, why in parts if not why.endswith(" hidden")]
+        files = [(Path(name), why) for name, _, why in parts if not why.endswith(" hidden")]
+        folders = {file.parent for file, _ in files} or {Path(name) for name, _, _ in parts}
+        names = [(file.name if len(folders) == 1 else str(file)) + f" ({why})" * bool(why) for file, why in files]
         hidden = sum(int(why.split()[0]) for _, _, why in parts if why.endswith(" hidden"))
         some = names[:_MOST_FILES] + [f"{len(names) - _MOST_FILES:,} more"] * (len(names) > _MOST_FILES)
-        say(f"not read, as they are no recordings: {', '.join(some + [f'{hidden:,} hidden'] * (hidden > 0))}")
+        where = f" in {min(folders)}" * (len(folders) == 1)
+        say(f"not read{where}, no recordings: {', '.join(some + [f'{hidden:,} hidden'] * (hidden > 0))}")
     for note in notes[:_MOST_FILES]:
         say(f"note: {note}")
     if len(notes) > _MOST_FILES:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -88,13 +89,15 @@ class Importance(Truncation):
         super().__init__(services)
         self._weights, self._read = weights, read
         self._index = WordSearch()
-        # For each message its row in the index; tokens; whether it is a tool's result (a unit that begins with one has
-        # lost its call: it is never taken); and the score for emphasis and structure, which never changes.
-        self._columns: Rows[np.int64] = Rows(np.int64, 3)
-        self._base: Rows[np.float64] = Rows(np.float64)
+        # For each message its row in the index; tokens; whether it is a tool's result; and the score for emphasis and
+        # structure, which never changes.
+        self._rows, self._tokens = Rows(np.int64), Rows(np.int64)
+        self._results, self._base = Rows(np.bool_), Rows(np.float64)
 
     def read(self, messages: Messages, same: int) -> None:
-        self._columns.size = self._base.size = min(same, self._base.size)
+        columns = self._rows, self._tokens, self._results, self._base
+        for column in columns:
+            column.size = min(same, column.size)
         new = list(messages[self._base.size :])
         texts = [both_ends(spelled(message), self._read) for message in new]
         base = list[float]()
@@ -106,39 +109,42 @@ class Importance(Truncation):
             own = both_ends(message.text, self._read)  # a heading, a list or a code block
             has_parts = "```" in own or LISTING.search(own) is not None or _HEADING.search(own) is not None
             base.append(self._weights.emphasis * emphasis + self._weights.structure * has_parts)
-        tokens, results = map(self._services.tokens, new), (message.role == "tool" for message in new)
-        columns = list(zip(self._index.rows(texts).tolist(), tokens, results, strict=True))
-        self._columns.add(np.array(columns, np.int64).reshape(len(new), 3))
+        self._rows.add(self._index.rows(texts))
+        self._tokens.add(np.array(list(map(self._services.tokens, new)), np.int64))
+        self._results.add(np.array([message.role == "tool" for message in new], np.bool_))
         self._base.add(np.array(base, np.float64))
 
     def cut(self, history: Messages, dialogue: Dialogue, room: int) -> Messages:
-        units = np.array(dialogue.units.starts, np.int64)
-        scores: Scores = np.maximum.reduceat(self.scores(dialogue), units)
-        _, sizes, results = self._columns.all.T
-        scores[results[units] == 1] = -1.0
-        tokens = np.add.reduceat(sizes, units)
-        return dialogue.some(history, important_units(dialogue.units.starts, dialogue.users, tokens, scores, room))
+        messages = MessageColumns(self.scores(dialogue), self._tokens.all, self._results.all)
+        return dialogue.some(history, important_units(dialogue.units.starts, dialogue.users, messages, room))
 
     def scores(self, dialogue: Dialogue) -> Scores:
         """Return the score of each message, to 6 decimals: further ones differ between machines."""
         question, count = dialogue.question(), len(dialogue.messages)
-        similar = self._index.scores(both_ends(question.text, self._read) if question else "")[self._columns.all[:, 0]]
+        similar = self._index.scores(both_ends(question.text, self._read) if question else "")[self._rows.all]
         recent = np.arange(1.0, count + 1) / count
         scores: Scores = self._weights.semantic * similar + self._weights.recency * recent + self._base.all
         return scores.round(6)
 
 
-BEST = 256  # number of units that are sorted before the others are looked at
+BEST = 256  # number of messages whose units are sorted before the others are looked at
 
 
-def important_units(
-    starts: list[int], users: list[int], tokens: NDArray[np.int64], scores: Scores, room: int
-) -> list[int]:
+class MessageColumns(NamedTuple):
+    """For each message its score, its tokens, and whether it is a tool's result."""
+
+    scores: Scores
+    tokens: NDArray[np.int64]
+    results: NDArray[np.bool_]
+
+
+def important_units(starts: array[int], users: list[int], messages: MessageColumns, room: int) -> list[int]:
     """Return the numbers of the units that stay, in order, from the units' starts and the user messages' places.
 
-    The newest must fit.
+    The newest must fit. A unit that begins with a result has lost its call: it is never taken.
     """
-    newest, stay = len(starts) - 1, set[int]()
+    newest, stay, (scores, tokens, results) = len(starts) - 1, set[int](), messages
+    firsts = np.frombuffer(starts, np.int64)
 
     def opening(unit: int) -> int | None:
         """Return the unit of the user message that opened this unit's turn; None if it is this unit, or missing."""
@@ -146,33 +152,50 @@ def important_units(
         opener = bisect_right(starts, users[before - 1]) - 1 if before else unit
         return None if opener == unit else opener
 
-    def take(units: NDArray[np.int64]) -> None:
+    def size_of(unit: int) -> int:
+        return int(tokens[starts[unit] : starts[unit + 1] if unit < newest else None].sum())
+
+    def take(units: Iterable[int], sizes: Iterable[int]) -> None:
         nonlocal room
-        for unit, size in zip(units.tolist(), tokens[units].tolist(), strict=True):
+        for unit, size in zip(units, sizes, strict=True):
             if size <= room and unit not in stay:
                 stay.add(unit)
                 room -= size
 
-    def take_best_first(units: NDArray[np.int64]) -> None:
-        take(units[np.lexsort((-units, -scores[units]))])
+    def take_best_first(places: NDArray[np.int64], low: float, high: float) -> None:
+        """Take the units of these messages whose score is from `low` to below `high`."""
+        units = firsts.searchsorted(places, "right") - 1
+        units = units[units > np.append(-1, units)[:-1]]
+        if not len(units):
+            return
+        start = firsts[units]
+        lengths = np.where(units < newest, firsts[np.minimum(units + 1, newest)], len(scores)) - start
+        # The members of these units one after another: only they are looked at, and not all messages.
+        offsets = np.cumsum(lengths) - lengths
+        members = np.repeat(start - offsets, lengths) + np.arange(lengths.sum())
+        best, sizes = np.maximum.reduceat(scores[members], offsets), np.add.reduceat(tokens[members], offsets)
+        likely = np.flatnonzero((best >= low) & (best < high) & (sizes <= room) & ~results[start])
+        order = likely[np.lexsort((-units[likely], -best[likely]))]
+        take(units[order].tolist(), sizes[order].tolist())
 
     turn = opening(newest)
-    take(np.array([newest] if turn is None else [newest, turn], np.int64))
+    first_of_all = (newest,) if turn is None else (newest, turn)
+    take(first_of_all, map(size_of, first_of_all))
     # The best ones first: behind them most units are longer than the room that is left, and none of them is sorted.
-    best = len(scores) > BEST
-    least = max(np.partition(scores, len(scores) - BEST)[len(scores) - BEST], 0.0) if best else 0.0
-    take_best_first(np.flatnonzero(scores >= least))
-    rest = np.flatnonzero(tokens <= room) if best else np.empty(0, np.int64)
-    take_best_first(rest[(scores[rest] >= 0) & (scores[rest] < least)])
+    few = len(scores) <= BEST
+    least = 0.0 if few else max(np.partition(scores, len(scores) - BEST)[len(scores) - BEST], 0.0)
+    take_best_first(np.flatnonzero(scores >= least), least, np.inf)
+    if not few:
+        take_best_first(np.flatnonzero(tokens <= room), 0.0, least)
     # They begin with a user message: the one that opened the first unit's turn is added, or that unit goes.
     kept = sorted(stay)
     for at, first in enumerate(kept):
         turn = opening(first)
         if turn is None:
             return kept[at:]
-        if tokens[turn] <= room:
+        if size_of(turn) <= room:
             return sorted({turn, *kept[at:]})
-        room += int(tokens[first])
+        room += size_of(first)
     return kept[-1:]
 
 
@@ -235,7 +258,7 @@ class ConversationMerge(Truncation):
         sent = (run.merged for run in runs[dropped:count])
         return head + Messages.of(tuple(message for message in sent if message is not None)) + tail
 
-    def _merge_next(self, messages: Messages, starts: list[int]) -> bool:
+    def _merge_next(self, messages: Messages, starts: array[int]) -> bool:
         """Merge the next span. Return False if there is none: the newest unit is never merged."""
         start, before, saved = (self._runs[-1].stop, *self._runs[-1][2:]) if self._runs else (0, 0, 0)
         first = bisect_left(starts, start)

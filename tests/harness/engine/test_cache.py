@@ -13,6 +13,7 @@ from ctxbench.harness.engine import plan as engine
 from ctxbench.harness.engine import shard
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.models import Settings
+from ctxbench.scenarios import files
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.model import Probe
 from ctxbench.strategies.bounds import LastTurn
@@ -86,16 +87,18 @@ def test_only_what_is_missing_is_replayed(folder: Path, replays: list[str], monk
 
 def test_a_changed_line_of_ours_changes_every_key(folder: Path, replays: list[str], tmp_path: Path) -> None:
     """With another digit in the code of a metric nothing is found, and with the code as it was all of it is."""
-    path, rooms = recording(folder, conversations=2), cache._rooms()
+    path = recording(folder, conversations=2)
     execute(plan(path), folder / "a")
-    metric = next(room for room in rooms if room.name == "grounding.py")
-    changed = Path(shutil.copy(metric, tmp_path))
-    changed.write_text(changed.read_text("utf-8") + "\nX = 1\n", "utf-8")
+    rooms = [Path(shutil.copytree(room, tmp_path / room.name)) for room in files.ROOMS]
+    metric = next(room for room in rooms if room.name == "metrics") / "grounding.py"
+    metric.write_text(metric.read_text("utf-8") + "\nX = 1\n", "utf-8")
     replays.clear()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cache, "_rooms", lambda: [changed if room == metric else room for room in rooms])
+        patch.setattr(files, "ROOMS", rooms)
+        files.code_digest.cache_clear()
         execute(plan(path), folder / "b")
         assert replays
+    files.code_digest.cache_clear()
     replays.clear()
     execute(plan(path), folder / "c")
     assert not replays

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +14,13 @@ from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.parts.units import Dialogue, without
 from ctxbench.strategies.tiers.focus import Focus
-from ctxbench.strategies.tiers.focus.truncation import BEST, Importance, ImportanceWeights, important_units
+from ctxbench.strategies.tiers.focus.truncation import (
+    BEST,
+    Importance,
+    ImportanceWeights,
+    MessageColumns,
+    important_units,
+)
 from tests.builders import talk
 from tests.examples import examples
 from tests.strategies.tiers.focus.standalone import Opened, unrecorded
@@ -137,4 +145,5 @@ def test_the_best_are_looked_at_first_without_a_difference(data: st.DataObject) 
         if unit not in stay and tokens[unit] <= left:
             stay.add(unit)
             left -= int(tokens[unit])
-    assert important_units(list(range(size)), [], tokens, scores, room) == sorted(stay)
+    columns = MessageColumns(scores, tokens, scores < 0)
+    assert important_units(array("q", range(size)), [], columns, room) == sorted(stay)
