@@ -440,14 +440,9 @@ def metric(
             "Tokens of the longest call."
             return steps.tokens_sent.max()
 
-    It is measured with all others from here on, by the function's name. Over several conversations it is the mean.
-    What is None, `Missing`, or no finite number counts in no mean. `better=""` is compared nowhere.
-
-    table    what the function takes: a data frame of the rows of `steps`, `probes`, or `answers`, or with "contexts"
-             the list of what was sent at each call, each a sequence of messages
-
-    The digest of the source is the metric's version: figures of two versions do not compare. Raises SpecError for a
-    name that is taken.
+    It is measured with all others from here on, by the function's name; over several conversations it is the mean of
+    those with a finite number. It takes a data frame with the rows of `table`, or with "contexts" a list of what was
+    sent at each call. The digest of its source is its version. Raises SpecError for a name that is taken.
     """
 
     def declare(function: Function) -> Function:

@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from textwrap import dedent
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 
-class Code(NamedTuple):
+class Code(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The source of a definition."""
 
     digest: str

@@ -22,10 +22,9 @@ from functools import cache, partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, get_type_hints
 
-from ctxbench.metrics.figures import OWN, Metric
-from ctxbench.scenarios.code import code_of
+from ctxbench.scenarios.code import Code, code_of
 from ctxbench.scenarios.errors import SpecError, Stopped
 from ctxbench.scenarios.files import read_file
 from ctxbench.scenarios.spec import SpecCall, build, suggestion
@@ -41,16 +40,10 @@ _STRING_OR_STAGE = re.compile(
 _names: dict[type[Any], str] = {}
 
 
-class Definition(NamedTuple):
-    """A strategy class that a notebook or a script has defined."""
-
-    kind: type[Any]
-    digest: str
-    source: str
-
-
-defined: dict[str, Definition] = {}
-"""Strategy classes by the names under which this process has defined them."""
+defined: dict[str, type[Any]] = {}
+"""Strategy classes that a notebook or a script has defined, by their names."""
+codes: dict[type[Any], Code] = {}
+"""The sources of these classes."""
 
 
 def quote_files(text: str) -> str:
@@ -81,6 +74,8 @@ def load_metric(name: str) -> str:
 
     No other metric of the file is declared.
     """
+    from ctxbench.metrics.figures import OWN, Metric  # with the statistics, which few commands need
+
     path, wanted, source, digest = _read(name, "metric")
     before = dict(OWN)
     value = getattr(_module(path, source, digest), wanted, None)
@@ -178,7 +173,7 @@ def define(value: Any, taken: Container[str]) -> Any:
         get_type_hints(kind)
     except Exception as error:
         raise SpecError(f"{name}: its annotations cannot be read: {type(error).__name__}: {error}") from None
-    defined[name] = Definition(kind, *code_of(vars(kind).get("written_as", kind)))
+    defined[name], codes[kind] = kind, code_of(vars(kind).get("written_as", kind))
     _names[kind] = name
     return of if is_object else build(SpecCall(name, given), {name: kind}, "strategy")
 

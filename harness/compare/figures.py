@@ -9,7 +9,7 @@ The figures are those of `metrics.figures.METRICS`, whatever table of a run they
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
@@ -148,7 +148,8 @@ def measured(
         for kind in dict.fromkeys(metric.table for metric in wanted.values() if metric.table != CONTEXTS):
             of_kind = {name: metric for name, metric in wanted.items() if metric.table == kind}
             rows = step_columns(piece) if kind == "steps" else piece.table(kind)
-            rows.pop("latency_ns") if kind == "steps" else None
+            if isinstance(rows, Columns):
+                del rows["latency_ns"]  # other times each time: no metric of the user's own may rest on them
             for name, of_piece in grid.sums(of_kind, rows).items():
                 tables[name] += of_piece  # 0 but for the conversations of the piece
     about = dict[str, About]()
@@ -250,15 +251,12 @@ def worst_of(rows: pd.DataFrame, metric: Metric) -> int | None:
     return None if pd.isna(step) else int(step)
 
 
-def overall(run: MeasuredRun, always: Iterable[str] | None = None) -> dict[str, dict[str, Value]]:
-    """Return every figure of each strategy: of the sums that comparisons add up, added in the same order.
-
-    `always` are in it even where nothing has them: by default all but those of answers and of the bill.
-    """
+def overall(run: MeasuredRun) -> dict[str, dict[str, Value]]:
+    """Return every figure of each strategy: of the sums that comparisons add up, added in the same order."""
     left_out = uneven(run.failed, len(run.digests))
     common = np.array([name not in left_out for name in run.digests], bool)
-    usual = (name for name in (*METRICS, *OWN) if name not in of_answers())
-    names = dict.fromkeys((*run.metrics, *(usual if always is None else always)))
+    always = (name for name in (*METRICS, *OWN) if name not in OF_ANSWERS)
+    names = dict.fromkeys((*run.metrics, *always))
     return {strategy: {name: _figure(run, strategy, name, common) for name in names} for strategy in run.sums}
 
 

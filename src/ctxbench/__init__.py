@@ -20,26 +20,14 @@ if TYPE_CHECKING:
     from ctxbench.api.runs import BenchmarkRun, load, run
     from ctxbench.api.verdict import BenchmarkGate, BenchmarkVerdict
     from ctxbench.metrics.figures import metric
-    from ctxbench.metrics.value import Missing
     from ctxbench.scenarios.errors import UserError
 
-__all__ = [
-    "BenchmarkGate",
-    "BenchmarkRun",
-    "BenchmarkVerdict",
-    "Missing",
-    "UserError",
-    "__version__",
-    "load",
-    "metric",
-    "run",
-]
+__all__ = ["BenchmarkGate", "BenchmarkRun", "BenchmarkVerdict", "UserError", "__version__", "load", "metric", "run"]
 
 _MODULES = {
     "BenchmarkGate": "ctxbench.api.verdict",
     "BenchmarkRun": "ctxbench.api.runs",
     "BenchmarkVerdict": "ctxbench.api.verdict",
-    "Missing": "ctxbench.metrics.value",
     "UserError": "ctxbench.scenarios.errors",
     "load": "ctxbench.api.runs",
     "metric": "ctxbench.metrics.figures",

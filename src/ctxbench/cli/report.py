@@ -46,20 +46,17 @@ def report(
 
     Args:
         out (-o FOLDER): Where the report goes. [default: RUN/report]
-        metric (FILE.py:NAME): Measure your own metric as well, for the report, --all and --json; repeat it.
         every (--all): Print all tables, not the verdict alone.
         figures: Draw the charts as SVG and PNG too, for papers: figures/.
         print_only: Print, and write no report.
     """
+    from ctxbench.api.names import metric_keys
     from ctxbench.harness.bill import check_priced
 
     from .output import check_form, print_tables, put, results_of, run_json, run_tables, verdict_tables
 
     check_form(as_json, markdown)
-    if metric:
-        from ctxbench.api.names import metric_keys
-
-        metric_keys(metric)
+    metric_keys(metric or ())
     folder = run_folder(run)
     check_priced(model or ())
     results = results_of(folder, model or (), lose=lose, text=not no_text)
