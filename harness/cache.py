@@ -21,6 +21,8 @@ from importlib.metadata import distributions
 from pathlib import Path
 from time import time
 
+import zstandard
+
 from ctxbench.scenarios.files import cache_folder, code_digest
 from ctxbench.strategies.adapters import process
 from ctxbench.strategies.base import Strategy
@@ -74,14 +76,15 @@ class ResultCache:
                 return None
             if row[2] < (now := time()) - _DAY:
                 self._open.execute("UPDATE value SET day = ? WHERE key = ?", (int(now), key))
-            return bytes(row[0])
+            return zstandard.decompress(row[0])
         except (sqlite3.Error, TypeError) as error:
             self._give_up(error)
             return None
 
     def put(self, values: Mapping[bytes, bytes]) -> None:
         """Keep values by their keys."""
-        kept = [(key, data) for key, data in values.items() if key and len(data) <= LARGEST // 8]
+        pack = zstandard.ZstdCompressor(level=1).compress
+        kept = [(key, pack(data)) for key, data in values.items() if key and len(data) <= LARGEST // 8]
         if self._open is None or not kept:
             return
         try:

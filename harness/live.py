@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isnan, nan
 from operator import eq
@@ -28,7 +28,10 @@ from ctxbench.metrics.value import Form, Missing, Value
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.files import read_file
 from ctxbench.scenarios.model import Call, Compaction, Conversation, Message, Scalar, Usage, independent_units
+from ctxbench.scenarios.source import Problems
 
+from .bill import usual_prices
+from .engine.plan import RunInputs
 from .folder.run import Run, read_derived, write_derived
 
 By = Literal["task", "first", "id", "path"]
@@ -62,13 +65,26 @@ MEASURES = {
 }
 
 
+def read_task_runs(
+    path: Path, form: str | None, labels: Path | None, report: Callable[[Problems], None]
+) -> pd.DataFrame:
+    """Read the runs of tasks (`task_runs`) in a file or folder, and report what could not be read. Raises RunError."""
+    if not path.exists():  # it may be a scenario's name
+        raise RunError(f"{path}: there is no such file or folder")
+    success, problems = None if labels is None else read_labels(labels), Problems()
+    conversations = RunInputs((str(path),), form).conversations(problems)
+    report(problems)
+    return task_runs(conversations, usual_prices(), str(path), success)
+
+
 def task_runs(
     conversations: Sequence[Conversation], prices: Prices, folder: str = "", labels: Mapping[str, float] | None = None
 ) -> pd.DataFrame:
     """Return a row for each run of a task: a conversation with those that it started, billed at the prices of its day.
 
-    Columns: names of the task (`By`), `conversation`, `conversations` (ids), `models`, figures by measure, NaN = not
-    recorded. `labels` have success by any name; None = the recordings' own. Raises RunError for labels of other tasks.
+    Columns: names of the task (`By`), `conversation`, `conversations` (ids), `digest` (of what they hold), `models`,
+    figures by measure, NaN = not recorded. `labels` have success by any name; None = the recordings' own. Raises
+    RunError for labels of other tasks.
     """
     conversations = [each for each in conversations if "agents_tool_messages" not in each.meta]  # τ²'s users: no agents
     first_of = {each.source: each.id for each in reversed(conversations)}
@@ -128,6 +144,7 @@ def task_runs(
             "solved": next((float(of) for of in scores if isinstance(of, int | float) and 0 <= of <= 1), nan),
         }
         about = {"conversation": main.id, "conversations": [each.id for each in group]}
+        about |= {"digest": "".join(sorted(each.digest() for each in group))}
         rows.append({**names, **about, **figures, "models": {model for _, model, _ in used if model}})
     runs = pd.DataFrame(rows)
     if labels is not None and runs.solved.isna().all():
@@ -170,6 +187,7 @@ class LiveRuns:
     alone: tuple[tuple[str, ...], ...]  # ids of the runs left out, whose task is not on the other side
     models: tuple[tuple[str, ...], ...]
     unlike: int  # tasks whose first user message is another one after
+    same: int  # tasks whose recordings are the same after
     wanted: float  # the change that `needed` is for
     measures: dict[str, LiveMeasure]
     strategy: str = ""
@@ -202,12 +220,14 @@ def compared(before: pd.DataFrame, after: pd.DataFrame, by: By | None = None, wa
         raise RunError(f"no task is on both sides, {what} ({', '.join(get_args(By))})")
     sides = [runs[runs[way].isin(common[way])] for runs in (before, after)]
     starts = [side.groupby(way)["first"].first() for side in sides]
+    digests = [side.groupby(way).digest.agg(lambda of: "".join(sorted(of))) for side in sides]
     return LiveRuns(
         way,
         len(starts[0]),
         tuple(tuple(runs.conversation[~runs[way].isin(common[way])]) for runs in (before, after)),
         tuple(tuple(sorted(set().union(*side.models))) for side in sides),
         int(np.sum(starts[0] != starts[1])),
+        int(np.sum(digests[0] == digests[1])),
         wanted,
         {key: _compared(key, sides, way, wanted) for key in MEASURES},
     )
@@ -238,6 +258,7 @@ def _needed(sums: Floats, is_share: bool, wanted: float) -> int | Missing:
     """Return how many tasks show the wanted change in 80 % of trials at 5 %, by how much the pairs at hand vary.
 
     (2.8 / change)² × variance of log ratios, or of differences of success: 10 points are at least 10 % of the tasks.
+    Where all tasks changed alike, nothing says how much others would vary.
     """
     some = sums if is_share else sums[(sums > 0).all(axis=1)]
     if len(some) < 3:
@@ -247,6 +268,8 @@ def _needed(sums: Floats, is_share: bool, wanted: float) -> int | Missing:
         spread, size, fewest = max(float(np.var(other - one, ddof=1)), wanted - wanted**2), wanted, FEWEST
     else:
         spread, size, fewest = float(np.var(np.log(other / one), ddof=1)), math.log1p(wanted), FEWEST_OF_RATIOS
+        if math.isclose(spread, 0, abs_tol=1e-12):
+            return Missing("undefined", "nothing varies between the tasks")
     return max(math.ceil((_REACH / size) ** 2 * spread), fewest)
 
 

@@ -105,9 +105,8 @@ class TfIdf(TermIndex):
 
     def _sums(self, terms: list[int], weights: Scores, by_times: bool) -> Scores:
         """Return for each document the sum of the weights of its terms, each times its frequency if `by_times`."""
-        # Views and no copies. They must not be kept: an array cannot grow while a view of it exists.
-        postings = [np.frombuffer(self._postings[term], np.int64) for term in terms]
-        found, values = np.concatenate(postings), np.repeat(weights, list(map(len, postings)))
+        postings = [self._postings[term] for term in terms]
+        found, values = np.frombuffer(b"".join(postings), np.int64), np.repeat(weights, list(map(len, postings)))
         if by_times:
             values *= (found >> COUNT_SHIFT) + 1
         documents = found & DOCUMENT_MASK
@@ -139,4 +138,5 @@ def best(scores: Scores, most: int) -> list[int]:
     else:
         places = np.arange(len(scores))
     order = np.lexsort((-places, -scores[places]))[:most]
-    return [int(place) for place in places[order]]
+    numbers: list[int] = places[order].tolist()
+    return numbers

@@ -14,6 +14,22 @@ from .compare import between, moved, some
 from .render import Column, Table, about, amount, count, table_of
 
 
+def live_headline(live: LiveRuns) -> str:
+    """Return what became of the bill, the model calls and the tasks solved, in one sentence."""
+    bill, tasks = live.measures["cost"].change, count(live.tasks, "task")
+    if live.same == live.tasks:
+        return f"Before and after are the same recordings of {tasks}: name two different folders"
+    low, high = bill.shown if isinstance(bill, Difference) and isinstance(bill.shown, Ends) else (-1, 1)
+    judged = "costs more" if low > 0 else "costs less" if high < 0 else "may cost more or less"
+    changes = [
+        f"{MEASURES[key].head} {_changed(key, change)[0]}" + f" in {change.units} of them" * (change.units < live.tasks)
+        for key in ("cost", "calls", "solved")
+        if isinstance(change := live.measures[key].change, Difference)
+    ]
+    who = f"With {live.strategy} the agent" if live.strategy else "After, the agent"
+    return f"{who} {judged} ({tasks} live): {', '.join(changes)}"
+
+
 def live_tables(live: LiveRuns) -> list[Table]:
     """Return what changed, task by task, and where the strategy was replayed, what replay had said of it."""
     is_repeated = any(isinstance(row.equal_runs, Difference) for row in live.measures.values())
@@ -27,13 +43,8 @@ def live_tables(live: LiveRuns) -> list[Table]:
         Column(f"tasks for {100 * live.wanted:g} %", lambda row: _figure("", row[1].needed)),
     ]
     rows = [(key, row) for key, row in live.measures.items() if isinstance(row.change, Difference)]
-    changes = [
-        f"{MEASURES[key].head} {_changed(key, change)[0]}" + f" in {change.units} of them" * (change.units < live.tasks)
-        for key in ("cost", "calls", "solved")
-        if isinstance(change := live.measures[key].change, Difference)
-    ]
-    title = f"Live{' with ' * bool(live.strategy)}{live.strategy}, {count(live.tasks, 'task')}: {', '.join(changes)}"
-    tables = [table_of(title, columns, rows, [*_doubts(live), about("live_table"), about("live_equal") * is_repeated])]
+    notes = [*_doubts(live), about("live_table"), about("live_equal") * is_repeated]
+    tables = [table_of(live_headline(live), columns, rows, notes)]
     if live.replay:
         columns = [
             Column("with the strategy", lambda row: MEASURES[row[0]].head),
@@ -56,6 +67,8 @@ def _doubts(live: LiveRuns) -> Iterator[str]:
     heads = {missing.detail: [head for head, of in lacking if of == missing] for _, missing in lacking}
     unknown = "; ".join(f"{', '.join(of)} ({why})" for why, of in heads.items())
     yield f"Not known: {unknown}." * bool(unknown)
+    if 0 < live.same < live.tasks:
+        yield about("live_same", same=live.same, tasks=live.tasks)
     if live.by != "task" and live.unlike * 2 > live.tasks:
         yield about("live_unlike", unlike=live.unlike, tasks=live.tasks)
     if live.models[0] != live.models[1]:

@@ -15,10 +15,10 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from itertools import pairwise, takewhile
 from pathlib import Path
@@ -30,12 +30,16 @@ import pandas as pd
 from ctxbench import load
 from ctxbench.harness.answers.store import answered
 from ctxbench.harness.bill import MODELS
+from ctxbench.harness.bill.requests import billed_models
 from ctxbench.harness.claims.registry import read
 from ctxbench.harness.folder.run import Run
+from ctxbench.harness.folder.schema import short_names
 from ctxbench.harness.models.local import NAME
 from ctxbench.reports.claims import tables as claim_tables
+from ctxbench.reports.html.sections import overview_section
 from ctxbench.reports.profile import coverage_tables
 from ctxbench.reports.render import markdown, percent
+from ctxbench.reports.results import Results
 from ctxbench.scenarios.coverage import compared
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.read import find
@@ -86,11 +90,19 @@ def main(folder: Path) -> None:
     facts = {"recordings": sha256("\n".join(digests)), "baseline": sha256(BASELINE.read_text()), "tables": tables()}
     WRITTEN_FROM.write_text(json.dumps(facts, indent=2) + "\n")
     subprocess.run([sys.executable, "-m", "tests.judging", "--write"], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
-    printed("report", folder, "--figures")
-    shutil.copyfile(folder / "report" / "figures" / "frontier.svg", ROOT / "docs" / "images" / "frontier.svg")
+    (ROOT / "docs" / "images" / "frontier.svg").write_bytes(picture(folder))
     report = measured.report
     bounds = {name: measured.answers["offline"][name]["correct"] for name in ("none", "last_turn", "evidence_only")}
     print({key: report[key] for key in ("conversations", "messages", "calls", "tokens")}, bounds)
+
+
+def picture(folder: Path) -> bytes:
+    """Return the README's picture: the frontier of a run, without what has a name that says nothing to a stranger."""
+    run = load(folder).reader
+    (chart,) = overview_section(Results(run, billed_models(run))).charts
+    named = short_names(chart.rows.strategy, 0)
+    known = chart.rows[["_of_000" not in named[name] for name in chart.rows.strategy]]
+    return replace(chart, rows=known).files()[".svg"]
 
 
 def read_of(folder: Path) -> list[dict[str, Any]]:

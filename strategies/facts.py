@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -12,7 +13,6 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ctxbench.metrics.language import LANGUAGES, SHORT, terms, unread, written_in
-from ctxbench.metrics.rows import Rows
 from ctxbench.metrics.tfidf import TfIdf, best
 from ctxbench.scenarios.model import Fact, Message
 from ctxbench.scenarios.spec import NonNegativeFloat, PositiveInt
@@ -123,9 +123,10 @@ class Facts:
 
     def _best(self, store: FactStore, context: list[str]) -> list[tuple[int, float]]:
         """Return as many facts as may fit: their numbers and scores, the best first, of equal ones the later first."""
-        scores = self.similarity * store.index.cosine(context) + self.confidence * store.confidences.all
-        scores[list(store.superseded)] = -np.inf
-        current = len(scores) - len(store.superseded)
+        superseded = np.asarray(store.superseded).astype(np.bool_)
+        scores = self.similarity * store.index.cosine(context) + self.confidence * np.asarray(store.confidences)
+        scores[superseded] = -np.inf
+        current = len(scores) - int(np.count_nonzero(superseded))
         most = min(self.max_tokens // _LEAST_LINE, current if self.limit is None else self.limit, current)
         places = best(scores, most)
         return list(zip(places, scores[places].round(4).tolist(), strict=True))
@@ -202,8 +203,8 @@ class FactStore:
     def forget(self) -> None:
         self.facts: list[StatedFact] = []
         self.lines: list[str] = []  # the line of each fact in the memory
-        self.superseded: set[int] = set()  # numbers of the facts that were updated since
-        self.confidences: Rows[np.float64] = Rows(np.float64)  # the highest confidence of each fact
+        self.superseded = array("b")  # 1 for a fact that was updated since
+        self.confidences = array("d")  # the highest confidence of each fact
         self.index = TfIdf()
         # Number of the fact with these words, and of the latest fact about the same thing.
         self._numbers: dict[str, int] = {}
@@ -222,11 +223,12 @@ class FactStore:
             if number == len(self.facts):
                 self.facts.append(fact)
                 self.lines.append(f"- {fact.text}")
-                self.confidences.add(np.array([fact.confidence]))
+                self.superseded.append(0)
+                self.confidences.append(fact.confidence)
                 documents.append(fact_terms)
-            self.confidences.all[number] = max(self.confidences.all[number], fact.confidence)
+            self.confidences[number] = max(self.confidences[number], fact.confidence)
             if about:
-                self.superseded.add(self._current.get(about, number))
+                self.superseded[self._current.get(about, number)] = 1
                 self._current[about] = number
-            self.superseded.discard(number)
+            self.superseded[number] = 0
         self.index.add(documents)

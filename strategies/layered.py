@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from math import isnan
-from typing import ClassVar, Literal
+from math import isnan, nan
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from ctxbench.metrics.rows import Rows
 from ctxbench.metrics.tfidf import Scores, best
 from ctxbench.scenarios.spec import NonNegativeFloat, PositiveInt
 
@@ -140,22 +140,32 @@ class Layered(RecallSettings):
         """Return the best items of both parts, best first, equal ones the later first, and if the embedder answered."""
         weights = {"working": self.working, "short": self.short, "long": self.long}
         by_meaning, by_words = searches
-        items = [*parts[0].items, *parts[1].items]
-        columns = np.concatenate([part.columns.all for part in parts])
-        tiers, vectors, words = columns.T[:3]
+        size = len(parts[0].items)
+
+        def item(at: int) -> Memory:
+            return parts[0].items[at] if at < size else parts[1].items[at - size]
+
+        def all_of(name: str) -> RowNumbers:
+            columns = [np.asarray(getattr(part, name)) for part in parts]
+            return np.concatenate(columns) if len(columns[1]) else columns[0]  # mostly there are no summaries
+
+        tiers = all_of("tiers")
         inside = {tier: np.flatnonzero(tiers == CODES[tier]) for tier in self.tiers}
         nowhere = np.zeros(0, np.int64)
         if self.search == "document":
             inside["short"] = nowhere
 
-        def take(index: TextSearch, rows: RowNumbers, places: RowNumbers) -> None:
-            new = places[rows[places] < 0]
-            rows[new] = index.rows([items[at].search_text for at in new.tolist()])
+        def take(index: TextSearch, name: str, places: RowNumbers) -> None:
+            new = places[all_of(name)[places] < 0]
+            if len(new):
+                rows, first = index.rows([item(at).search_text for at in new.tolist()]), new < size
+                np.asarray(getattr(parts[0], name))[new[first]] = rows[first]
+                np.asarray(getattr(parts[1], name))[new[~first] - size] = rows[~first]
 
         cosines: Scores | None = None
         try:
             below = [places for tier, places in inside.items() if tier != "working"]
-            take(by_meaning, vectors, np.concatenate([nowhere, *below]))
+            take(by_meaning, "vectors", np.concatenate([nowhere, *below]))
             cosines = by_meaning.scores(query)
         except ModelError as error:
             services.record(Failed("embedding", str(error), "ranked by words in common"))
@@ -163,49 +173,50 @@ class Layered(RecallSettings):
         for tier, places in inside.items():
             scores: Scores
             if tier != "working" and cosines is not None:
-                scores = cosines[vectors[places]]
+                scores = cosines[all_of("vectors")[places]]
             elif tier == "working" and self.search == "document":
-                scores = np.array([float(query.lower() in items[at].text.lower()) for at in places])
+                scores = np.array([float(query.lower() in item(at).text.lower()) for at in places.tolist()])
             else:
-                take(by_words, words, places)
-                scores = by_words.scores(query)[words[places]]
+                take(by_words, "words", places)
+                scores = by_words.scores(query)[all_of("words")[places]]
             weighted = scores * weights[tier]
             for number in best(scores, self.limit):
                 if scores[number] > 0 or tier != "working":
                     at = int(places[number])
                     hits.append((float(weighted[number].round(4)), at, tier))
-        for part, taken in zip(parts, np.split(columns, [len(parts[0].items)]), strict=True):
-            part.columns.all[:] = taken
         hits.sort(key=lambda hit: hit[:2], reverse=True)
-        return [(items[at], at, tier, score) for score, at, tier in hits[: self.limit]], cosines is not None
+        return [(item(at), at, tier, score) for score, at, tier in hits[: self.limit]], cosines is not None
 
 
 CODES: dict[Tier | None, int] = {None: -1, "working": 0, "short": 1, "long": 2}
-TIER, REFERENCES, DUE = 0, 3, 4
 
 
 class LayerItems:
-    """Memories by place, and columns of them, so that a search looks at no memory that it does not return.
-
-    The columns are the code of the tier; the rows in the search by vectors and by words, -1 = not searched yet; in how
-    many turns it was recalled; and the number of its entry among those that are due. Times are when it was created, and
-    when it expires; NaN = unknown.
-    """
+    """Memories by place, and columns of them, so that a search looks at no memory that it does not return."""
 
     def __init__(self) -> None:
         self.items: list[Memory] = []
-        self.columns: Rows[np.int64] = Rows(np.int64, 5)
-        self.times: Rows[np.float64] = Rows(np.float64, 2)
+        self.tiers = array("q")  # codes
+        self.vectors, self.words = array("q"), array("q")  # rows in the two searches; -1 = not searched yet
+        self.references = array("q")  # in how many turns each was recalled
+        self.due = array("q")  # number of its entry among those that are due
+        self.created, self.expires = array("d"), array("d")  # NaN = unknown
 
     def add(self, memory: Memory, tier: Tier, created: float | None) -> None:
         self.items.append(memory)
-        self.columns.add(np.array([[CODES[tier], -1, -1, 0, 0]]))
-        self.times.add(np.array([[np.nan if created is None else created, np.nan]]))
+        new = CODES[tier], -1, -1, 0, 0, nan if created is None else created, nan
+        for column, value in zip(self._columns, new, strict=True):
+            column.append(value)
 
     def cut(self, size: int) -> None:
         """Forget the memories from number `size` on."""
         del self.items[size:]
-        self.columns.size = self.times.size = size
+        for column in self._columns:
+            del column[size:]
+
+    @property
+    def _columns(self) -> tuple[array[Any], ...]:
+        return self.tiers, self.vectors, self.words, self.references, self.due, self.created, self.expires
 
 
 class Layers:
@@ -240,13 +251,14 @@ class Layers:
             self._enter(memory)
         moved = False
         if ended and self._session is not None:  # the working memory of a session that has ended is session history
-            is_working, is_old = items.columns.all[:, TIER] == CODES["working"], items.times.all[:, 0] < self._session
+            is_working = np.asarray(items.tiers) == CODES["working"]
+            is_old = np.asarray(items.created) < self._session
             moved = self._move(np.flatnonzero(is_working & is_old).tolist(), "working", "short")
         expired: list[int] = []
         while now is not None and self._due and self._due[0][0] <= now:
             _, number, at = heappop(self._due)
             # A memory whose life was extended has a later entry in the heap; one that was cut has none.
-            if at < items.columns.size and tuple(items.columns.all[at, [TIER, DUE]]) == (CODES["short"], number):
+            if at < len(items.items) and (items.tiers[at], items.due[at]) == (CODES["short"], number):
                 expired.append(at)
         return self._move(expired, "short", None) or moved or not before == past.changed == len(items.items)
 
@@ -260,19 +272,20 @@ class Layers:
     def note_recalled(self, places: Iterable[int], now: float | None) -> None:
         """Note that memories were recalled in this turn; those in short-term memory live on from now."""
         for at in places:
-            if at < self.items.columns.size:  # behind them are the summaries, which are in long-term memory for good
+            if at < len(self.items.items):  # behind them are the summaries, which are in long-term memory for good
                 self._referenced[at] = None
-                if self.items.columns.all[at, TIER] == CODES["short"]:
+                if self.items.tiers[at] == CODES["short"]:
                     self._extend_life(at, now)
 
     def end_turn(self) -> None:
         """Promote to long-term memory what was recalled in the turn, and in enough turns before it."""
-        places, columns = list(self._referenced), self.items.columns.all
-        columns[places, REFERENCES] += 1
-        often = [at for at in places if columns[at, REFERENCES] >= self._rules.promote_after]
+        tiers, references = self.items.tiers, self.items.references
+        for at in self._referenced:
+            references[at] += 1
+        often = [at for at in self._referenced if references[at] >= self._rules.promote_after]
         self._referenced = {}
         lower: tuple[Tier, ...] = ("working", "short")
-        for tier, promoted in [(tier, [at for at in often if columns[at, TIER] == CODES[tier]]) for tier in lower]:
+        for tier, promoted in [(tier, [at for at in often if tiers[at] == CODES[tier]]) for tier in lower]:
             self._move(promoted, tier, "long")
 
     def _enter(self, memory: Memory) -> None:
@@ -284,29 +297,29 @@ class Layers:
             tier = "short"
         self.items.add(memory, tier, self._clock)
         if tier == "short":
-            self._extend_life(self.items.columns.size - 1, self._clock)
+            self._extend_life(len(self.items.items) - 1, self._clock)
 
     def _is_old(self, created: float | None) -> bool:
         return self._session is not None and created is not None and created < self._session
 
     def _extend_life(self, at: int, now: float | None) -> None:
         """Let a memory live for `ttl_hours` from now, but never longer than `longest_ttl_hours` after its message."""
-        created, before = self.items.times.all[at].tolist()
+        created, before = self.items.created[at], self.items.expires[at]
         if now is None or isnan(created):
             return
         expires = min(now + self._rules.ttl_hours * HOUR, created + self._rules.longest_ttl_hours * HOUR)
         if expires != before:
             self._number += 1
-            self.items.times.all[at, 1], self.items.columns.all[at, DUE] = expires, self._number
+            self.items.expires[at], self.items.due[at] = expires, self._number
             heappush(self._due, (expires, self._number, at))
 
     def _move(self, places: list[int], source: Tier, to: Tier | None) -> bool:
         if not places:
             return False
         for at in places:
-            self.items.columns.all[at, TIER] = CODES[to]
+            self.items.tiers[at] = CODES[to]
             if to == "short":
-                self._extend_life(at, float(self.items.times.all[at, 0]))
+                self._extend_life(at, self.items.created[at])
         sources = (self.items.items[at].source for at in places)
         self._record(Moved(tuple(dict.fromkeys(sources)), source, to or ""))
         return True

@@ -444,7 +444,10 @@ def breaks(requests: RunRequests) -> pd.DataFrame:
     rows, keys = list[Break](), ["conversation", "strategy", "step"]
     for piece in requests.pieces():
         events = piece.run.table("events")[[*keys, "kind"]].drop_duplicates()
-        actions = events.groupby(keys, observed=True, sort=False).kind.agg(", ".join).to_dict()
+        actions: dict[Hashable, str] = {}
+        for *key, kind in zip(*(events[name].tolist() for name in events), strict=True):
+            place = tuple(key)
+            actions[place] = f"{actions[place]}, {kind}" if place in actions else kind
         rows += (row for conversation in CountedRequests(piece) for row in _breaks(conversation, actions))
     import pandas as pd
 

@@ -176,10 +176,9 @@ def execute(
     with store.alone(out), nullcontext() if remote is None else remote.alone():
         if remote is not None:
             remote.pull()
-        check()
         if overwrite and remote is None and store.part_files(out):
             plan.inputs.check()  # before what is there goes
-        plan, manifest = _enter(out, plan, overwrite)
+        plan, manifest = _enter(out, plan, overwrite, check)
         if remote is not None:
             remote.push_manifest()
         problems = Problems(strict=strict)
@@ -333,7 +332,7 @@ def _make(out: Path) -> None:
         raise store.unwritable(out, error) from None
 
 
-def _enter(out: Path, plan: Plan, overwrite: bool) -> tuple[Plan, Manifest]:
+def _enter(out: Path, plan: Plan, overwrite: bool, check: Callable[[], None]) -> tuple[Plan, Manifest]:
     """Make the folder ready: new, or with a run that this one goes on with, which is not complete from here on.
 
     Returns the plan with the strategies that are there already, and the manifest with what was spent here before. A run
@@ -351,6 +350,7 @@ def _enter(out: Path, plan: Plan, overwrite: bool) -> tuple[Plan, Manifest]:
             # A run that was stopped before its first part, or had a mistake in its plan, is in nobody's way.
             if store.part_files(out):
                 _check_continued(out, stored, unfinished)
+                check()
                 plan = _grown(out, plan, stored)
                 unfinished, kept = _unfinished(plan), NO_END
                 _check_continued(out, stored, unfinished)  # now with the packages of what is stored
@@ -374,6 +374,10 @@ def _check_continued(out: Path, stored: Manifest, now: Manifest) -> None:
     differ = [key for key in differ if key not in may_differ]
     # Parts of two versions in one folder would be figures of neither.
     differ += [key for key, value in now.versions.items() if stored.versions.get(key, value) != value]
+    if differ == ["summariser"]:
+        what = f"holds a run with the summariser {stored.plan.summariser}: keep that, and name another one in"
+        own = f"a strategy, as \"summary(summariser='{now.plan.summariser}')\""
+        raise RunError(f"{out}: {what} {own}, add --overwrite to replace it, or name another --out")
     if differ:
         what = ", ".join({"form": "format"}.get(key, key) for key in differ)
         raise RunError(f"{out}: holds another run (it differs in {what}): add --overwrite, or name another --out")

@@ -83,6 +83,7 @@ class Bench:
     sizes: Mapping[str, int]
     digest: str  # SHA-256 of the recordings
     metrics: Mapping[str, About]
+    curves: tuple[MetricPoint, ...]  # those that all strategies share
     entries: tuple[LoggedStrategy, ...]
     manifest: str  # the run's manifest, as JSON
     live: Mapping[str, float]  # figures of the live runs that `ctxbench live` compared
@@ -97,7 +98,9 @@ def bench(
     conversations = run.table("conversations")
     left_out = uneven(run_figures.failed, len(conversations))
     figures = overall(run_figures)
-    curves = _curves(*(rows[~rows.conversation.isin(left_out)] for rows in (steps_of(run), run.table("survival"))))
+    steps, survival = (rows[~rows.conversation.isin(left_out)] for rows in (steps_of(run), run.table("survival")))
+    by_turn = growth(turn_means(steps))
+    curves, shared = _curves(by_turn, survival), by_turn.drop_duplicates("turn")
     entries = []
     for name in run.manifest.plan.strategies:
         failed = run_figures.failed.get(name, {})
@@ -125,6 +128,11 @@ def bench(
         sizes,
         manifest.digest,
         run_figures.metrics,
+        tuple(
+            MetricPoint(f"growth/{name}", int(step), float(number))
+            for name in ("tokens_full", "conversations")
+            for step, number in zip(shared.turn, shared[name], strict=True)
+        ),
         tuple(entries),
         without_secrets(_json(manifest)),
         {} if (live := stored_live(run)) is None else live.numbers(),
@@ -138,7 +146,7 @@ def identity(folder: Path) -> str:
     return joint_digest(f"{name} {digest}" for name, digest in file_digests(folder, names).items())
 
 
-def _curves(steps: pd.DataFrame, survival: pd.DataFrame) -> dict[str, list[MetricPoint]]:
+def _curves(by_turn: pd.DataFrame, survival: pd.DataFrame) -> dict[str, list[MetricPoint]]:
     """Return for each strategy the tokens of a call by turn, and the share of facts still in the summary by round."""
     points: dict[str, list[MetricPoint]] = {}
 
@@ -146,8 +154,7 @@ def _curves(steps: pd.DataFrame, survival: pd.DataFrame) -> dict[str, list[Metri
         for strategy, step, number in zip(strategies, steps.tolist(), values.tolist(), strict=True):
             points.setdefault(str(strategy), []).append(MetricPoint(name, int(step), float(number)))
 
-    by_turn = growth(turn_means(steps))
-    for name in ("tokens_full", "tokens_sent", "saving", "conversations"):
+    for name in ("tokens_sent", "saving"):
         add(by_turn.strategy, by_turn.turn, f"growth/{name}", by_turn[name])
     rounds = survival.groupby(["strategy", "age"], observed=True)[["values", "kept"]].sum().reset_index()
     rounds = rounds[rounds["values"] > 0]
@@ -159,10 +166,18 @@ def _json(content: object) -> str:
     return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"
 
 
-def exact(entry: LoggedStrategy, metrics: Mapping[str, About]) -> str:
-    """Return the figures of a strategy as JSON, each described, and the reasons of the missing ones."""
-    figures = {name: {"value": value, **msgspec.structs.asdict(metrics[name])} for name, value in entry.numbers.items()}
-    return _json({"strategy": entry.name, "figures": figures, "missing": entry.missing, "failed": entry.failed})
+def exact(bench: Bench) -> str:
+    """Return the figures of each strategy as JSON, each described, and the reasons of the missing ones."""
+    about = {name: msgspec.structs.asdict(metric) for name, metric in bench.metrics.items()}
+    strategies = {
+        entry.name: {
+            "figures": {name: {"value": value, **about[name]} for name, value in entry.numbers.items()},
+            "missing": entry.missing,
+            "failed": entry.failed,
+        }
+        for entry in bench.entries
+    }
+    return _json(strategies)
 
 
 # The figures that a tracker shows first: those of the table that every run ends with. One of the last three is there.
@@ -189,11 +204,19 @@ def name_of(metric: str) -> str:
     return _NOT_IN_NAMES.sub("_", grouped)[:250]
 
 
-def metric_keys(metrics: Iterable[str]) -> dict[str, str]:
-    """Return the name of each figure in a tracker, without a prompt's digest unless figures differ in that alone."""
+def metric_keys(metrics: Iterable[str], quality: str = "") -> dict[str, str]:
+    """Return the name of each figure in a tracker, where names are sorted: the measures begin with a number.
+
+    Others have no prompt's digest, unless figures differ in that alone.
+    """
     short = {metric: name_of(_PROMPT.sub("", metric)) for metric in metrics}
     times = Counter(short.values())
-    return {metric: key if times[key] == 1 else name_of(metric) for metric, key in short.items()}
+    keys = {metric: key if times[key] == 1 else name_of(metric) for metric, key in short.items()}
+    for metric in measures(keys, quality):
+        key = metric.partition("(")[0]
+        number = 1 + (_MEASURES.index(key) if key in _MEASURES else len(_MEASURES))
+        keys[metric] = f"{number} {display_name(metric).partition(' (')[0]}"
+    return keys
 
 
 def parameters(strategy: str) -> dict[str, str]:
@@ -225,11 +248,7 @@ def write_wandb(bench: Bench, folder: Path, address: str = "", project: str = ""
     folder.mkdir(parents=True, exist_ok=True)
     settings = wandb.Settings(silent=True, console="off", disable_git=True, x_disable_stats=True)
     settings.base_url = address or settings.base_url
-    names = metric_keys(bench.metrics)
-    names |= {
-        name: f"1 measures/{at} {display_name(name)}"
-        for at, name in enumerate(measures(bench.metrics, bench.verdict.get("quality", "")), 1)
-    }
+    names = metric_keys(bench.metrics, bench.verdict.get("quality", ""))
     try:
         for entry in bench.entries:
             run = wandb.init(
@@ -245,7 +264,7 @@ def write_wandb(bench: Bench, folder: Path, address: str = "", project: str = ""
             )
             done = 1
             try:  # as a context it would print a trace
-                for name, step, value in sorted(entry.curves, key=lambda point: point.step):
+                for name, step, value in sorted((*bench.curves, *entry.curves), key=lambda point: point.step):
                     run.log({name_of(name): value}, step=step)
                 figures = {names[name]: value for name, value in entry.numbers.items()}
                 run.summary.update({**figures, "missing": entry.missing})

@@ -6,9 +6,11 @@ import hashlib
 import os
 import shlex
 import sqlite3
+import tempfile
 import zlib
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.resources import files
@@ -23,7 +25,7 @@ from ctxbench.scenarios.errors import MissingExtra, NotLogged
 from ctxbench.scenarios.secrets import MASK, hide, without_secrets
 
 from ..models.provider import shown
-from .bench import Bench, MetricPoint, exact, measures, metric_keys, name_of
+from .bench import Bench, LoggedStrategy, MetricPoint, exact, measures, metric_keys, name_of
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -116,8 +118,9 @@ def trouble(where: TrackingStore) -> Iterator[None]:
 RUN, CONTENT, KIND, PARENT = "ctxbench.run", "ctxbench.content", "ctxbench.kind", "mlflow.parentRunId"
 VIEW = "mlflow.sharedViewState."
 """How the tag of an experiment begins that is a saved view of its page; the rest is the key in the view's address."""
-MOST_METRICS, MOST_PARAMETERS, LONGEST, LONGEST_TAG = 1000, 100, 6000, 5000
-"""Limits of MLflow: metrics and parameters of one call, characters of a parameter and of a tag."""
+MOST_METRICS, MOST_PARAMETERS, LONGEST, LONGEST_TAG = 900, 100, 6000, 5000
+"""Limits of MLflow: metrics and parameters of one call, 1000 together, characters of a parameter and of a tag."""
+_REQUESTS_AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,16 +135,20 @@ class LogResult:
 
 
 def write(
-    bench: Bench, where: TrackingStore, measured: int, report: Path, experiment: str = EXPERIMENT, *, text: bool = True
+    bench: Bench,
+    where: TrackingStore,
+    measured: int,
+    write_report: Callable[[Path], object],
+    experiment: str = EXPERIMENT,
+    *,
+    text: bool = True,
 ) -> LogResult:
-    """Write a bench to MLflow with `report`, a folder of files, unless it is there. `measured` is in ms since 1970.
+    """Write a bench to MLflow with the files that `write_report` makes, unless it is there.
 
-    `text` says whether the report shows texts of the recordings. Raises NotLogged if MLflow cannot be written to.
+    `measured` is in ms since 1970. `text` says whether the report shows texts of the recordings. The report is made of
+    what the bench has, so it is not made where the bench is there. Raises NotLogged if MLflow cannot be written to.
     """
-    digest = hashlib.sha256(msgspec.json.encode(bench))  # of everything that is logged
-    for path in sorted(path for path in report.rglob("*") if path.is_file()):
-        digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
-    content, into = digest.hexdigest(), client(where)
+    content, into = hashlib.sha256(msgspec.json.encode((bench, text))).hexdigest(), client(where)
     with trouble(where):
         experiment_id = _experiment(into, experiment, where)
         same = f"tags.`{RUN}` = '{bench.identity}' and tags.`{KIND}` ="
@@ -156,7 +163,8 @@ def write(
         if any(run.data.tags.get(CONTENT) == content for run in logged):
             return LogResult("unchanged", where.name, experiment, text, how_to_see)
         # Whole before the old one goes: parameters cannot be changed, and metrics keep their old values (decision 28).
-        parent = _write(bench, into, experiment_id, measured, report)
+        with ThreadPoolExecutor(1 if where.uri.startswith("sqlite:") else _REQUESTS_AT_ONCE) as pool:
+            parent = _write(bench, into, experiment_id, measured, write_report, pool)
         into.set_tag(parent, CONTENT, content)  # last: a parent without it was cut short, and gives way
         into.set_terminated(parent, "FINISHED", measured)
         for run in logged:
@@ -170,8 +178,15 @@ def write(
     return LogResult("updated" if is_update else "logged", where.name, experiment, text, how_to_see)
 
 
-def _write(bench: Bench, into: MlflowClient, experiment: str, measured: int, report: Path) -> str:
-    """Write everything; return the parent's id."""
+def _write(
+    bench: Bench,
+    into: MlflowClient,
+    experiment: str,
+    measured: int,
+    write_report: Callable[[Path], object],
+    pool: ThreadPoolExecutor,
+) -> str:
+    """Write everything, the strategies by the pool while the report is made; return the parent's id."""
     from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param
 
     sizes, names = bench.sizes, bench.parameters["recordings"]
@@ -186,7 +201,7 @@ def _write(bench: Bench, into: MlflowClient, experiment: str, measured: int, rep
         tags: Mapping[str, str],
         parameters: Mapping[str, str],
         figures: Mapping[str, float],
-        curves: Sequence[MetricPoint] = (),
+        curves: Sequence[MetricPoint],
     ) -> str:
         """Create a run with everything but its files; return its id."""
         bounded = {key: _short(text, LONGEST_TAG) for key, text in {**tags, **every}.items()}
@@ -194,42 +209,45 @@ def _write(bench: Bench, into: MlflowClient, experiment: str, measured: int, rep
         params = [
             Param(name_of(key), _short(text, LONGEST)) for key, text in {**bench.parameters, **parameters}.items()
         ]
-        keys = metric_keys(dict.fromkeys((*bench.metrics, *figures)))
-        metrics = [Metric(keys[name], float(number), measured, 0) for name, number in figures.items()]
+        metrics = [Metric(key, float(number), measured, 0) for key, number in figures.items()]
         metrics += [Metric(name_of(name), number, measured, step) for name, step, number in curves]
-        for at in range(0, len(params), MOST_PARAMETERS):
-            into.log_batch(run_id, params=params[at : at + MOST_PARAMETERS])
-        for at in range(0, len(metrics), MOST_METRICS):
-            into.log_batch(run_id, metrics=metrics[at : at + MOST_METRICS])
+        while params or metrics:
+            into.log_batch(run_id, metrics[:MOST_METRICS], params[:MOST_PARAMETERS])
+            del metrics[:MOST_METRICS], params[:MOST_PARAMETERS]
         into.log_inputs(run_id, [DatasetInput(dataset, [InputTag("mlflow.data.context", "replayed")])])
         return run_id
 
-    note = f"{sizes['strategies']} strategies over {sizes['conversations']:,} conversations, "
+    note = f"**{bench.verdict['verdict']}**\n\n" if "verdict" in bench.verdict else ""
+    note += f"{sizes['strategies']} strategies over {sizes['conversations']:,} conversations, "
     note += f"{sizes['calls']:,} calls. A child run for each strategy: select them and press *Compare*. "
     if sizes["compared"] < sizes["conversations"]:
         note += f"Figures are over the {sizes['compared']:,} conversations that every strategy finished. "
     note += "The report is the artifact `report/report.html`."
     of_run = {f"ctxbench.{key}": text for key, text in bench.verdict.items() if not key.startswith("place/")}
-    parent = create(bench.name, {KIND: "bench", "mlflow.note.content": note, **of_run}, {}, {**sizes, **bench.live})
-    for entry in bench.entries:
-        # The page that compares runs opens on the figure that was logged first.
-        first = {
-            name: entry.numbers[name]
-            for name in measures(bench.metrics, bench.verdict.get("quality", ""))
-            if name in entry.numbers
-        }
-        figures = {**first, **entry.numbers, "conversations_failed": len(entry.failed)}
+    tags = {KIND: "bench", "mlflow.note.content": note, **of_run}
+    parent = create(bench.name, tags, {}, {**sizes, **bench.live}, bench.curves)
+    keys = metric_keys(bench.metrics, bench.verdict.get("quality", ""))
+
+    def create_child(entry: LoggedStrategy) -> None:
+        """Create the run of a strategy; MLflow's page of compared runs opens on the first figure."""
+        figures = dict(sorted((keys[name], number) for name, number in entry.numbers.items()))
         tags = {KIND: "strategy", PARENT: parent}
         if place := bench.verdict.get(f"place/{entry.name}"):
             tags["ctxbench.place"] = place
         if entry.missing:
             tags["ctxbench.missing"] = "; ".join(f"{name}: {why}" for name, why in entry.missing.items())
-        child = create(entry.name, tags, entry.parameters, figures, entry.curves)
-        into.log_text(child, exact(entry, bench.metrics), "figures.json")
-        has_failed = len(entry.failed) == sizes["conversations"]
-        into.set_terminated(child, "FAILED" if has_failed else "FINISHED", measured)
-    into.log_text(parent, bench.manifest, "manifest.json")
-    into.log_artifacts(parent, str(report), "report")
+        failed = len(entry.failed)
+        child = create(entry.name, tags, entry.parameters, {**figures, "conversations_failed": failed}, entry.curves)
+        into.set_terminated(child, "FAILED" if failed == sizes["conversations"] else "FINISHED", measured)
+
+    children = pool.map(create_child, bench.entries)
+    with tempfile.TemporaryDirectory() as folder:
+        write_report(Path(folder))
+        (Path(folder) / "manifest.json").write_text(bench.manifest, "utf-8")
+        (Path(folder) / "figures.json").write_text(exact(bench), "utf-8")
+        for _ in children:
+            pass
+        into.log_artifacts(parent, folder)
     return parent
 
 
@@ -240,13 +258,15 @@ def _save_view(into: MlflowClient, experiment_id: str, bench: Bench, measured: i
     """
     state: dict[str, Any] = msgspec.json.decode(files(__package__).joinpath("data/mlflow_view.json").read_bytes())
     bar, line = state["compareRunCharts"]
-    keys = metric_keys(bench.metrics)
+    quality = bench.verdict.get("quality", "")
+    keys = metric_keys(bench.metrics, quality)
     bars = [
         {**bar, "uuid": f"measure{at}", "displayName": display_name(name), "metricKey": keys[name]}
-        for at, name in enumerate(measures(bench.metrics, bench.verdict.get("quality", "")))
+        for at, name in enumerate(measures(keys, quality))
     ]
     state["compareRunCharts"] = [*bars, line]
     state["selectedColumns"] = [f"metrics.`{chart['metricKey']}`" for chart in bars]
+    state["orderByKey"] = state["selectedColumns"][0]
     state["searchFilter"] = f"tags.`{RUN}` = '{bench.identity}' and tags.`{KIND}` = 'strategy'"
     key = f"ctxbench{bench.identity[:16]}"
     packed = "deflate;" + b64encode(zlib.compress(msgspec.json.encode(state))).decode()

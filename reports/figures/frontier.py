@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ctxbench.harness.folder.schema import short_names
 from ctxbench.metrics.frontier import Point
 from ctxbench.scenarios.errors import printable
 
-from ..render import CROSS
+from ..render import CROSS, percent
 from ..verdict import Place
 from .style import COLOURS, FAINT, INK, by_row, figure, legible, share_axis, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
+
+Floats = NDArray[np.float64]
 
 
 class PlaceLook(NamedTuple):
@@ -42,26 +45,30 @@ PLACES: dict[Place, PlaceLook] = {
     "unknown": PlaceLook("no figure", "", FAINT, FAINT),
 }
 NAMED = "strategy: "  # begins the id of a mark, which ends with the strategy's name: the page says it on hover
-# Characters of a name beside a mark.
-_NAME = 26
+# Characters of a name beside a mark, and points of its letters.
+_NAME, _LETTERS = 26, 7.5
 # Inches of a row of a strategy.
 _ROW = 0.26
+# Part of what the marks span that is free beside them, for names, and above and below.
+_BESIDE, _ABOVE = 0.24, 0.16
 
 
-def frontier(rows: pd.DataFrame, up: str, along: str, bounds: Mapping[str, float]) -> Figure:
-    """Draw strategies by cost and quality, from the overview, and the qualities of the bounds as lines.
+def frontier(
+    rows: pd.DataFrame, up: str, along: str, bounds: Mapping[str, float], width: float = 5.8, columns: int = 3
+) -> Figure:
+    """Draw strategies by cost and quality, from the overview, each with its name, and the qualities of the bounds.
 
-    A mark has its strategy's name beside it, or its number in the table where there is no room for the name.
+    The axes follow the marks: a longer interval is cut, with a tip there, and a bound beyond them is told in words.
     """
     points = dict(zip(rows.strategy, map(Point, rows.cost, rows.quality), strict=True))
-    places, numbers = (dict(zip(rows.strategy, rows[key], strict=True)) for key in ("place", "number"))
+    places = dict(zip(rows.strategy, rows.place, strict=True))
     best = sorted(rows.strategy[rows.on_frontier], key=lambda name: (-points[name].cost, -points[name].quality))
     with style():
-        drawn = figure(6.2, 5.2)  # as wide as its column of the page
+        drawn = figure(width, 5.2)
         axes = drawn.subplots()
         ends = [points[name] for name in best]
         corners = [*ends[:1], *(at for here, there in pairwise(ends) for at in ((here.cost, there.quality), there))]
-        (line,) = axes.plot([x for x, _ in corners], [y for _, y in corners], color=COLOURS[0], linewidth=1.2, zorder=1)
+        axes.plot([x for x, _ in corners], [y for _, y in corners], color=COLOURS[0], linewidth=1.2, zorder=1)
         shown = [place for place in PLACES if place in places.values()]
         for above, place in enumerate(reversed(shown), start=2):  # the chosen one comes last
             look = PLACES[place]
@@ -71,70 +78,173 @@ def frontier(rows: pd.DataFrame, up: str, along: str, bounds: Mapping[str, float
             axes.plot([], [], **mark, label=look.words)
             for name in (name for name in points if places[name] == place):
                 axes.plot(*points[name], **mark, gid=NAMED + printable(name))
-        faint: dict[str, Any] = {"colors": FAINT, "linewidth": 0.6, "zorder": 0.5}
-        axes.vlines(rows.cost, rows.low, rows.high, **faint)
-        axes.hlines(rows.quality, rows.cost_low, rows.cost_high, **faint)
+        axes.set_xlim(_limits(rows.cost, _BESIDE))
+        low, high = _limits(rows.quality, _ABOVE)
+        axes.set_ylim(low, min(high, 1 + 0.04 * (1 - low)))  # shares, and room for a mark
         axes.set_xlabel(along)
         axes.set_ylabel(up)
         axes.xaxis.set_major_formatter(lambda value, _: f"\\${value:g}")
-        for name, dashes in _BOUNDS.items():
-            if name in bounds:
-                axes.axhline(
-                    bounds[name], color=INK, linestyle=dashes, linewidth=0.8, label=f"bound: {name}", zorder=0.6
-                )
-        axes.margins(0.06)
-        axes.set_xlim(left=0)
-        low, high = axes.get_ylim()
-        low = max(low, -0.03)
-        axes.set_ylim(low, min(high, 1 + 0.04 * (1 - low)))  # shares, and room for a mark
         share_axis(axes.yaxis)
+        _draw_intervals(axes, rows)
         handles, labels = axes.get_legend_handles_labels()
-        drawn.legend(handles[::-1], labels[::-1], loc="outside upper center", ncols=3)
-        _name_marks(axes, {name: points[name] for name in (*best, *points)}, numbers, line)
+        drawn.legend(handles[::-1], labels[::-1], loc="outside upper center", ncols=columns)
+        drawn.draw_without_rendering()  # lays out the axes
+        drawn.set_layout_engine("none")
+        bounded = _draw_bounds(axes, bounds)
+        _name_marks(axes, {name: points[name] for name in (*best, *points)}, corners, bounded)
     return drawn
+
+
+def _limits(values: pd.Series[float], around: float) -> tuple[float, float]:
+    """Return the ends of an axis around marks, none below 0 but for room for a mark."""
+    low, high = float(values.min()), float(values.max())
+    room = max(around * (high - low), 0.1 * high, 0.01)
+    return max(low - room, -0.03 * (high + room)), high + room
+
+
+def _draw_intervals(axes: Axes, rows: pd.DataFrame) -> None:
+    """Draw both intervals of each mark, cut at the frame: a tip says that an interval goes on."""
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    faint: dict[str, Any] = {"color": FAINT, "linewidth": 0.6, "zorder": 0.5}
+    axes.vlines(rows.cost, rows.low.clip(low), rows.high.clip(upper=high), **faint)
+    axes.hlines(rows.quality, rows.cost_low.clip(left), rows.cost_high.clip(upper=right), **faint)
+    for x, y, tip in (
+        *((x, low, 7) for x in rows.cost[rows.low < low]),
+        *((x, high, 6) for x in rows.cost[rows.high > high]),
+        *((left, y, 4) for y in rows.quality[rows.cost_low < left]),
+        *((right, y, 5) for y in rows.quality[rows.cost_high > right]),
+    ):
+        axes.plot(x, y, marker=tip, markersize=4, clip_on=False, scalex=False, scaley=False, **faint)
 
 
 _BOUNDS = {"last_turn": ":", "evidence_only": "--"}
 """Lines of the bounds: of what has no memory, and of what has the evidence alone."""
 
 
-def _name_marks(axes: Axes, points: Mapping[str, Point], numbers: Mapping[str, int], line: Line2D) -> None:
-    """Write the name of each strategy where it hides no mark, no name and no line; the first ones have first choice."""
-    from matplotlib.transforms import Bbox
+def _draw_bounds(axes: Axes, bounds: Mapping[str, float]) -> Floats:
+    """Draw each bound as a line with its name on it, or say where beyond the marks it is; return the names' boxes."""
+    low, high = axes.get_ylim()
+    boxes = []
+    for name, dashes in _BOUNDS.items():
+        if name not in bounds:
+            continue
+        value, words = bounds[name], f"bound: {name}, {percent(bounds[name])}"
+        if low <= value <= high:
+            axes.axhline(value, color=INK, linestyle=dashes, linewidth=0.8, zorder=0.6)
+        else:
+            words += " ↑" if value > high else " ↓"
+        at = min(max(value, low), high)
+        up = -1 if at > (low + high) / 2 else 1
+        place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+        place |= {"ha": "right", "va": "bottom" if up > 0 else "top"}
+        text = axes.annotate(words, (1, at), (-2, 4 * up), fontsize=_LETTERS, **place)
+        boxes.append(text.get_window_extent().extents)
+    return np.array(boxes).reshape(-1, 4)
 
+
+def _name_marks(axes: Axes, points: Mapping[str, Point], line: Sequence[tuple[float, float]], taken: Floats) -> None:
+    """Write the name of each strategy where it hides no mark, no name and no line; those in a crowd have first choice.
+
+    A name away from its mark has a thin line to it. Strategies in one place have one label.
+    """
     drawn = axes.get_figure(root=True)
     assert drawn is not None
-    drawn.draw_without_rendering()  # lays out the axes
-    around, path = axes.get_window_extent(), line.get_path().transformed(axes.transData)
-    point = drawn.dpi / 72
-    centres = {name: axes.transData.transform(place) for name, place in points.items()}
-    taken = [Bbox.from_extents(x - 4 * point, y - 4 * point, x + 4 * point, y + 4 * point) for x, y in centres.values()]
+    point, frame = drawn.dpi / 72, np.array(axes.get_window_extent().extents)
+    labels: dict[tuple[float, float], tuple[Point, str]] = {}
     for name, short in short_names(points, _NAME).items():
-        for text, (along, up, side) in product((legible(short), str(numbers[name])), _BESIDE):
-            shown = axes.annotate(
-                text,
-                points[name],
-                (along, up),
-                textcoords="offset points",
-                ha=side,
-                va="center",
-                fontsize=7,
-                zorder=6,
-                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},  # over the intervals
-            )
-            box = shown.get_window_extent().padded(point)
-            x0, x1, y0, y1 = around.x0, around.x1, around.y0, around.y1
-            inside = x0 <= box.x0 and box.x1 <= x1 and y0 <= box.y0 and box.y1 <= y1
-            if inside and not path.intersects_bbox(box, False) and not any(map(box.overlaps, taken)):
-                taken.append(box)
-                break
-            shown.remove()
+        x, y = axes.transData.transform(points[name])
+        here = next((at for at in labels if np.hypot(at[0] - x, at[1] - y) < _SAME * point), (x, y))
+        of, words = labels.get(here, (points[name], ""))
+        labels[here] = of, f"{words} =\n{legible(short)}".removeprefix(" =\n")
+    look: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": _LETTERS}
+    sizes = {}
+    for at, (of, words) in labels.items():
+        text = axes.annotate(words, of, (0, 0), **look)
+        # Letters are a little wider where they are not drawn on whole pixels.
+        sizes[at] = np.array(text.get_window_extent().size) / 2 * (1.05, 1)
+        text.remove()
+    marks = np.array(list(labels))
+    corners = axes.transData.transform(np.array(line).reshape(-1, 2))
+    boxes = np.vstack([_boxes(marks, 4 * point), taken, *(_boxes_along(*ends) for ends in pairwise(corners))])
+    crowd = {at: int((np.abs(marks - at) < np.array(_NEAR) * point).all(axis=1).sum()) for at in labels}
+    rounds = [*((away,) for away in _AWAY), _AWAY]  # the last one takes what hides least, at any distance
+    for aways, at in product(rounds, sorted(labels, key=lambda at: -crowd[at])):
+        if at not in labels:
+            continue
+        spots = (_spot(at, way, sizes[at], away, point, frame, boxes) for away in aways for way in _WAYS)
+        if aways == _AWAY:
+            spot = min(spots, key=lambda spot: spot.hidden)
+        elif free := next((spot for spot in spots if not any(spot.hidden)), None):
+            spot = free
+        else:
+            continue
+        of, words = labels.pop(at)
+        thin = {"arrowstyle": "-", "linewidth": 0.5, "color": INK, "shrinkA": 0, "shrinkB": 4}
+        paper = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}  # over the intervals
+        side = "left" if spot.way[0] == 1 else "right" if spot.way[0] == -1 else "center"  # it ends exactly there
+        x, y = (spot.by - (spot.way[0] * sizes[at][0] * (side != "center"), 0)) / point
+        to_mark = thin if len(spot.boxes) > 1 else None
+        axes.annotate(words, of, (x, y), **look, ha=side, zorder=20, bbox=paper, arrowprops=to_mark)
+        boxes = np.vstack([boxes, spot.boxes])
 
 
-# Places of a name: points to the right of its mark and above it, and the side of the name that is there.
-_BESIDE: tuple[tuple[float, float, Literal["left", "center", "right"]], ...] = (
-    *((6, 0, "left"), (-6, 0, "right"), (0, 9, "center"), (0, -9, "center")),
-    *((6, 10, "left"), (6, -10, "left"), (-6, 10, "right"), (-6, -10, "right")),
+class _Spot(NamedTuple):
+    """Place of a label: what it would hide, the way and the pixels from its mark, its box and those of its line."""
+
+    hidden: tuple[int, int, int]
+    way: tuple[float, float]
+    by: Floats
+    boxes: Floats
+
+
+def _spot(
+    at: tuple[float, float],
+    way: tuple[float, float],
+    half: Floats,
+    away: float,
+    point: float,
+    frame: Floats,
+    boxes: Floats,
+) -> _Spot:
+    """Return the place of a label of half a size whose nearest side is so many points away from its mark."""
+    by = np.array(way) * (half + (6 + away) * point)
+    own = _boxes(np.array([at + by]), half + point)
+    outside = bool((own[:, :2] < frame[:2]).any() or (own[:, 2:] > frame[2:]).any())
+    covered = _overlaps(own, boxes)
+    link = _boxes_along(np.array(at), at + by, 8 * point) if away else own[:0]
+    crossed = 0 if covered else _overlaps(link, boxes)  # what a line crosses matters less than what a label covers
+    return _Spot((outside, covered, crossed), way, by, np.vstack([own, link]))
+
+
+def _boxes(middles: Floats, half: float | Floats) -> Floats:
+    """Return boxes around points by half their size: left, lower, right, upper."""
+    return np.hstack([middles - half, middles + half])
+
+
+def _boxes_along(start: Floats, end: Floats, skipped: float = 0) -> Floats:
+    """Return small boxes along a line, but for so much of its beginning."""
+    length = float(np.hypot(*(end - start)))
+    shares = np.arange(skipped, length, _STEP) / (length or 1)
+    return _boxes(start + shares[:, None] * (end - start), _STEP / 2)
+
+
+def _overlaps(new: Floats, old: Floats) -> int:
+    """Return how many pairs of boxes overlap."""
+    above = (new[:, None, :2] < old[None, :, 2:]).all(axis=2)
+    return int((above & (new[:, None, 2:] > old[None, :, :2]).all(axis=2)).sum())
+
+
+# Points between the marks of strategies that are in one place; points from a mark to its name, the nearest first.
+_SAME, _AWAY = 1.5, (0, 8, 16, 26, 38, 52, 70, 90, 115, 145)
+# Points within which marks are a crowd; pixels between two of the small boxes that stand for a line.
+_NEAR, _STEP = (90, 25), 4.0
+# Ways from a mark to its name, the best first.
+_WAYS = (
+    *((1, 0), (-1, 0), (0, 1), (0, -1)),
+    *product((1, -1), (1, -1)),
+    *product((0.5, -0.5), (1, -1)),
+    *product((0.25, -0.25, 0.75, -0.75), (1, -1)),
+    *product((1, -1), (0.5, -0.5)),
 )
 
 

@@ -43,6 +43,7 @@ _STYLE: dict[str, Any] = {
     "savefig.dpi": 160,
     "figure.facecolor": "white",
     "font.size": 9,
+    "font.sans-serif": [FONT],
     "axes.titlesize": 10,
     "axes.titlelocation": "left",
     "axes.edgecolor": INK,
@@ -74,7 +75,7 @@ def style() -> Iterator[None]:
 
     with mpl.rc_context(), _quiet("matplotlib.font_manager"):
         mpl.rcdefaults()
-        cast(Any, mpl.rcParams).update(_STYLE, **{"font.family": list(_fonts())})
+        cast(Any, mpl.rcParams).update(_STYLE, **{"font.family": [*_fonts(), "sans-serif"]})
         yield
 
 

@@ -6,6 +6,7 @@ shorter; what still does not fit is left to `ctxbench show`.
 
 from __future__ import annotations
 
+import operator
 import re
 import zlib
 from base64 import b64encode
@@ -24,13 +25,13 @@ from ctxbench.scenarios.model import Conversation, Message, Tool
 
 from ..results import Results
 
-ROOM = 1_900_000  # characters in the page for all conversations
-CUTS = (2000, 700, 200, 40)  # characters of a message's text: as many as leave room for every conversation
+ROOM = 990_000  # characters in the page for all conversations
+CUTS = (2000, 700, 240)  # characters of a message's text, more than a line has: as many as leave room for all
 
 # Steps that are considered for the page, and those of which lists are in memory at a time.
 _MOST_STEPS, _AT_ONCE = 150_000, 20_000
-_FIELD, _ITEMS = 120, 6  # characters of an event's field, and items of a list in it, that are in the page
-_QUOTING = ("summary", "why", "instead")  # fields of events that have, or may quote, what was said
+_FIELD, _ITEMS = 120, 4  # characters of an event's field, and items of a list in it, that are in the page
+_QUOTING = ("why", "instead")  # fields of events that may quote what was said
 _PIECE = re.compile(r"[^\n.!?;。！？；]*[\n.!?;。！？；]*")
 
 Plain = dict[str, Any]
@@ -156,15 +157,17 @@ class _Rows:
         """
         places = {message.id: at for at, message in enumerate(recorded.messages)}
         strategies, most = [], 0
+        actions: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}  # strategies that are alike do the same
         for strategy in self._results.strategies:
             key = (recorded.id, strategy)
             rows = self._written.get(key, {"message": [], "tokens": []})
             written = [msgspec.json.decode(text, type=Message) for text in rows["message"]]
-            did = self._strategy(recorded, key, places, written)
+            did = self._strategy(recorded, key, places, written, actions)
             most = max(most, len(did.get("at", ())))
             strategies.append((_encoded(did), self._said(written, rows["tokens"])))
         said = self._said(recorded.messages, self._tokens[recorded.id])
         plain = {"tools": tools, "probes": list(_probes(recorded, places, text=self._text))}
+        plain["actions"] = [[kind, dict(fields)] for kind, fields in actions]
         return partial(_packed, printable(recorded.id), most, plain, said, strategies)
 
     def _said(self, messages: Sequence[Message], tokens: Sequence[int]) -> _Said:
@@ -176,9 +179,14 @@ class _Rows:
         return _encoded(columns), [_text(message, text=self._text) for message in messages]
 
     def _strategy(
-        self, conversation: Conversation, key: Key, places: Mapping[str, int], written: Sequence[Message]
+        self,
+        conversation: Conversation,
+        key: Key,
+        places: Mapping[str, int],
+        written: Sequence[Message],
+        actions: dict[tuple[str, tuple[tuple[str, str], ...]], int],
     ) -> Plain:
-        """Return what a strategy did, without the texts that it wrote."""
+        """Return what a strategy did, without the texts that it wrote. Its events are numbers of `actions`."""
         steps = self._steps.get(key)
         if steps is None:
             why = printable(self._failed.get(key, ""))
@@ -195,13 +203,14 @@ class _Rows:
             ],
             "full": steps["tokens_full"],
             "sent": steps["tokens_sent"],
-            "prefix": steps["tokens_kept"],
+            # Mostly the whole prompt before, of which the cache has all: the differences take far less room.
+            "prefix": list(map(operator.sub, steps["tokens_kept"], (0, *steps["tokens_sent"]))),
             "offered": {
                 step: [msgspec.json.decode(tool, type=Tool).name for tool in tools]
                 for step, tools in enumerate(steps["tools_added"])
                 if tools
             },
-            "read": self._read[self._billed[key]].tolist() if key in self._billed else None,
+            "read": (self._read[self._billed[key]] - steps["tokens_kept"]).tolist() if key in self._billed else None,
             "of": recorded,
             # Messages that the strategy wrote as they were recorded.
             "same": [number for number, pair in enumerate(zip(originals, written, strict=True)) if pair[0] == pair[1]],
@@ -215,7 +224,10 @@ class _Rows:
                 for step, event in events
                 if event["event"] == "archived" and event["message"] in places
             ],
-            "events": [[step, event["event"], _fields(event, text=self._text)] for step, event in events],
+            "events": [
+                [step, actions.setdefault((event["event"], tuple(_fields(event, text=self._text))), len(actions))]
+                for step, event in events
+            ],
         }
 
 
@@ -241,11 +253,13 @@ def _text(message: Message, *, text: bool) -> str:
     return f"{message.text}{calls}{media}".removeprefix("\n")
 
 
-def _fields(event: Plain, *, text: bool) -> dict[str, str]:
-    """Return each field in words; a long one or list is cut, with the number of its items."""
-    fields = {}
+def _fields(event: Plain, *, text: bool) -> Iterator[tuple[str, str]]:
+    """Yield each field in words; a long one or list is cut, with the number of its items.
+
+    A summary is left out: it is among the messages.
+    """
     for name, value in event.items():
-        if name == "event" or (not text and name in _QUOTING):
+        if name in ("event", "summary") or (not text and name in _QUOTING):
             continue
         if isinstance(value, list):
             shown = ", ".join(f"{item:.3g}" if isinstance(item, float) else str(item) for item in value[:_ITEMS])
@@ -253,8 +267,7 @@ def _fields(event: Plain, *, text: bool) -> dict[str, str]:
         else:
             shown = " ".join(str(value)[: 2 * _FIELD].split())
             more = "…" if len(shown) > _FIELD else ""
-        fields[name] = printable(shown[:_FIELD]) + more
-    return fields
+        yield name, printable(shown[:_FIELD]) + more
 
 
 def _probes(conversation: Conversation, places: Mapping[str, int], *, text: bool) -> Iterator[Plain]:

@@ -7,7 +7,7 @@ import re
 import tomllib
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,6 +65,7 @@ class Chart:
     about: str  # caption: what the chart shows, for reading it and for people who cannot see it
     rows: pd.DataFrame
     drawing: Callable[[pd.DataFrame], Figure]
+    narrow: Callable[[pd.DataFrame], Figure] | None = None  # draws it for a page as narrow as a telephone
 
     def draw(self) -> Figure:
         """Draw the rows."""
@@ -95,7 +96,11 @@ class Chart:
         root.attrib["aria-label"] = self.title
         if wide <= _FITTING:
             root.attrib["class"] = "fits"
-        return Markup(ElementTree.tostring(root, encoding="unicode"))
+        picture = Markup(ElementTree.tostring(root, encoding="unicode"))
+        if self.narrow is None:
+            return picture
+        narrow = replace(self, name=f"{self.name}-narrow", drawing=self.narrow, narrow=None).picture()
+        return Markup('<div class="if-wide">{}</div><div class="if-narrow">{}</div>').format(picture, narrow)
 
     def _embed(self, element: ElementTree.Element) -> None:
         """Change an element of a figure to one of the page."""
@@ -119,9 +124,22 @@ class Chart:
                 found[key] = _COLOURS.get(value, value)
         for key in found.keys() & _PLACES:
             found[key] = _NUMBER.sub(lambda number: f"{float(number[0]):.1f}", " ".join(found[key].split()))
+        if re.fullmatch(r"[ML\d. -]+", path := found.get("d", "")):
+            found["d"] = _relative(path)
         if found.get("transform", "").startswith("rotate(-0 "):
             del found["transform"]
         element.attrib = found
+
+
+def _relative(path: str) -> str:
+    """Return a path of straight lines as the way from each point to the next, in tenths: that is half as long."""
+    words, (x, y) = [], (0, 0)
+    for command, *ends in re.findall(r"([ML]) (\S+) (\S+)", path):
+        across, up = (round(10 * float(end)) for end in ends)
+        if command == "M" or (across, up) != (x, y):
+            words.append(f"{command.lower()}{(across - x) / 10:g} {(up - y) / 10:g}")
+        x, y = across, up
+    return "".join(words)
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,6 @@ def _overview(places: RunVerdict, by_model: Sequence[RunVerdict], number: int) -
     order = in_order(places)
     rows = _overview_rows(places, order)
     columns = (
-        Column("#", "number"),
         STRATEGY,
         Column("verdict", "verdict"),
         Column("why", "why", lambda text: text or "–"),
@@ -74,17 +73,19 @@ def _overview(places: RunVerdict, by_model: Sequence[RunVerdict], number: int) -
         covers = f"{places.quality.name.capitalize()} covers the same conversations."
         notes += [*places.results.sampling_notes, covers]
     notes += [about("verdict_compared", summary=summary)] * (summary.compared < summary.conversations)
-    table = table_of("What is the verdict on each strategy?", columns, rows, notes, names=4)
-    parts: list[Table | Chart] = [answer(places), left_out("frontier"), table]
-    if places.points:
-        parts[1:2] = [*map(choices_table, [places] * places.is_comparable), _frontier_chart(places, rows, number)]
-        if len(by_model) > 1:
-            of_models = [Column("strategy", str)]
-            for of in by_model:
-                of_models.append(Column(of.model, of.cost, dollars))
-                of_models.append(Column("verdict", of.places.__getitem__, lambda place: PLACES[place].words))
-            shown = [name for name in order if any(name in of.points for of in by_model)]
-            parts.append(table_of("Is it the same under other models?", of_models, shown))
+    table = table_of("What is the verdict on each strategy?", columns, rows, notes, names=3)
+    # The decision, its table of losses and prices, the picture; then what is behind it.
+    decision = answer(places)
+    tables_of_answer = [replace(decision, heads=(), rows=()), *map(choices_table, [places] * places.is_comparable)]
+    chart = _frontier_chart(places, rows, number) if places.points else left_out("frontier")
+    parts: list[Table | Chart] = [*tables_of_answer, replace(decision, title="What is behind it?"), chart, table]
+    if places.points and len(by_model) > 1:
+        of_models = [Column("strategy", str)]
+        for of in by_model:
+            of_models.append(Column(of.model, of.cost, dollars))
+            of_models.append(Column("verdict", of.places.__getitem__, lambda place: PLACES[place].words))
+        shown = [name for name in order if any(name in of.points for of in by_model)]
+        parts.append(table_of("Is it the same under other models?", of_models, shown))
     frame = pd.DataFrame(rows)[["strategy", "place", "on_frontier", "no_better_than", "quality"]]
     frame = frame.rename(columns={"quality": places.quality.metric})
     for model, costs in places.costs.items():
@@ -105,7 +106,6 @@ def _overview_rows(places: RunVerdict, order: Sequence[str]) -> list[dict[str, A
     compared = places.points if places.is_comparable else {}
     return [
         {
-            "number": number,
             "strategy": name,
             "place": places.places[name],
             "verdict": PLACES[places.places[name]].words,
@@ -116,7 +116,7 @@ def _overview_rows(places: RunVerdict, order: Sequence[str]) -> list[dict[str, A
             "on_frontier": name in places.best,
             "no_better_than": places.beaten_by.get(name, ""),
         }
-        for number, name in enumerate(order, start=1)
+        for name in order
     ]
 
 
@@ -126,7 +126,7 @@ def _frontier_chart(places: RunVerdict, rows: Sequence[dict[str, Any]], number: 
     for row in rows:
         if (name := row["strategy"]) not in places.points:
             continue
-        mark = {"strategy": name, "number": row["number"], "place": row["place"], **places.points[name]._asdict()}
+        mark = {"strategy": name, "place": row["place"], **places.points[name]._asdict()}
         mark |= {"on_frontier": row["on_frontier"], **dict.fromkeys(("low", "high", "cost_low", "cost_high"), nan)}
         if row["gain"] is not None and base is not None:
             gain, change = row["gain"].shown, places.cost_change(name).shown
@@ -139,6 +139,7 @@ def _frontier_chart(places: RunVerdict, rows: Sequence[dict[str, Any]], number: 
     bounds = {name: value for name, value in quality.bounds.items() if not isinstance(value, Missing)}
     drawing = partial(frontier, up=up, along=along, bounds=bounds)
     chart = chart_of("frontier", pd.DataFrame(marks), drawing, about=quality.about)
+    chart = replace(chart, narrow=partial(drawing, along=f"bill under {places.model}", width=3.2, columns=2))
     return chart if number == 1 else replace(chart, name=f"frontier-{number}")
 
 

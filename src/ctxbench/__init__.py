@@ -17,18 +17,31 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # as type checkers take it; `typing` is not imported, since Ctrl-C meanwhile would print a trace
 if TYPE_CHECKING:
-    from ctxbench.api.runs import BenchmarkRun, load, run
-    from ctxbench.api.verdict import BenchmarkGate, BenchmarkVerdict
+    from ctxbench.api.runs import BenchmarkRun, compare_live, load, run
+    from ctxbench.api.verdict import BenchmarkGate, BenchmarkLive, BenchmarkVerdict
     from ctxbench.metrics.figures import metric
     from ctxbench.scenarios.errors import UserError
 
-__all__ = ["BenchmarkGate", "BenchmarkRun", "BenchmarkVerdict", "UserError", "__version__", "load", "metric", "run"]
+__all__ = [
+    "BenchmarkGate",
+    "BenchmarkLive",
+    "BenchmarkRun",
+    "BenchmarkVerdict",
+    "UserError",
+    "__version__",
+    "compare_live",
+    "load",
+    "metric",
+    "run",
+]
 
 _MODULES = {
     "BenchmarkGate": "ctxbench.api.verdict",
+    "BenchmarkLive": "ctxbench.api.verdict",
     "BenchmarkRun": "ctxbench.api.runs",
     "BenchmarkVerdict": "ctxbench.api.verdict",
     "UserError": "ctxbench.scenarios.errors",
+    "compare_live": "ctxbench.api.runs",
     "load": "ctxbench.api.runs",
     "metric": "ctxbench.metrics.figures",
     "run": "ctxbench.api.runs",

@@ -208,6 +208,7 @@ class NoteMessage:
         self._services, self._name, self._forms, self._language = services, name, forms, language
         self._lines: tuple[list[str], int | None] = [], None
         self._note: tuple[Message | None, list[int]] = None, []
+        self._sizes: dict[str, int] = Grown()  # tokens of each line
 
     def of(self, lines: list[str], room: int | None, history: Messages) -> tuple[Message | None, list[int]]:
         """Return the message with the lines that fit into `room` tokens, first lines first, and their places.
@@ -224,9 +225,9 @@ class NoteMessage:
     def _write(self, lines: list[str], room: int | None) -> tuple[Message | None, list[int]]:
         form, places = self._forms[self._language.decided], list(range(len(lines)))
         if room is not None:
-            places, left = [], room - self._services.text_tokens(form)
-            for at, line in enumerate(lines):
-                tokens = self._services.text_tokens(line) + 1
+            places, left, sizes = [], room - self._services.text_tokens(form), self._sizes
+            sizes.update((line, self._services.text_tokens(line) + 1) for line in lines if line not in sizes)
+            for at, tokens in enumerate(map(sizes.__getitem__, lines)):
                 if tokens <= left:
                     places.append(at)
                     left -= tokens
@@ -314,31 +315,41 @@ class TextSearch:
 
 
 SPARSE = 0.25  # share of coordinates other than 0 below which vectors are kept by coordinate
-
-
+WAITING = 128
 _ENTRY = np.dtype([("value", np.float32), ("row", np.int32)])
 
 
 class SparseVectors:
-    """Vectors by coordinate: those that have it, and their values. A query reads the few coordinates that it has."""
+    """Vectors by coordinate: those that have it, and their values. A query reads the few coordinates that it has.
+
+    The newest vectors wait as rows until there are `WAITING`: entering them together takes a fraction of the time.
+    """
 
     def __init__(self, dimension: int) -> None:
         # For each coordinate its entries; an array of integers because it grows in place, and is cheap to copy.
         self._coordinates: list[array[int]] = [array("q")] * dimension
         self._own: set[int] = set()  # coordinates whose entries no other place and no checkpoint shares
         self._size = 0
+        self._waiting: Rows[np.float32] = Rows(np.float32, dimension)
 
     def checkpoint(self) -> Callable[[], None]:
         """Return a function that takes out the vectors added since. Entries are copied before they grow."""
-        coordinates, size = list(self._coordinates), self._size
-        self._own = set()
+        coordinates, size, waiting = list(self._coordinates), self._size, self._waiting
+        self._own, restore_waiting = set(), waiting.checkpoint()
 
         def restore() -> None:
-            self._coordinates[:], self._own, self._size = coordinates, set(), size
+            self._coordinates[:], self._own, self._size, self._waiting = coordinates, set(), size, waiting
+            restore_waiting()
 
         return restore
 
     def add(self, vectors: NDArray[np.float32]) -> None:
+        self._waiting.add(vectors)
+        if self._waiting.size >= WAITING:
+            self._enter(self._waiting.all)
+            self._waiting = Rows(np.float32, vectors.shape[1])  # a checkpoint may have the old one
+
+    def _enter(self, vectors: NDArray[np.float32]) -> None:
         coordinates, own = self._coordinates, self._own
         places, rows = np.nonzero(vectors.T)  # in the order of the coordinates, so that each grows once
         entries = np.empty(len(rows), _ENTRY)
@@ -357,13 +368,16 @@ class SparseVectors:
         """Return the inner product of a query with each vector, summed in the order of the coordinates."""
         places = np.flatnonzero(query)
         if not len(places):
-            return np.zeros(self._size)
+            return np.zeros(self._size + self._waiting.size)
+        weights = query[places].astype(np.float64)
         columns = [self._coordinates[place] for place in places.tolist()]
         entries = np.frombuffer(b"".join(columns), _ENTRY)
-        products = np.repeat(query[places].astype(np.float64), list(map(len, columns)))
+        products = np.repeat(weights, list(map(len, columns)))
         products *= entries["value"]
-        sums: Scores = np.bincount(entries["row"], products, minlength=self._size)  # type: ignore[assignment]
-        return sums
+        sums = np.bincount(entries["row"], products, minlength=self._size)
+        # Added up one after another, as `bincount` does.
+        waiting = (self._waiting.all[:, places] * weights).cumsum(axis=1)[:, -1]
+        return np.concatenate((sums, waiting + 0.0))
 
 
 class VectorSearch(TextSearch):

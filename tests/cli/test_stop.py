@@ -80,7 +80,9 @@ def test_stopped_half_way(tmp_path: Path, number: signal.Signals, whom: str) -> 
         assert time.monotonic() < deadline, left
         time.sleep(0.05)
     if number == signal.SIGINT:  # what is stored is the same, whatever the signal
-        assert f"{CONVERSATIONS} conversations" in ctxbench(*WORDS, cwd=tmp_path).stdout
+        again = ctxbench(*WORDS, cwd=tmp_path)
+        assert "r: goes on with the run that was stopped" in again.stderr
+        assert f"{CONVERSATIONS} conversations" in again.stdout
 
 
 def test_nohup(tmp_path: Path) -> None:

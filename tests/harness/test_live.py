@@ -11,13 +11,14 @@ import pandas as pd
 import pytest
 from msgspec.structs import replace
 
+from ctxbench import compare_live
 from ctxbench.harness.export.bench import bench
 from ctxbench.harness.folder.run import load
-from ctxbench.harness.live import LiveRuns, compared, read_labels, task_runs, with_replay
+from ctxbench.harness.live import LiveRuns, compared, read_labels, read_task_runs, task_runs, with_replay
 from ctxbench.metrics.prices import BUNDLED
 from ctxbench.metrics.statistics.comparison import Difference
 from ctxbench.metrics.value import Missing
-from ctxbench.reports.live import live_tables
+from ctxbench.reports.live import live_headline, live_tables
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.model import Call, Compaction, Conversation, Iteration, Message, Usage
 from tests.harness.command import ctxbench
@@ -38,7 +39,16 @@ def test_what_a_live_agent_reads_again(tmp_path: Path) -> None:
     said, live = found["replay"]["cost_call"]
     assert said < live < 1, "replay promised more than there was: its calls need no second reading"
     assert bench(load(run)).live["live/cost/change"] == bill["change"]["value"], "what MLflow logs"
+    assert "the run is in " in done.stderr
+    assert f"ctxbench report {run}" in done.stderr
     ctxbench("report", run, cwd=tmp_path)
+    with (tmp_path / "after" / "task-00.jsonl").open("a") as file:
+        file.write("{\n")
+    with pytest.warns(UserWarning, match=r"left out: .*task-00\.jsonl"):
+        in_python = compare_live(tmp_path / "before", tmp_path / "after")
+    assert in_python.headline.startswith("After, the agent costs more (15 tasks live): bill +")
+    assert in_python.figures.low["cost"] == bill["change"]["shown"]["low"]
+    assert in_python.figures.loc["calls", "tasks_needed"] != in_python.figures.loc["calls", "tasks_needed"], "unknown"
     assert "What did a live agent do with less?" in (run / "report/report.html").read_text("utf-8")
 
 
@@ -144,6 +154,38 @@ def test_how_many_tasks_it_takes() -> None:
     assert live(before, after, wanted=0.2).measures["calls"].needed == 15, "no interval stands on fewer"
 
 
+def test_the_same_recordings_on_both_sides() -> None:
+    """Who names one folder twice is told so; where only some tasks are the same, how many. What never varies asks for
+    no number of tasks."""
+    one, other = [talk(name, calls=4) for name in "abc"], [talk(name, calls=5) for name in "abc"]
+    found = live(one, one)
+    assert live_headline(found) == "Before and after are the same recordings of 3 tasks: name two different folders"
+    assert found.measures["calls"].needed == Missing("undefined", "nothing varies between the tasks")
+    notes = " ".join(live_tables(live(one, [*one[:1], *other[1:]]))[0].notes)
+    assert "1 of 3 tasks have the same recordings before and after" in notes
+    assert "same recordings" not in " ".join(live_tables(live(one, other))[0].notes)
+
+
+@pytest.mark.parametrize(
+    ("after", "title"),
+    [
+        ([1100] * 16, "After, the agent costs more (16 tasks live): bill +10.0 % "),
+        ([900] * 16, "After, the agent costs less (16 tasks live): bill −10.0 % "),
+        ([1100, 900] * 8, "After, the agent may cost more or less (16 tasks live): bill 0.0 % "),
+        ([1100] * 3, "After, the agent may cost more or less (3 tasks live): bill +10.0 % ["),
+        ([None] * 3, "After, the agent may cost more or less (3 tasks live): model calls 0.0 "),
+    ],
+)
+def test_the_title_judges_the_bill(after: list[int | None], title: str) -> None:
+    """It goes by the interval, never by the point."""
+
+    def runs(tokens: list[int | None]) -> list[Conversation]:
+        usage = [None if of is None else Call("gpt-4o", usage=Usage(of, 0)) for of in tokens]
+        return [talk(f"{at}", Message("x", "assistant", "So.", call=of)) for at, of in enumerate(usage)]
+
+    assert live_headline(live(runs([1000] * len(after)), runs(after))).startswith(title)
+
+
 def test_bad_input(tmp_path: Path) -> None:
     """Sets without a common task, and labels of other tasks or of no form that is known, say what to do."""
     with pytest.raises(
@@ -152,6 +194,8 @@ def test_bad_input(tmp_path: Path) -> None:
         live([talk("a")], [talk("b")])
     with pytest.raises(RunError, match=r"--success: .* names 'z', the recordings 'a-0': name them alike"):
         live([talk("a")], [talk("a")], {"z": 1.0}, {"a": 1.0})
+    with pytest.raises(RunError, match=r"^nowhere: there is no such file or folder$"):
+        read_task_runs(Path("nowhere"), None, None, print)
     file = tmp_path / "labels.json"
     file.write_text('{"resolved_ids": ["a"], "unresolved_ids": ["b"], "total": 2}')
     assert read_labels(file) == {"a": 1, "b": 0}

@@ -21,7 +21,7 @@ def cells(path: Path) -> list[dict[str, Any]]:
 def test_there_are_four() -> None:
     """All that the README names, and each begins with its title."""
     names = {path.stem for path in NOTEBOOKS}
-    assert names == {"quick-start", "choose-a-strategy", "fewer-tokens-higher-cost", "claims"}
+    assert names == {"quick-start", "choose-a-strategy", "fewer-tokens-higher-cost", "compare-two-versions"}
     about = (NOTEBOOKS[0].parent / "README.md").read_text(encoding="utf-8")
     for path in NOTEBOOKS:
         assert "".join(cells(path)[0]["source"]).startswith("# ")
@@ -46,7 +46,8 @@ def test_no_output_is_committed(path: Path) -> None:
 @pytest.mark.filterwarnings("ignore")  # Jupyter's own
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From top to bottom, in an empty folder and without a network; it draws, and nothing is written to stderr."""
+    """From top to bottom, in an empty folder and without a network: it draws, writes nothing to stderr, and ends with
+    a sentence that its last cell prints."""
     nbformat = pytest.importorskip("nbformat")
     client = pytest.importorskip("nbclient")
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
@@ -56,4 +57,6 @@ def test_it_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     client.NotebookClient(notebook, timeout=AT_MOST, kernel_name="python3", resources=where).execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
     assert any("image/png" in output.get("data", {}) for output in outputs)
+    if path.stem != "quick-start":
+        assert "".join(output.text for output in notebook.cells[-1].outputs).endswith(".\n")
     assert not [output.text for output in outputs if output.output_type == "stream" and output.name == "stderr"]

@@ -248,7 +248,7 @@ def test_what_is_said_again_is_one_fact() -> None:
     store = FactStore()
     store.take([StatedFact("The order is ABC-123.", 0.6, "a"), StatedFact("the order is ABC-123", 0.75, "b")])
     assert [fact.source for fact in store.facts] == ["a"]
-    assert store.confidences.all.tolist() == [0.75]
+    assert store.confidences.tolist() == [0.75]
 
 
 @pytest.mark.parametrize(
@@ -283,7 +283,7 @@ def test_two_speakers_have_two_homes() -> None:
     stated = [fact for message in said.messages for fact in extract_by_rules(message, 9, 60, COUNTER.text)]
     store = FactStore()
     store.take(stated)
-    kept = [fact.text for at, fact in enumerate(store.facts) if at not in store.superseded]
+    kept = [fact.text for at, fact in enumerate(store.facts) if not store.superseded[at]]
     assert kept == ["My name is Anna", "I live in Rome.", "I moved to Oslo"]
 
 

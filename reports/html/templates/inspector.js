@@ -166,7 +166,11 @@ class Inspector {
   async open(at, arm, step) {
     if (at !== this.at) {
       const opened = JSON.parse(await inflated(this.packed[at]));
-      opened.texts = new Map();
+      for (const strategy of opened.strategies.filter((each) => !each.failed)) {
+        strategy.events = strategy.events.map(([step, at]) => [step, ...opened.actions[at]]);
+        strategy.prefix = strategy.prefix.map((more, step) => more + (step ? strategy.sent[step - 1] : 0));
+        strategy.read = strategy.read?.map((more, step) => more + strategy.prefix[step]) ?? null;
+      }
       this.conversation = opened;
       this.at = at;
       get("conversation").selectedIndex = at;

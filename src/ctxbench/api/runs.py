@@ -33,26 +33,27 @@ from ctxbench.harness.folder.run import Run, steps_of, uneven
 from ctxbench.harness.folder.run import load as load_folder
 from ctxbench.harness.folder.schema import Manifest, without_digest
 from ctxbench.harness.folder.store import read_manifest, remove_empty
+from ctxbench.harness.live import By, compared, read_task_runs
 from ctxbench.harness.models import Settings
 from ctxbench.harness.models.settings import usual_access
 from ctxbench.metrics.figures import display_name, growth, metric_of, turn_means
 from ctxbench.metrics.value import Missing
 from ctxbench.reports import LOSE
-from ctxbench.reports.figures.style import INK, row_name, style
 from ctxbench.reports.html import sections
 from ctxbench.reports.html.page import ReportSection, left_out
-from ctxbench.reports.render import Table, count
+from ctxbench.reports.render import count
 from ctxbench.reports.results import Results
 from ctxbench.reports.verdict import verdict
 from ctxbench.reports.verdict_text import tags
 from ctxbench.scenarios.errors import RunError, SetupError, SpecError, UserError, printable
 from ctxbench.scenarios.model import Conversation
+from ctxbench.scenarios.source import Problems
 from ctxbench.scenarios.spec import suggestion
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.chain import StrategyLike, is_plain, listed, texts_of, use_pythons
 
 from .names import find_strategy
-from .verdict import MORE, BenchmarkGate, BenchmarkVerdict, comparison_frame, comparison_of, gate_of
+from .verdict import MORE, BenchmarkGate, BenchmarkLive, BenchmarkVerdict, comparison_frame, comparison_of, gate_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -173,6 +174,24 @@ def load(folder: PathText, *, model: str | Iterable[str] = ()) -> BenchmarkRun:
     return BenchmarkRun(load_folder(fetched(os.path.expanduser(folder))), _texts(model))
 
 
+def compare_live(before: PathText, after: PathText, *, by: By | None = None, detect: float = 10.0) -> BenchmarkLive:
+    """Compare recordings of an agent before and after a change, task by task, as `ctxbench live` does.
+
+    before, after   files or folders of recordings of the same tasks
+    by              what names a task; by default the recording, and where it names none, what pairs the most tasks
+    detect          the change in percent that you want to see: how many tasks does it take?
+
+    Raises UserError for whatever the caller can mend.
+    """
+
+    def warn(problems: Problems) -> None:
+        for error in problems.errors:
+            warnings.warn(f"left out: {error}", stacklevel=4)
+
+    one, other = (read_task_runs(Path(path).expanduser(), None, None, warn) for path in (before, after))
+    return BenchmarkLive(compared(one, other, by, detect / 100))
+
+
 def log_in_mlflow(run: Run, models: Sequence[str], to: str, experiment: str, text: bool | None) -> LogResult:
     """Log a run in MLflow with its report, as `BenchmarkRun.log` does."""
     from ctxbench.harness.export import mlflow
@@ -182,12 +201,17 @@ def log_in_mlflow(run: Run, models: Sequence[str], to: str, experiment: str, tex
     where = mlflow.place(run.folder, to or os.environ.get("MLFLOW_TRACKING_URI", ""))
     shown = where.is_local if text is None else text
     results = Results(run, models, named=models if tuple(models) != billed_models(run) else (), text=shown)
-    logged = bench(run, models, text=shown, verdict=tags(verdict(results)))
+    judged = verdict(results)
+    logged = bench(run, models, text=shown, verdict=tags(judged))
     name = experiment or os.environ.get("MLFLOW_EXPERIMENT_NAME", "") or mlflow.EXPERIMENT
     measured_at = int((run.folder / "manifest.json").stat().st_mtime * 1000)
-    with tempfile.TemporaryDirectory() as folder:
-        write(results, Path(folder))
-        return mlflow.write(logged, where, measured_at, Path(folder), name, text=shown)
+
+    def write_report(folder: Path) -> None:
+        write(results, folder / "report")
+        if logged.verdict:
+            (folder / "verdict.txt").write_text(str(BenchmarkVerdict(judged, "report/report.html")), "utf-8")
+
+    return mlflow.write(logged, where, measured_at, write_report, name, text=shown)
 
 
 def several(value: Any) -> tuple[Any, ...]:
@@ -244,9 +268,6 @@ FIGURES: Mapping[str, tuple[Callable[[Results], ReportSection | None], str]] = {
     "miss_ratios": (sections.tiers_section, "miss_ratios"),
 }
 """Section of the report that has each figure, and the figure's name there."""
-
-_WIDTH_OF_NAMES = 2.6
-"""Inches beside the frontier for the names of the strategies."""
 
 
 def _show_inline() -> None:
@@ -363,8 +384,8 @@ class BenchmarkRun:
         Raises SpecError for an unknown name, RunError where the run has nothing to draw.
 
         By turn: `growth` (tokens of a call), `cache` (share of a call read from the cache), `break_even` (cost up to
-        there against the whole history), `grounding`. By strategy: `frontier` (quality and cost, numbered, and the line
-        of the cheapest for their quality), `bill` (its parts), `answers` (with intervals), `latency`. `survival` of
+        there against the whole history), `grounding`. By strategy: `frontier` (quality and cost, and the line of the
+        cheapest for their quality), `bill` (its parts), `answers` (with intervals), `latency`. `survival` of
         facts by round of summarising; `miss_ratios` of caches of messages by policy and size.
         """
         if name not in FIGURES:
@@ -376,18 +397,7 @@ class BenchmarkRun:
         if section is None or chart is None:
             raise RunError(f"{self.folder}: there is nothing to draw: {left_out(drawn_as).notes[0]}")
         _show_inline()
-        drawn = chart.draw()
-        if name == "frontier":
-            from matplotlib.lines import Line2D
-
-            # The names beside the numbers; in the report its table has them.
-            rows = next((part.rows for part in section.parts if isinstance(part, Table) and part.heads[0] == "#"), ())
-            look = {"linestyle": "none", "markersize": 5, "markeredgewidth": 0.2, "color": INK}
-            names = [Line2D([], [], marker=f"${number}$", label=row_name(label), **look) for number, label, *_ in rows]  # type: ignore[arg-type]
-            with style():
-                drawn.set_figwidth(drawn.get_figwidth() + _WIDTH_OF_NAMES)
-                drawn.legend(handles=names, loc="outside right center")
-        return drawn
+        return chart.draw()
 
     def conversations(self) -> Iterator[Conversation]:
         """Yield the recorded conversations."""

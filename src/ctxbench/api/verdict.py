@@ -17,14 +17,16 @@ from ctxbench.harness.compare.compare import Rules, RunComparison, compare, on_o
 from ctxbench.harness.compare.figures import MeasuredRun, billed_model, measured_by_name, worst_step
 from ctxbench.harness.compare.gate import Gate, GatePolicy, Result, gate, read_baseline, read_policy
 from ctxbench.harness.folder.run import Run
+from ctxbench.harness.live import MEASURES, LiveRuns
 from ctxbench.metrics.figures import METRICS, OWN, OWN_VERSION, metric_of
 from ctxbench.metrics.statistics.intervals import FEWEST
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.reports.compare import Look, as_json, gate_tables
+from ctxbench.reports.live import live_tables
 from ctxbench.reports.render import Table, html, plain
 from ctxbench.reports.tables import incomplete
 from ctxbench.reports.verdict import ROUNDING, Place, RunVerdict
-from ctxbench.reports.verdict_text import first_screen, headline, how_sure, points_in_words, too_few, why_placed
+from ctxbench.reports.verdict_text import first_screen, how_sure, points_in_words, too_few, why_placed
 from ctxbench.scenarios.errors import RunError, SpecError
 from ctxbench.scenarios.spec import suggestion
 from ctxbench.strategies.chain import StrategyLike
@@ -43,8 +45,16 @@ class _Shown:
         """The tables that the command prints."""
         raise NotImplementedError
 
+    @property
+    def headline(self) -> str:
+        """The answer in one sentence, with its figures."""
+        return self.tables[0].title
+
     def __str__(self) -> str:
         return plain(self.tables)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.headline}>"
 
     def _repr_html_(self) -> str:
         return html(self.tables)
@@ -189,9 +199,6 @@ class BenchmarkVerdict(_Shown):
         places = self._places
         return [*first_screen(places, self._more), *incomplete(places.results.summary)]
 
-    def __repr__(self) -> str:
-        return f"<BenchmarkVerdict: {headline(self._places)}>"
-
 
 def _number(value: Value) -> float:
     return nan if isinstance(value, Missing) else float(value)
@@ -223,9 +230,27 @@ class BenchmarkGate(_Shown):
         """The tables that `ctxbench gate` prints."""
         return list(gate_tables(self.decision, self.look))
 
-    def __repr__(self) -> str:
-        failing = ", ".join(f"{each.strategy}: {each.metric}" for each in self.decision.failing[:4])
-        return f"<BenchmarkGate: {self.result}{' · ' * bool(failing)}{failing}>"
+
+class BenchmarkLive(_Shown):
+    """Live runs before and after. It prints, and shows in a notebook, what `ctxbench live` prints."""
+
+    def __init__(self, found: LiveRuns) -> None:
+        self.found = found
+
+    @property
+    def figures(self) -> pd.DataFrame:
+        """One row per measure: before, after, change with its 95 % interval, tasks needed; NaN where it is not known.
+
+        The change is a share of `before`, but for counts (`repeated`) and shares (`solved`) the plain difference.
+        """
+        named = {tuple(name.split("/")[1:]): value for name, value in self.found.numbers().items()}
+        frame = pd.Series({name: value for name, value in named.items() if len(name) == 2}).unstack()
+        return frame.reindex([*MEASURES], columns=["before", "after", "change", "low", "high", "tasks_needed"])
+
+    @property
+    def tables(self) -> list[Table]:
+        """The tables that `ctxbench live` prints."""
+        return live_tables(self.found)
 
 
 def gate_of(run: Run, baseline: Path, policy: Path | None = None) -> BenchmarkGate:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from contextlib import redirect_stdout
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -44,11 +46,9 @@ def live(
         detect (PERCENT): The change, of tasks solved in points, that you want to see: how many tasks does it take?
         out (-o FOLDER): The run folder of the replay. [default: runs/live, made anew]
     """
-    from ctxbench.harness.bill import usual_prices
     from ctxbench.harness.engine.plan import Plan, RunInputs, execute
-    from ctxbench.harness.live import compared, read_labels, store_live, task_runs, with_replay
+    from ctxbench.harness.live import compared, read_task_runs, store_live, with_replay
     from ctxbench.reports.live import live_tables
-    from ctxbench.scenarios.source import Problems
 
     from .output import put, results_of
     from .progress import watching
@@ -57,12 +57,8 @@ def live(
         raise UserError("--success: give it twice, for BEFORE and for AFTER")
     wanted = tuple(dict.fromkeys(("none", strategy or "none")))
     plan = Plan(RunInputs((str(before),), form), wanted, probes=False, answers=False)
-    labels, sides = [read_labels(path) for path in success or ()], []
-    for path, of_side in zip((before, after), labels or (None, None), strict=True):
-        problems = Problems()
-        conversations = RunInputs((str(path),), form).conversations(problems)
-        report_problems(problems, 3)
-        sides.append(task_runs(conversations, usual_prices(), str(path), of_side))
+    labels = zip((before, after), success or (None, None), strict=True)
+    sides = [read_task_runs(path, form, file, partial(report_problems, most=3)) for path, file in labels]
     found = compared(sides[0], sides[1], by, detect / 100)
     folder = out or Path("runs/live")
     with redirect_stdout(sys.stderr), watching() as watcher, resumable("finished work is stored", folder):
@@ -74,3 +70,4 @@ def live(
             say(f"replay lacks recordings in which {strategy} failed, as {name}: {why}")
     store_live(results.run, found)
     put(lambda: found, lambda: live_tables(found), as_json)
+    say(f"the run is in {folder}; as a page: {shlex.join(['ctxbench', 'report', str(folder)])}")

@@ -216,32 +216,38 @@ def cache(*, clear: bool = False, as_json: bool = False) -> None:
 
     from .output import print_json
 
-    file = kept.path()
+    file, line = kept.path(), "off (CTXBENCH_CACHE)"
+    size = kept.ResultCache(file).size() if file is not None and file.exists() else 0
+    found = {"file": None if file is None else str(file), "bytes": size, "largest": kept.LARGEST}
+    if file is not None:
+        line = f"{file}: {size / 1e6:,.1f} of at most {kept.LARGEST / 1e6:,.0f} MB"
     if clear and file is not None:
         try:
             kept.clear(file)
         except OSError as error:
             raise UserError(f"{file}: cannot be removed: {error.strerror}") from None
-    size = kept.ResultCache(file).size() if file is not None and file.exists() else 0
-    found = {"file": None if file is None else str(file), "bytes": size, "largest": kept.LARGEST}
-    line = (
-        "off (CTXBENCH_CACHE)" if file is None else f"{file}: {size / 1e6:,.1f} of at most {kept.LARGEST / 1e6:,.0f} MB"
-    )
+        found, line = {**found, "bytes": 0, "removed": size}, f"{file}: {size / 1e6:,.1f} MB removed"
     print_json(found) if as_json else typer.echo(line)
 
 
 def _check_stored(folder: Path, named: Sequence[str]) -> None:
-    """Raise UserError if the run folder names strategies that would run code, and that nobody has named here."""
+    """Raise UserError if the run folder names strategies that would run code, and that nobody has named here.
+
+    Say how much there is of a run that was stopped.
+    """
     from ctxbench.harness.folder.schema import without_digest
-    from ctxbench.harness.folder.store import read_manifest
+    from ctxbench.harness.folder.store import finished_conversations, read_manifest
 
     with suppress(RunError):  # no run, or none that can be gone on with
-        plan = read_manifest(folder).plan
-        effects = trust.run_effects(plan)
+        manifest = read_manifest(folder)
+        plan, effects = manifest.plan, trust.run_effects(manifest.plan)
         is_named = {*map(without_digest, plan.strategies)} <= {*map(without_digest, named)}
         if not is_named and not trust.is_approved(folder / "manifest.json", effects):
             how = "To measure it anew, with your strategies alone: add --overwrite, or name another --out"
             trust.refuse(folder / "manifest.json", effects, how)
+        if not manifest.complete:
+            finished = finished_conversations(folder, len(plan.strategies))
+            say(f"{folder}: goes on with the run that was stopped, {finished:,} conversations of it are finished")
 
 
 def _name(names: tuple[str, ...]) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -19,6 +21,7 @@ from ctxbench.scenarios.model import Probe
 from ctxbench.strategies.bounds import LastTurn
 from ctxbench.strategies.window import Window
 from tests.builders import talk
+from tests.harness.command import ctxbench
 from tests.harness.runs import STRATEGIES, bytes_of, fail, plan, recording
 
 
@@ -160,16 +163,26 @@ def test_a_damaged_cache_is_no_loss(folder: Path, replays: list[str]) -> None:
     assert not file.exists()
 
 
+def test_the_command_says_what_it_removed(folder: Path) -> None:
+    """`ctxbench cache --clear` removes all there is, and says how much that was; again it is nothing."""
+    execute(plan(recording(folder, conversations=2)), folder / "a")
+    kept = json.loads(ctxbench("cache", "--json", cwd=folder).stdout)
+    assert kept["bytes"] > 0
+    cleared = json.loads(ctxbench("cache", "--clear", "--json", cwd=folder).stdout)
+    assert cleared == {**kept, "bytes": 0, "removed": kept["bytes"]}
+    assert "0.0 MB removed" in ctxbench("cache", "--clear", cwd=folder).stdout
+
+
 def test_the_cache_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Past its size what was not asked for longest goes, and what is new stays."""
     store = cache.ResultCache(folder / "cache" / "some.sqlite")
     monkeypatch.setattr(cache, "LARGEST", 1 << 20)
     for number in range(40):
         monkeypatch.setattr(cache, "time", lambda number=number: float(number))
-        store.put({cache.key(str(number)): bytes(100_000)})
+        store.put({cache.key(str(number)): Random(number).randbytes(100_000)})
     assert store.size() <= 1 << 20
     assert store.get(cache.key("0")) is None
-    assert store.get(cache.key("39")) == bytes(100_000)
+    assert store.get(cache.key("39")) == Random(39).randbytes(100_000)
 
 
 def test_a_cache_that_is_held_is_waited_for_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

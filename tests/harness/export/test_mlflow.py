@@ -9,6 +9,8 @@ import socket
 import sqlite3
 import zlib
 from base64 import b64decode
+from collections import Counter
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ import pytest
 
 from ctxbench.cli.export import logged as log_runs
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.export.bench import name_of
+from ctxbench.harness.export.bench import bench, metric_keys
 from ctxbench.harness.export.mlflow import KIND, PARENT, VIEW, TrackingStore, client, place
 from ctxbench.harness.folder.run import load, steps_of
 from ctxbench.metrics.figures import growth, turn_means
@@ -79,7 +81,11 @@ def test_what_is_logged(made: Path) -> None:
     assert set(children) == set(STRATEGIES)
     assert (parent.info.status, parent.data.metrics["conversations"]) == ("FINISHED", 5)
     assert parent.data.tags["version.ctxbench"] == run.manifest.versions["ctxbench"]
-    assert {each.path for each in into.list_artifacts(parent.info.run_id)} == {"manifest.json", "report"}
+    files = {each.path for each in into.list_artifacts(parent.info.run_id)}
+    assert files == {"figures.json", "manifest.json", "report", "verdict.txt"}
+    verdict = Path(into.download_artifacts(parent.info.run_id, "verdict.txt")).read_text()
+    assert parent.data.tags["ctxbench.verdict"].split()[0] in verdict
+    assert parent.data.tags["mlflow.note.content"].startswith(f"**{parent.data.tags['ctxbench.verdict']}**")
     window = children["window(max_tokens=400)"]
     assert window.data.params["window.max_tokens"] == "400"
     assert window.data.params["encoding"] == "o200k_base"
@@ -90,6 +96,8 @@ def test_what_is_logged(made: Path) -> None:
     curve = growth(turn_means(steps_of(run)))
     curve = curve[curve.strategy == "last_turn"]
     assert {each.step: each.value for each in history} == dict(zip(curve.turn, curve.tokens_sent, strict=True))
+    shared = into.get_metric_history(parent.info.run_id, "growth/tokens_full")
+    assert {each.step: each.value for each in shared} == dict(zip(curve.turn, curve.tokens_full, strict=True))
 
 
 def test_figures_are_those_of_compare(made: Path) -> None:
@@ -97,23 +105,26 @@ def test_figures_are_those_of_compare(made: Path) -> None:
     words = ("compare", "one", "two", "--model", MODEL, "--clock", "--json")
     found = json.loads(ctxbench(*words, cwd=made).stdout)
     sides = {"before": logged(made / "one")[1], "after": logged(made / "two")[1]}
+    quality = logged(made / "one")[0].data.tags["ctxbench.quality"]
+    names = metric_keys(bench(load(made / "one"), (MODEL,)).metrics, quality)
     compared = 0
     for row in found["comparisons"]:
         for side, children in sides.items():
             figure, name = row[side], row["strategy" if side == "after" else "against"]
             if isinstance(figure, (int, float)):
-                assert children[name].data.metrics[name_of(row["metric"])] == figure
+                assert children[name].data.metrics[names[row["metric"]]] == figure
                 compared += 1
     assert compared > 80
 
 
 def test_a_figure_that_is_missing_is_no_number(made: Path) -> None:
     """It is named with its reason, in a tag and in figures.json."""
-    none = logged(made / "one")[1]["none"]
+    parent, children = logged(made / "one")
+    none = children["none"]
     assert "survival" not in none.data.metrics
     assert "survival: undefined" in none.data.tags["ctxbench.missing"]
-    file = client(place(made / "one")).download_artifacts(none.info.run_id, "figures.json")
-    exact = json.loads(Path(file).read_text())
+    file = client(place(made / "one")).download_artifacts(parent.info.run_id, "figures.json")
+    exact = json.loads(Path(file).read_text())["none"]
     assert exact["missing"]["survival"].startswith("undefined")
     assert exact["figures"]["tokens_sent"]["value"] == none.data.metrics["tokens_sent"]
     assert not any(math.isnan(each) for each in none.data.metrics.values())
@@ -130,10 +141,11 @@ def test_a_view_opens_on_the_measures(made: Path) -> None:
     children = into.search_runs([experiment.experiment_id], state["searchFilter"])
     assert {child.data.tags["mlflow.runName"] for child in children} == set(STRATEGIES)
     charts = [chart["metricKey"] for chart in state["compareRunCharts"]]
-    assert charts[:3] == ["net_saving", f"cost_saving/{MODEL}", f"cache_hit_rate/{MODEL}"]
+    assert charts[:3] == ["1 net saved", "2 cost saved", "3 cache hit rate"]
     for child in children:
         assert set(charts) <= set(child.data.metrics)
-        assert next(iter(child.data.metrics)) == "net_saving"  # the page that compares runs opens on the first
+        numbered = [name for name in child.data.metrics if name[0].isdecimal()]
+        assert sorted(child.data.metrics)[: len(numbered)] == numbered == charts[: len(numbered)]
 
 
 def test_again_is_once(made: Path, runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -173,6 +185,26 @@ def test_what_was_broken_off_gives_way(
     parent, children = logged(run)
     assert parent.info.status == "FINISHED"
     assert len(children) == 3
+
+
+def test_few_requests(made: Path, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A strategy is four requests: its run, all figures and parameters at once, its recordings, its end."""
+    from mlflow import MlflowClient
+
+    calls = Counter[str]()
+
+    def counting(name: str, whole: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*given: Any) -> Any:
+            calls[name] += 1
+            return whole(*given)
+
+        return counted
+
+    for name in ("create_run", "log_batch", "log_inputs", "set_terminated", "set_tag", "log_artifacts"):
+        monkeypatch.setattr(MlflowClient, name, counting(name, getattr(MlflowClient, name)))
+    assert log_runs([Path(shutil.copytree(made / "one", runs / "one"))], (MODEL,))
+    each = dict.fromkeys(("create_run", "log_batch", "log_inputs", "set_terminated"), len(STRATEGIES) + 1)
+    assert calls == {**each, "set_tag": 1, "log_artifacts": 1}
 
 
 def test_a_run_that_is_logged_at_its_end(runs: Path) -> None:

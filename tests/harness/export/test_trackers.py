@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -32,6 +32,8 @@ def test_the_measures_come_first() -> None:
     """What a run is judged by: of the bill under the first model, and of the measures of quality the best one."""
     names = ["steps", "grounding", "cost_saving(a)", "cost_saving(b)", "context_recall", "net_saving"]
     assert measures(names) == ["net_saving", "cost_saving(a)", "context_recall"]
+    keys = sorted(metric_keys(names).values())
+    assert keys == ["1 net saved", "2 cost saved", "6 context recall", "cost_saving/b", "grounding", "steps"]
 
 
 def test_parameters_of_a_chain() -> None:
@@ -46,8 +48,8 @@ def test_names() -> None:
     """A bill's model is a group of its own; the digest of a prompt stays where figures differ in nothing else."""
     assert name_of("cost(openai/gpt-4o@2024)") == "cost/openai/gpt-4o_2024"
     assert name_of("context_recall") == "context_recall"
-    old, new, other = (f"answer_quality(m, llm(model='g', prompt='{digest}'))" for digest in ("a1", "b2", "c3"))
-    assert metric_keys([old]) == {old: "answer_quality/m/llm_model__g__"}
+    old, new, other = (f"abstained(m, llm(model='g', prompt='{digest}'))" for digest in ("a1", "b2", "c3"))
+    assert metric_keys([old]) == {old: "abstained/m/llm_model__g__"}
     assert metric_keys([new])[new] == metric_keys([old])[old]
     assert len(set(metric_keys([new, other]).values())) == 2
 
@@ -69,13 +71,16 @@ def test_what_is_on_this_machine() -> None:
 
 
 def test_a_server_gets_texts_if_asked(
-    run: ctxbench.BenchmarkRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    run: ctxbench.BenchmarkRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """By default a server elsewhere gets no texts, and a line says so; --text and --no-text are obeyed."""
     with_text: list[bool] = []
 
-    def write(_bench: object, _where: object, _at: int, report: Path, name: str, *, text: bool) -> LogResult:
-        assert (report / "report.html").is_file()
+    def write(
+        _bench: object, _where: object, _at: int, report: Callable[[Path], object], name: str, *, text: bool
+    ) -> LogResult:
+        report(tmp_path)
+        assert (tmp_path / "report" / "report.html").is_file()
         with_text.append(text)
         return LogResult("logged", "there", name, text, "look")
 
@@ -109,7 +114,7 @@ def test_wandb(run: ctxbench.BenchmarkRun, monkeypatch: pytest.MonkeyPatch) -> N
     assert len(history) == run.growth().turn.nunique()
     summaries = [record.summary for record in records if record.HasField("summary")]
     keys = {item.key or "/".join(item.nested_key) for summary in summaries for item in summary.update}
-    assert {"1 measures/1 net saved", "tokens_sent", "missing"} <= keys
+    assert {"1 net saved", "tokens_sent", "missing"} <= keys
 
 
 def wandb_records(file: Path) -> Iterator[object]:

@@ -58,7 +58,9 @@ def test_a_run_is_recorded_and_replayed(server: Server, tmp_path: Path) -> None:
     assert len(called) == calls
     assert called.cost.sum() == pytest.approx(calls * 0.00021)
     refused = ctxbench("run", path, "-s", SUMMARY, "-o", "a", cwd=tmp_path, code=2)
-    assert "holds another run (it differs in summariser)" in refused.stderr
+    assert "keep that, and name another one in a strategy, as \"summary(summariser='offline')\"" in refused.stderr
+    grown = ctxbench("run", path, "-s", "summary(summariser='offline')", "-o", "a", *words[4:8], cwd=tmp_path)
+    assert "already measured" not in grown.stderr
 
 
 def test_a_run_that_reaches_its_limit(server: Server, tmp_path: Path) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import partial
+from math import nan
 from xml.etree import ElementTree
 
+import numpy as np
 import pandas as pd
+from matplotlib.text import Text
 
-from ctxbench.reports.figures.charts import bill
+from ctxbench.reports.figures.charts import bill, growth
 from ctxbench.reports.figures.frontier import PLACES, frontier
 from ctxbench.reports.html.page import Chart
 
@@ -47,15 +51,53 @@ def test_colours_and_ids_are_those_of_the_page() -> None:
 
 def test_marks_are_named_on_hover() -> None:
     """A mark of the frontier has the name of its strategy; in files its id is that name."""
-    places = ["chosen", "beaten", "broken"]
-    rows = pd.DataFrame({"strategy": NAMES, "number": [1, 2, 3], "place": places, "cost": [1.0, 2, 3], "quality": 0.5})
-    rows = rows.assign(
-        low=0.4, high=0.6, cost_low=rows.cost - 0.5, cost_high=float("nan"), on_frontier=[True, False, False]
-    )
-    chart = Chart("frontier", "F", "", rows, partial(frontier, up="up", along="along", bounds={"last_turn": 0.1}))
+    chart = frontier_chart(marks(NAMES, [1.0, 2, 3], [0.5] * 3))
     assert said(chart.picture(), "title") == {*NAMES[:2], "<b> & ·'"}
     assert b'id="strategy: smart(ratio=0.12345)"' in chart.files()[".svg"]
-    assert {"chosen", "beaten by another", "bound: last_turn"} <= said(chart.picture(), "text")
+    assert {"chosen", "beaten by another", "bound: last_turn, 10.0 % ↓"} <= said(chart.picture(), "text")
+
+
+def marks(names: Sequence[str], costs: Sequence[float], qualities: Sequence[float]) -> pd.DataFrame:
+    """Rows of a frontier whose first strategy is chosen, all with intervals but for the upper end of the cost."""
+    rows = pd.DataFrame({"strategy": names, "cost": costs, "quality": qualities, "place": "beaten"})
+    rows = rows.assign(low=rows.quality - 0.1, high=rows.quality + 0.1, cost_low=rows.cost - 0.5, cost_high=nan)
+    return rows.assign(on_frontier=rows.index == 0, place=["chosen", *rows.place[1:]])
+
+
+def frontier_chart(rows: pd.DataFrame) -> Chart:
+    return Chart("frontier", "F", "", rows, partial(frontier, up="up", along="along", bounds={"last_turn": 0.1}))
+
+
+def test_every_mark_is_named_beside_it() -> None:
+    """In a crowd too each name is text in the picture, once, over no other name and over no mark."""
+    names = [f"strategy_{at}(turns={at * 37 % 101})" for at in range(24)]
+    rows = marks(names, [50 + at * 7 % 11 + at / 50 for at in range(24)], [0.5 + at * 5 % 13 / 200 for at in range(24)])
+    drawn = frontier_chart(rows).draw()
+    drawn.draw_without_rendering()
+    (axes,) = drawn.axes
+    labels = {text.get_text(): Text.get_window_extent(text) for text in axes.texts}  # without the lines to marks
+    assert {*names} < {*labels}
+    assert len(axes.texts) == len(names) + 1, "the bound is named too"
+    centres = axes.transData.transform(rows[["cost", "quality"]].to_numpy())
+    for name, box in labels.items():
+        assert not any(box.overlaps(other) for other in labels.values() if other is not box), name
+        assert not any(box.contains(*centre) for centre in centres), name
+        assert axes.get_window_extent().count_contains(box.corners()) == 4, name
+
+
+def test_strategies_in_one_place_share_a_label() -> None:
+    """Marks that lie on each other are named together: none hides behind another."""
+    drawn = frontier_chart(marks(["a", "b", "c"], [1.0, 1.0, 3.0], [0.5, 0.5, 0.4])).draw()
+    assert [text.get_text() for text in drawn.axes[0].texts[1:]] == ["a =\nb", "c"]
+
+
+def test_intervals_do_not_move_the_axes() -> None:
+    """However long an interval is, the marks fill the picture, and a tip says where it goes on."""
+    rows = marks(["a", "b"], [30.0, 60.0], [0.5, 0.6])
+    long = rows.assign(low=0.0, high=1.0, cost_low=-500.0, cost_high=5000.0)
+    short_axes, long_axes = (frontier_chart(each).draw().axes[0] for each in (rows, long))
+    assert long_axes.viewLim.extents.tolist() == short_axes.viewLim.extents.tolist()
+    assert len(long_axes.lines) - len(short_axes.lines) == 2 * 4 - 2, "the lower ends of cost were inside before"
 
 
 def test_a_mark_and_a_colour_mean_one_thing() -> None:
@@ -64,3 +106,15 @@ def test_a_mark_and_a_colour_mean_one_thing() -> None:
     assert len({(look.marker, look.face == "white") for look in drawn}) == len(drawn)
     toned = [look for look in drawn if look.tone]
     assert len({look.edge for look in toned}) == len({look.tone for look in toned}) == len(toned)
+
+
+def test_lines_are_short_and_the_same() -> None:
+    """In the page a line goes from point to point, which are those of the file but for what is too small to be seen."""
+    rows = pd.DataFrame({"strategy": "a", "turn": [1, 2, 3, 4], "tokens_sent": [10.0, 20, 5, 5], "tokens_full": 40.0})
+    chart = Chart("growth", "G", "", rows, growth)
+    drawn = re.search(r'd="(M [^"]+)"[^>]*stroke: #0072b2', chart.files()[".svg"].decode())
+    assert drawn is not None
+    points = np.array(re.findall(r"(\S+) (\S+) \n", drawn[1]), float)
+    line = max(re.findall(r'd="([^"]+)"[^>]*stroke="#0072b2"', chart.picture()), key=len)
+    steps = np.array(re.findall(r"[ml](\S+) ([^ml]+)", line), float)
+    assert np.abs(steps.cumsum(axis=0) - points).max() <= 0.051

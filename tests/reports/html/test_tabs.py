@@ -67,7 +67,7 @@ def test_the_verdict_is_that_of_the_chosen_model(opening: Opening, run: Run, pag
         assert f"Bill: under {model}." in lead.inner_text()
         bill = totals[(totals.model == model) & (totals.strategy == "none")]
         verdicts = shown.locator("#overview .block:visible").filter(has_text="What is the verdict on each strategy?")
-        [cells] = verdicts.locator("tr").filter(has=shown.get_by_role("cell", name="none", exact=True)).all()
+        [cells] = verdicts.locator("tr").filter(has=shown.get_by_role("rowheader", name="none", exact=True)).all()
         assert cells.locator("td").nth(-2).inner_text() == dollars(float(bill.cost.sum()))
 
 
@@ -127,7 +127,7 @@ def test_without_scripts(opening: Opening, page_of: Path) -> None:
     page = opening(page_of, java_script_enabled=False)
     for tab in TABS:
         assert page.locator(f"#tab-{tab}").is_visible()
-    assert page.locator(".chart svg").count() == page.locator(".chart").count() > 5
+    assert page.locator(".chart svg:visible").count() == page.locator(".chart:visible").count() > 5
     assert page.locator("#inspector noscript").bounding_box()["height"] > 0
     assert not page.locator("#choices").is_visible()
 

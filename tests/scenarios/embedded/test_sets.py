@@ -30,6 +30,7 @@ CONTENTS = {
     "standard": (48, "docs_qa/en-0-9", "friends/zh-7-100", "fb08c332038e77dc"),
     "questions": (10, "questions/en/support", "questions/zh/library", "b47413154f242799"),
     "traps": (14, "traps/parallel_tool_calls", "traps/tool_call_bad_json", "86b2c079ab204e5d"),
+    "sessions": (20, "coding/en-8-18", "coding/en-27-24", "0f522f16615c69f9"),
     "fleet": (16, "fleet/en-0-8/0", "fleet/zh-0-8/7", "90096f1c1de1b5f9"),
     "coding": (8, "coding/en-0-7", "coding/zh-7-6", "c0fd99c4999d0829"),
 }
@@ -107,6 +108,7 @@ def test_twins_and_traps_are_one_unit() -> None:
         "standard": {f"{kind}-{seed}" for kind in KINDS for seed in range(8)},
         "smoke": {*(f"{kind}-0" for kind in KINDS), "traps"},
         "questions": {each.id for each in scenario("questions")},
+        "sessions": {f"coding-{seed}" for seed in range(8, 28)},
         "load": {"load-0"},
         "mem_001": {"mem_001"},
     }
