@@ -166,7 +166,8 @@ class BenchmarkVerdict(_Shown):
         accepted here, and that it may elsewhere. Raises RunError for a strategy that is not in the run.
         """
         places = self._places
-        strategy = find_strategy(places.results.run, strategy)
+        if strategy not in places.results.strategies:
+            strategy = find_strategy(places.results.run, strategy)
         if strategy == WHOLE:
             return []
         objections = list(places.broken.get(strategy, ()))
