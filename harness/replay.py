@@ -208,7 +208,7 @@ class ConversationIndex:
         return [at for at, message in enumerate(self.conversation.messages) if message.call is not None]
 
     def facts_in(self, name: str) -> tuple[FollowedFact, ...]:
-        """Return the facts in a recorded message by its id, or none if there is no such message."""
+        """Return the facts in a recorded message by its id; empty if no message has it."""
         if name not in self._facts_in:
             self._facts_in[name] = facts_in(self._texts.get(name, ""))
         return self._facts_in[name]
@@ -219,7 +219,7 @@ class ConversationIndex:
 
 
 class ModelCalls(Protocol):
-    """The models that a strategy may call: those of a run, or their replies of an earlier replay."""
+    """Models that a strategy may call: those of the run, or the replies they gave in an earlier replay."""
 
     def complete(self, prompt: Prompt, counter: TokenCounter) -> Reply:
         """Return the model's reply. Raises ModelError."""
@@ -255,7 +255,7 @@ class RecordedContext:
         self.now = messages[at - 1].time if call is None or call.started is None else call.started
 
     def move_to_question(self, at: int, time: float | None) -> None:
-        """Go to a question that is asked after `at` messages; without a time, when the last of them was there."""
+        """Go to a question that is asked after `at` messages; without a time, at that of the last message."""
         messages, before = self.index.conversation.messages, bisect_left(self.index.calls, at)
         last_call = messages[self.index.calls[before - 1]].call if before else None
         self._at, self._edits = at, () if last_call is None else last_call.edits

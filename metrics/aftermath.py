@@ -114,7 +114,7 @@ def aftermath(conversation: Conversation, contexts: Iterable[Messages]) -> After
 
 
 def repeated(conversation: Conversation) -> Iterator[Repeated]:
-    """Yield the tool calls that were made again, in order. A call without a result is none, and repeats none."""
+    """Yield the tool calls that were made again, in order. Calls without a result are left out."""
     messages = conversation.messages
     results: dict[str, list[int]] = {}
     for at, message in enumerate(messages):
@@ -145,7 +145,7 @@ def repeated(conversation: Conversation) -> Iterator[Repeated]:
 
 
 def without_calls(conversation: Conversation, again: Iterable[Again]) -> Conversation:
-    """Return a conversation without some tool calls, the answers that made no others, and the time that these took."""
+    """Return a conversation without some tool calls, the answers that made only these, and the time they took."""
     calls, results = {(made.at, made.call) for made in again}, {made.result for made in again}
     messages, last, clock, saved = list[Message](), dict[str, str](), None, 0.0
     for at, message in enumerate(conversation.messages):

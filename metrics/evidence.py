@@ -64,7 +64,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Range(NamedTuple):
-    """Lowest, median and highest figure of some arms, with their number and that of the studies that they are from."""
+    """Lowest, median and highest figure of some arms, with the number of arms and of their studies."""
 
     low: float
     median: float

@@ -38,7 +38,7 @@ FEW = 0.2  # share of new words under which a sentence that brings no new value 
 
 
 class Features(NamedTuple):
-    """Holds what no neighbour of a sentence changes: its words, its values, and the worth of its cues."""
+    """Features of a sentence that do not depend on its neighbours: words, values, and the worth of its cues."""
 
     terms: frozenset[str]
     values: tuple[Value, ...]

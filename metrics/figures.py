@@ -464,7 +464,7 @@ def metric(
 
 
 def metric_of(name: str) -> Metric | None:
-    """Return the metric of a figure such as `cost(gpt-4o)`; None if unknown, as one of the bill is without a model."""
+    """Return the metric of a figure such as `cost(gpt-4o)`; None if unknown. A metric of the bill needs its model."""
     key, by, _ = name.partition("(")
     return METRICS.get(key) or OWN.get(key) or (BILLED.get(key) if by else None)
 

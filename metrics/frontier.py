@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Point(NamedTuple):
-    """One alternative."""
+    """Cost and quality of one alternative."""
 
     cost: float
     quality: float
@@ -28,7 +28,7 @@ def frontier(points: Mapping[str, Point]) -> list[str]:
 
 
 def dominators(points: Mapping[str, Point]) -> dict[str, list[str]]:
-    """Map each dominated alternative to those of the frontier that dominate it, cheapest first."""
+    """Map each dominated alternative to the frontier alternatives that dominate it, cheapest first."""
     best = sorted(frontier(points), key=lambda name: points[name].cost)
     by_name = {name: [other for other in best if points[other].dominates(point)] for name, point in points.items()}
     return {name: dominating for name, dominating in by_name.items() if dominating}

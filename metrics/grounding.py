@@ -154,12 +154,12 @@ def refetched(demands: Demands, kept: NDArray[np.bool_], tokens: Ints, steps: in
 
 
 def lines_of(messages: Iterable[Message]) -> Lines:
-    """Return the lines of all that messages put into a context."""
+    """Return the lines of the texts and arguments that messages add to a context."""
     return Lines(map(said, messages))
 
 
 def said(message: Message) -> str:
-    """Return all that a message puts into a context: its text, and its calls' arguments with the JSON decoded."""
+    """Return the text that a message adds to a context, and the arguments of its calls with the JSON decoded."""
     if not message.calls:
         return message.text
     return "\n".join([message.text, *(leaf for call in message.calls for leaf in _leaves(call.arguments))])

@@ -137,7 +137,7 @@ def most_expected(popularity: Floats, sizes: Ints, capacity: int) -> float:
 
 
 def previous(ids: Ints) -> Ints:
-    """Return the place of the last access before each access to the same item; -1 if there is none."""
+    """Return, for each access, the place of the access before it to the same item; -1 for a first access."""
     # Accesses to one item stand side by side and in time, since sorting is stable.
     order = np.argsort(ids, kind="stable")
     before = np.full(len(ids), -1, np.int64)

@@ -152,7 +152,7 @@ def sentences(text: str) -> list[str]:
 
 
 def parts(sentence: str, most: int, marks: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield a sentence, or parts of it of at most so many characters, none empty.
+    """Yield a sentence whole, or in parts of at most so many characters that are not empty.
 
     A part ends behind the last mark in its second half: one of the first group of `marks` of which there is any.
     """
@@ -212,7 +212,7 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def reads_by_line(text: str) -> bool:
-    """Return whether the words of a text are those of its lines: not with kana, which are counted in all of it."""
+    """Return whether a text may be split into words line by line: not with kana, which are counted over all of it."""
     return _KANA.search(text) is None
 
 
@@ -244,7 +244,7 @@ def stem(word: str) -> str:
 
 @cache
 def stemmer() -> Any:
-    """Return what cuts English words in lower case to their stems."""
+    """Return the stemmer of English words in lower case."""
     import Stemmer  # lazy: what compares no texts never stems
 
     return Stemmer.Stemmer("english")

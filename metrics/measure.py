@@ -98,7 +98,7 @@ class Stretches:
         return owner, np.maximum(self.begin[row], begin[owner]), np.minimum(self.end[row], end[owner])
 
     def count(self, counts_from: Ints) -> Ints:
-        """Return for each step how many things are there, each of which counts from a step on."""
+        """Return for each step how many things are in the context, each counted from a step of its own on."""
         begin = np.maximum(self.begin, counts_from[self.of])
         is_counted = begin < self.end
         change = np.bincount(begin[is_counted], minlength=self.steps + 1)

@@ -87,7 +87,7 @@ class Tiles(_Rule, frozen=True, tag="tiles"):
 
 
 class Crops(_Rule, frozen=True, tag="crops"):
-    """Gemini 2's: so many tokens for a small image, and for each crop of a larger one."""
+    """Rule of Gemini 2: a fixed number of tokens for a small image, and for each crop of a larger one."""
 
     small: int
     each: int
@@ -100,7 +100,7 @@ class Crops(_Rule, frozen=True, tag="crops"):
 
 
 class Flat(_Rule, frozen=True, tag="flat"):
-    """Gemini 3's: so many tokens at each resolution, whatever the size."""
+    """Rule of Gemini 3: a fixed number of tokens for each resolution, whatever the size."""
 
     details: dict[str, int]
 
@@ -109,7 +109,7 @@ class Flat(_Rule, frozen=True, tag="flat"):
 
 
 class MediaRule(FamilyRule, frozen=True, forbid_unknown_fields=True):
-    """The published rule of a family of models. What is None is not published."""
+    """Published rule of a family of models. None is what is not published."""
 
     source: str
     image: Grid | Patches | Tiles | Crops | Flat

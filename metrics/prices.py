@@ -136,7 +136,7 @@ class TokenUsage(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @staticmethod
     def recorded(usage: Usage) -> TokenUsage:
-        """Return the usage of a recorded call; what it does not say is 0."""
+        """Return the usage of a recorded call; counts that it does not report are 0."""
         counts = (usage.input, usage.output, usage.cache_read, usage.cache_write, usage.cache_write_1h)
         return TokenUsage(*(count or 0 for count in counts))
 
@@ -198,7 +198,7 @@ class Tariff(NamedTuple):
         return self._of_size(tiers, tokens, when)
 
     def then(self, tokens: int, when: float | None) -> Price:
-        """Return the price that held at a time for a prompt of so many tokens; today's, where the time is not known."""
+        """Return the price at a time for a prompt of so many tokens; today's, where the time is not known."""
         past = [tiers for since, tiers in self.history if when is not None and since <= when]
         if not past or (self.off_peak is not None and past[-1] == self.off_peak[1]):
             return self.at(tokens, when)
@@ -215,7 +215,7 @@ class Tariff(NamedTuple):
 
 
 class Prices:
-    """Tariffs by a model's name: those of the user's `file`, else those listed, which are read at the first look-up."""
+    """Tariffs by a model's name: from the user's `file`, else the listed ones, which the first look-up reads."""
 
     def __init__(self, file: Path | None = None, batch: bool = False) -> None:
         self._own, self._file, self._batch = {} if file is None else read_prices(file), file, batch
@@ -230,7 +230,7 @@ class Prices:
         return self._tariffs[model, tier]
 
     def special(self, name: str, call: Call, usage: Usage) -> dict[str, bool]:
-        """Return what of a recorded call has another price than text at the usual tier, and whether that is listed."""
+        """Map the parts of a recorded call that are not usual text, or at another tier, to whether they have prices."""
         tariff = self.tariff(name)
         parts = {} if tariff is None else tariff.at(usage.input or 0).parts
         return {
@@ -250,7 +250,7 @@ class Prices:
         return tariff and tariff.then(used.input or 0, when)
 
     def cost(self, model: str, usage: TokenUsage) -> float | None:
-        """Return the US dollars of a call at the usual price; None if that is not known."""
+        """Return the cost of a call in US dollars at the usual price; None if the price is not known."""
         tariff = self.tariff(model)
         return None if tariff is None else tariff.at(usage.input).of(usage)
 
@@ -280,12 +280,12 @@ _KINDS = {"audio": ("audio_input", "audio_output"), "image": ("image_output",), 
 
 
 def tier_words(tier: str, model: str) -> set[str]:
-    """Return what of a recorded tier, speed and region has a price of its own: flex, fast, us …"""
+    """Return the words of a recorded tier, speed and region that have prices of their own: flex, fast, us …"""
     return set(tier.lower().split()) - _USUAL_TIERS | ({"fast"} if _FAST.search(model) else set())
 
 
 def special_parts(model: str, call: Call, usage: Usage) -> dict[str, list[str]]:
-    """Return what of a recorded call may have another price than text at the usual tier, and its fields in usage."""
+    """Return the parts of a recorded call that may not be priced as usual text, each with its fields in usage."""
     words: dict[str, list[str]] = {word: [] for word in sorted(tier_words(call.tier, model))}
     used = {kind: [field for field in fields if getattr(usage, field)] for kind, fields in _KINDS.items()}
     return {**words, **{kind: fields for kind, fields in used.items() if fields}}

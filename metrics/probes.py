@@ -69,7 +69,7 @@ class Evidence:
 
     @cached_property
     def sentences(self) -> list[str]:
-        """Sentences that are looked for."""
+        """Sentences to look for."""
         return [plain for plain in map(_plain, sentences(self._said)) if len(words(plain)) >= LEAST]
 
 
@@ -130,7 +130,7 @@ _YES_NO |= {"아니요", "是", "不是", "否", "对", "不对", "有", "没有
 
 
 def spellings(answers: Iterable[str]) -> tuple[str, ...]:
-    """Return the ways to write accepted answers, in small letters; none of those that are only yes or no."""
+    """Return the ways to write accepted answers, in small letters; answers that are only yes or no have no way."""
     ways = dict[str, None]()
     for answer in (answer.strip().casefold() for answer in answers):
         if not answer or answer.rstrip(".!。！") in _YES_NO:
@@ -157,7 +157,7 @@ def says_whole(spelling: str, message: Message) -> bool:
 
 
 def stands_by_chance(spelling: str) -> bool:
-    """Return whether an answer is so short that any text may have it: a number, or a single letter."""
+    """Return whether an answer is so short that any text may contain it: a number, or a single letter."""
     return len(spelling) == 1 or _NUMBER.fullmatch(spelling) is not None
 
 

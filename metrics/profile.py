@@ -22,7 +22,7 @@ from .value import Missing, Value
 
 
 class Feature(NamedTuple):
-    """A figure of a profile: what it is made of, and how."""
+    """Figure of a profile: the values it is computed from, and the formula."""
 
     name: str
     unit: Literal["conversations", "messages", "tokens", "share", "ratio", "seconds", "probes"]

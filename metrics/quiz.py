@@ -46,12 +46,12 @@ class MadeQuestion(NamedTuple):
 
 
 def age_of(messages: int) -> int:
-    """Return which of AGES a question has that lies so many messages behind its answer."""
+    """Return which of AGES is the age of a question that comes so many messages after its answer."""
     return max(age for age in AGES if messages >= age)
 
 
 def quiz(conversation: Conversation) -> tuple[Probe, ...]:
-    """Return the questions that a conversation is asked, in the order of their places, balanced by kind and age."""
+    """Return the questions to ask in a conversation, by place, balanced by kind and age."""
     messages = conversation.messages
     # A question neither says its answer nor asks for a secret.
     fair = (

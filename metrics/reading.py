@@ -378,14 +378,14 @@ class Page:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The speakers, in small letters; a tool's name is none."""
+        """Names of the speakers, in small letters, without names of tools."""
         return frozenset(message.name.lower() for message in self.messages if message.name and message.role != "tool")
 
     def sentence(self, at: int) -> str:
         return self._library.sentences[int(self._numbers[at])]
 
     def having(self, term: str) -> Ints:
-        """Return the places of the sentences that have a term, ascending."""
+        """Return the places of the sentences with a term, ascending."""
         sentences = np.array(self._library.having.get(term, ()), np.int64)
         # The library may have grown since, by sentences with higher numbers.
         if len(sentences) and sentences[-1] >= len(self._places):

@@ -59,7 +59,7 @@ def calls_and_results(messages: Iterable[Message]) -> tuple[int, int]:
 
 
 def is_blank(message: Message) -> bool:
-    """Return whether a message has nothing that a model could read. A tool's result may be empty."""
+    """Return whether a message has nothing for a model to read. Results of tools may be empty."""
     content = message.calls or message.media or (message.text and not message.text.isspace())
     return not content and message.role != "tool"
 

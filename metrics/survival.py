@@ -50,7 +50,7 @@ class Round(NamedTuple):
 
 
 class Survival(NamedTuple):
-    """Facts of one kind that were followed to an age, and how many of them were still there. Rows may be added up."""
+    """Number of facts of one kind that were followed to an age, and of those still there. Rows may be added up."""
 
     kind: str
     age: int  # rounds since the fact was replaced; 0 = in the first summary that stands for it

@@ -24,7 +24,7 @@ calls, none."""
 
 
 class ThinkingRule(FamilyRule, frozen=True, forbid_unknown_fields=True):
-    """Holds which earlier reasoning the provider of a family of models keeps in prompts."""
+    """Rule by which the provider of a family of models keeps earlier reasoning in prompts."""
 
     source: str
     keeps: Keeps | None = None  # None = not documented, and not seen in recordings
@@ -38,7 +38,7 @@ def thinking_rule(model: str) -> ThinkingRule | None:
 
 
 def has_thinking(message: Message) -> bool:
-    """Return whether an answer was reasoned about, as far as the recording tells."""
+    """Return whether the recording says that the model reasoned before an answer."""
     reported = reported_thinking(message)
     return bool(message.thinking or reported or (message.thinking_hidden and reported is None))
 
@@ -105,9 +105,9 @@ class KeptThinking:
                 self._kept[start:stop] = [False] * (stop - start)
 
     def stripped(self, size: int) -> int:
-        """Return how many messages at the start of a prompt of so many have lost reasoning that they had in another."""
+        """Return how many messages at the start of a prompt of `size` lack reasoning that they had in another."""
         return self._stripped[size] if self._keeps == "turn" else 0
 
     def of(self, at: int) -> bool:
-        """Return whether the answer at `at` has its reasoning in prompts that did not strip it."""
+        """Return whether a prompt that stripped nothing has the reasoning of the answer at `at`."""
         return self._kept[at]

@@ -135,7 +135,7 @@ def values(text: str) -> tuple[Value, ...]:
 
 
 def exact_values(text: str) -> tuple[Value, ...]:
-    """Return the same without the names, which are the slower half to find."""
+    """Return the values of a text without the names, which take half of the time to find."""
     return tuple(dict.fromkeys(value for _, value in _exact(text)))
 
 
@@ -264,7 +264,7 @@ def finder(values: Sequence[Spellings]) -> Callable[[str], set[int]]:
 
 
 def places(find: Callable[[str], Iterable[int]], texts: Iterable[str]) -> tuple[Ints, Ints]:
-    """Return every (value, text), by their numbers and in order, such that the text has the value."""
+    """Return each pair (value, text) where the text has the value, by their numbers and in order."""
     pairs = np.array([number << 32 | at for at, text in enumerate(texts) for number in find(text)], np.int64)
     pairs.sort()
     return pairs >> 32, pairs & (1 << 32) - 1

@@ -379,7 +379,7 @@ def shares(low: float, high: float) -> str:
 
 
 def share_range(ends: Ends | Interval | Missing) -> str:
-    """Return the ends of an interval of a share; in brackets the range over conversations, or why there is none."""
+    """Return the interval of a share as text; without one, in brackets the range over conversations or the reason."""
     low, high = (ends, ends) if isinstance(ends, Missing) else ends[-2:]
     if isinstance(low, Missing) or isinstance(high, Missing):
         return no_interval(low if isinstance(low, Missing) else high, shares)

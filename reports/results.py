@@ -48,7 +48,7 @@ _TURNS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
 class Kept(NamedTuple):
-    """Number of values that the recorded model used next, and how many of them the contexts still had."""
+    """Number of values that the recorded model used next, and of those that the contexts still had."""
 
     values: int
     kept: int

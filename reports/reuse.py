@@ -29,7 +29,7 @@ def reuse(run: Run) -> pd.DataFrame:
 
 
 def reuse_table(rows: pd.DataFrame) -> Table:
-    """Return for all tools, and for those used most, how old the oldest result is that a call uses."""
+    """Return how old the oldest result is that a call uses, for all tools and for the most used ones."""
     ages = {str(tool): own.age for tool, own in rows.groupby("tool", sort=False)}
     shown = sorted(ages, key=lambda tool: (tool != EVERY, -len(ages[tool])))[: _MOST + 1]
     table = [

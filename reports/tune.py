@@ -23,7 +23,8 @@ _MOST_FAILED = 8
 
 def tables(tuned: Tuned) -> Iterator[Table]:
     """Yield the frontier, the settings against the whole history, failures, and the space that was searched."""
-    names, beaten, money, quality = numbers(tuned), dominated(tuned), partial(cost, tuned.cost), tuned.quality
+    names, beaten, money = numbers(tuned), dominated(tuned), partial(cost, tuned.cost)
+    quality = METRICS[tuned.quality].name
     named = Column("setting", "spec"), Column("no.", lambda setting: names[setting.spec])
     columns = (
         *named,
@@ -33,9 +34,9 @@ def tables(tuned: Tuned) -> Iterator[Table]:
         Column(quality, "train.quality", partial(_mean, percent)),
         Column("held out ", "held_out.quality", partial(_mean, percent)),
         Column("95 % interval ", "held_out.quality", partial(_between, percent)),
-        Column("of held out", lambda setting: beaten[setting.spec], spare=1),
+        Column("place, held out", lambda setting: beaten[setting.spec], spare=1),
     )
-    title = f"The frontier of {tuned.strategy}: cost ({unit(tuned.cost)}) and {quality}"
+    title = f"Which {tuned.strategy} is worth its cost? Cost in {unit(tuned.cost)}, quality as {quality}"
     yield table_of(title, columns, tuned.settings, list(_notes(tuned)))
     if against := [setting for setting in tuned.settings if setting.against is not None]:
         differences = (
@@ -53,7 +54,7 @@ def tables(tuned: Tuned) -> Iterator[Table]:
     rows = tuple((name, str(setting), tuned.space.why[name]) for name, setting in tuned.space.ranges.items())
     every, tail = ("all ", " of the space") if tuned.exhaustive else ("", "")
     searched = f"Searched: {every}{count(tuned.trials, 'setting')}{tail}"
-    why = f"Quality: {tuned.why_quality} ({METRICS[quality].about})."
+    why = f"Quality: {tuned.why_quality} ({METRICS[tuned.quality].about})."
     yield Table(searched, ("parameter", "range", "why"), rows, (why,), prose=True)
     yield Table("How to read it", (), (), (about("tune"),))
 

@@ -170,7 +170,7 @@ class RunVerdict:
 
     @cached_property
     def candidates(self) -> dict[str, Point]:
-        """Points of the strategies that are judged: those that break nothing and are not in doubt."""
+        """Points of the strategies that are judged: they break nothing and are not in doubt."""
         out = {*self.broken, *self.doubts}
         return {name: point for name, point in self.points.items() if name not in out}
 
@@ -182,7 +182,7 @@ class RunVerdict:
 
     @cached_property
     def beaten_by(self) -> Mapping[str, str]:
-        """Map from each candidate that another one beats to the best of those."""
+        """Map each candidate that others beat to the best of the others."""
         better = dominators(self.candidates)
         beaten = {name: self.base for name in self.candidates if name not in (*self.best, *better)}
         return beaten | {
@@ -198,7 +198,7 @@ class RunVerdict:
 
     @property
     def careful(self) -> str:
-        """The cheapest sound strategy that keeps all answers but those whose loss is accepted; else the base."""
+        """Cheapest sound strategy whose loss of answers is accepted; else the base."""
         base, found = self.points[self.base], self.quality.found
         cheaper = [name for name, of in self.candidates.items() if of.cost < base.cost and name in found]
         good = [name for name in cheaper if self.not_found(name) <= self.accepted + ROUNDING]
@@ -258,14 +258,14 @@ class RunVerdict:
 
     @property
     def nearest(self) -> str | None:
-        """The sound strategy that loses least beyond what is accepted, of those that cost less here; None for none."""
+        """Sound strategy that costs less here and loses least beyond what is accepted; None without any."""
         base = self.points[self.base]
         cheaper = {name: of for name, of in self.points.items() if name not in self.broken and of.cost < base.cost}
         beyond = {name: max(base.quality - of.quality - self.accepted, 0) for name, of in cheaper.items()}
         return min(cheaper, key=lambda name: (beyond[name], cheaper[name].cost), default=None)
 
     def but_for(self, names: Collection[str]) -> list[str]:
-        """Return those of some strategies that would be chosen but for doubts or faults, the cheapest first."""
+        """Return which of some strategies would be chosen but for doubts or faults, cheapest first."""
         most, least = self.points[self.shipped or self.base].cost, self.points[self.base].quality - self.accepted
         points = {name: self.points[name] for name in names if name in self.points}
         good = [name for name, of in points.items() if of.cost < most and of.quality >= least - ROUNDING]
@@ -287,7 +287,7 @@ class RunVerdict:
 
     @cached_property
     def cost_change(self) -> Callable[[str], Difference]:
-        """Function of a strategy: its bill against that of the base, as a relative change."""
+        """Function from a strategy to the relative change of the bill against the base."""
 
         @cache
         def change(name: str) -> Difference:

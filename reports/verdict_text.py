@@ -292,7 +292,7 @@ def points_in_words(points: float) -> str:
 
 
 def how_sure(verdict: RunVerdict, name: str) -> str:
-    """Return what to expect of other conversations: intervals, or where they cannot be had the range over units."""
+    """Return what to expect of other conversations: intervals, or where there is none the range over units."""
     change, gain = verdict.cost_change(name), verdict.gain(name, verdict.base)
     drawn = sample(verdict.conversations, verdict.units)
     more = "" if verdict.surely_keeps(name) else f"; more than {points_in_words(verdict.results.lose)} may be lost"
@@ -551,7 +551,7 @@ def is_traps(results: Results) -> bool:
 
 
 def trap_faults(results: Results) -> dict[str, dict[str, list[str]]]:
-    """Map each strategy to the traps that it falls into, each with what it breaks and `none` does not, in words.
+    """Map each strategy to the traps that break it, each with its faults in words, without the faults of `none`.
 
     Requests that a provider rejects count for the providers of all billed models.
     """

@@ -52,7 +52,7 @@ class TextCoverage(NamedTuple):
 
     @property
     def share(self) -> float | None:
-        """Share that is covered of what a model may have seen; None where there is no such text."""
+        """Share of the text that a model may have seen which is covered; None without such text."""
         shown = self.covered + sum(self.missing.values())
         return self.covered / shown if shown else None
 

@@ -98,7 +98,7 @@ def printable(text: str) -> str:
 
 
 def printable_line(text: str) -> str:
-    """Return such text as one line: its line breaks become `·` too."""
+    """Return printable text on one line: line breaks become `·`."""
     return printable(text).replace("\n", "·")
 
 

@@ -43,7 +43,7 @@ _HEAD = 1 << 19
 
 
 def media_of(part: Mapping[str, Any]) -> Media | None:
-    """Return the media that a part of a message's content is, or None if it is something else.
+    """Return a part of a message's content as media, or None if it is something else.
 
     What a file holds as plain text is read as text: such a part is none.
     """

@@ -150,7 +150,7 @@ def size_of(path: Path) -> int:
 
 
 def changed_at(path: Path) -> float:
-    """Return when a file, or what it is packed in, was changed, in seconds; 0 for one that is gone, or elsewhere."""
+    """Return when a file, or its archive, was changed, in seconds; 0 for a file that is gone or remote."""
     try:
         return 0.0 if is_address(str(path)) else _holder(path).stat().st_mtime
     except OSError:
@@ -392,12 +392,12 @@ def _tar_archive(path: Path, packing: str) -> _Archive:
 
 
 def url_of(name: str) -> str:
-    """Return an address with both slashes: a path has lost one of them."""
+    """Return an address with both slashes, of which a path has lost one."""
     return _ADDRESS.sub(r"\1://", name, count=1)
 
 
 def file_systems(url: str) -> Any:
-    """Return fsspec. Raises RecordingError if it is not installed; `url` is what it is wanted for."""
+    """Return fsspec. Raises RecordingError, which names `url`, if it is not installed."""
     try:
         return import_module("fsspec")
     except ImportError:

@@ -151,7 +151,7 @@ _MENDED: dict[str, dict[Place, None]] = {}
 
 
 def mended(text: bytes) -> tuple[bytes, list[str]]:
-    """Return a text without what JavaScript and Python write into JSON although it is none, and what that was."""
+    """Return a text without what JavaScript and Python write into JSON although it is not JSON, and a list of that."""
     changes = []
     for what, hints, pattern, instead in _MENDS:
         if any(hint in text for hint in hints):
@@ -213,7 +213,7 @@ def as_text(value: Any) -> str:
 
 
 def unique_name(name: str, seen: dict[str, int]) -> str:
-    """Return a name that is not among those seen, and note it: a, a and a~2 become a, a~2 and a~2~2."""
+    """Return a name not seen before, and note it: a, a and a~2 become a, a~2 and a~2~2."""
     unique = name
     while unique in seen:
         seen[name] += 1
@@ -699,7 +699,7 @@ def record_head(path: Path, size: int = HEAD) -> bytes:
 
 
 def is_compressed(path: Path) -> bool:
-    """Return whether the suffix of a file that was not unpacked is that of a compressed one."""
+    """Return whether a file that was not unpacked has the suffix of a compressed one."""
     return path.suffix.lower() in _COMPRESSED_SUFFIXES
 
 

@@ -50,7 +50,7 @@ class Question(NamedTuple):
     own_tools: tuple[Tool, ...] = ()  # the tools that the strategy adds to those of the recording
 
     def same(self, calls_tools: bool) -> Hashable:
-        """Return what questions with one answer share: their text and context, and where it is called the strategy."""
+        """Return a key that questions with one answer share: text, context, and the strategy if tools are called."""
         # Recorded messages are known by their places: to compare their texts would take longer.
         spans = Messages.of(self.context).spans
         texts = (
@@ -157,7 +157,7 @@ class Live:
         return {name: answer for name, (_, answer) in self._services.tools.items()}
 
     def events(self) -> tuple[Event, ...]:
-        """Return the events since the last call of this."""
+        """Return the events since the last time this was called."""
         return self._services.drain()[0]
 
 
@@ -231,7 +231,7 @@ class Part:
         """The rows of answers and of grades, once they are made."""
 
     def make(self, probes: RunProbes, done: Callable[[int], None] = lambda _: None, ask: bool = True) -> None:
-        """Answer and grade what is not known; without `ask` only grade, where there are answers."""
+        """Answer and grade what is missing; without `ask` only grade the answers that are there."""
         answers = self._stored
         if not answers or (ask and len(self.known_answers) < len(answers)):
             answers = []

@@ -218,7 +218,7 @@ CUT = 1000
 
 
 class Unanswerable(ModelError):
-    """A question has no answer, whatever the model is asked again: what it was told to do cannot be done."""
+    """A question that no retry can answer, since the request itself cannot be made."""
 
 
 class ByModel:
@@ -237,7 +237,7 @@ class ByModel:
         self._window = context_window(self.name)
 
     def answers(self, questions: Sequence[Question]) -> list[Answer]:
-        """Answer the questions; several at once, where none of them needs the strategy."""
+        """Answer the questions, several at once where no question needs the strategy."""
         alone = self._plain or any(question.live for question in questions)
         return at_once(self._answer, questions, 1 if alone else self._access.parallel)
 
@@ -306,7 +306,7 @@ class _Tools:
         self.called: list[str] = []
 
     def result(self, call: ToolCall) -> str | None:
-        """Return what a tool of the strategy gives; None for any other tool. Raises Unanswerable where it fails."""
+        """Return the result of a strategy's tool; None for any other tool. Raises Unanswerable where the tool fails."""
         self.called.append(call.name)
         what = "the strategy could not be started again for its tools"
         try:
@@ -325,12 +325,12 @@ _UNKNOWN = re.compile(r"\W*(?:answer\W+)?(?:unknown|未知)\W*", re.IGNORECASE)
 
 
 def cleaned(text: str) -> str:
-    """Return an answer without white space around it; UNKNOWN however it is written."""
+    """Return an answer without white space around it, and UNKNOWN in its usual spelling."""
     return UNKNOWN if _UNKNOWN.fullmatch(text) else text.strip()
 
 
 class CallEstimate(NamedTuple):
-    """Calls of one model, each made once and answered at its longest; what is recorded already costs nothing."""
+    """Most that calls of one model can cost: each made once, with the longest answer; recorded ones cost nothing."""
 
     model: str
     calls: int
@@ -339,14 +339,14 @@ class CallEstimate(NamedTuple):
 
     @property
     def dollars(self) -> float | None:
-        """Return the price of all that in US dollars; None if the model has no known price."""
+        """Return the price of these calls in US dollars; None if the model has no known price."""
         return BUNDLED.cost(self.model, TokenUsage(self.input_tokens, self.output_tokens))
 
 
 def estimates(
     run: Run, answerer: Answerer, grader: Grader, probes: RunProbes, *, again: bool = False
 ) -> list[CallEstimate]:
-    """Return what is still to be asked of the answer model and of the grader's; an empty list if nothing is.
+    """Return estimates of the calls still to make, of the answer model and the grader's model; empty if none are.
 
     Rounds of tools that a model calls are not in it. A grade is taken to be of the accepted answer: what an answer adds
     to a request is little.

@@ -82,7 +82,7 @@ class Replies:
 
 
 def read_replies(file: Path, name: str) -> Replies:
-    """Read replies, plain or .zst; of two to one prompt the later counts. Raises SetupError for a line that is none."""
+    """Read replies, plain or .zst; of two to one prompt the later counts. Raises SetupError for any other line."""
     lines, number = dict[str, ReplyLine](), 0
     try:
         data = file.read_bytes()
@@ -151,7 +151,7 @@ def answer_shard(
 
 
 def dump(run: Run, probes: RunProbes, to: Path) -> tuple[int, int]:
-    """Write each distinct prompt as a line. Return their number, and all tokens. Raises RunError if there are none."""
+    """Write each distinct prompt as a line. Return how many, and their tokens. Raises RunError if a run has none."""
     counter, known, tokens = TokenCounter(run.manifest.plan.encoding), set[str](), 0
     with placed(to) as draft, draft.open("wb") as file:
         for text in _prompts(run, probes):

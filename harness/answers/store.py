@@ -56,7 +56,7 @@ def shards(run: Path, shard: str = "*") -> list[str]:
 
 
 def contexts_of(run: Path, shard: str) -> str:
-    """Return the digest of everything that the answers to a shard's probes depend on, but for who answers."""
+    """Return the digest of all that the answers to a shard's probes depend on, except the answer model."""
     # `conversations` has the digest of each recording, which stands for its texts; `steps` and `contexts` what was
     # sent, in a file of the shard and one of the shard under each strategy.
     paths = [
@@ -74,7 +74,7 @@ def part_paths(run: Path, answerer: str, grader: str, shard: str) -> tuple[Path,
 
 
 def answers_of(answerer: str, identity: str, contexts: str) -> dict[str, str]:
-    """Return the metadata of the answers of a part: who answers, with all that it depends on, and from what."""
+    """Return the metadata of a part's answers: the answer model with its settings, and the digest of its input."""
     return {"by": answerer, "as": identity, "of": contexts}
 
 
@@ -166,7 +166,7 @@ class AnswerSet(NamedTuple):
 
 
 def answered(run: Run) -> AnswerSet:
-    """Return all answers and grades of this run. Raises RunError if a part of them is damaged."""
+    """Return all answers and grades of this run. Raises RunError if any part is damaged."""
     for path in (path for table in ANSWERS for path in sorted((run.folder / table).rglob("*.parquet"))):
         if not is_intact(path):
             remedy = "give the command that made it once more (`run` or `lab answer`), or delete this file"
@@ -193,7 +193,7 @@ def answered(run: Run) -> AnswerSet:
 
 
 def answered_by(run: Run, answerer: str, grader: str) -> Answered | None:
-    """Return the answers and grades of these two; None if they are not there, or not whole."""
+    """Return the answers of a model with the grades of a grader; None if they are missing or not whole."""
     stored = _find(run.folder, _digests(run), answerer, grader)
     return stored if isinstance(stored, Answered) else None
 

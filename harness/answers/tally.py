@@ -63,7 +63,7 @@ def tallies_json(tallies: Sequence[Tally]) -> list[dict[str, Any]]:
 
 
 def answer_tallies(answers: pd.DataFrame, grades: pd.DataFrame, answerer: str, grader: str) -> list[Tally]:
-    """Return the replies of the answer model and of the grader's model. Those that need no model have none."""
+    """Return the replies of the answer model and of the grader's model; without a model there are none."""
     models: list[tuple[Role, str, pd.DataFrame]] = [
         ("answerer", "" if answerer == "offline" else answerer, answers),
         ("grader", model_in(grader), grades),

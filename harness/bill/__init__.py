@@ -20,7 +20,7 @@ OWN_MODELS = "recorded models"  # stands for a model where recordings of several
 
 
 def usual_prices(batch: bool = False) -> Prices:
-    """Return the prices that bills have unless others are given: those of the user's file over the bundled ones.
+    """Return the default prices of bills: the bundled ones, with the user's file over them.
 
     The file is that of CTXBENCH_PRICES. Raises SetupError for a mistake in it.
     """

@@ -114,7 +114,7 @@ class Billed:
         return {name: np.select(here, [of[name] for of in columns]) for name in columns[0]}
 
     def against_recorded(self, scheme: Scheme) -> tuple[int, float, float] | None:
-        """Return how many calls have a recorded cost, that, and the bill of the same calls of the whole history."""
+        """Return the number of calls with a recorded cost, that cost, and the bill of the same calls under `none`."""
         # After a compaction the recorded agent did not send the history.
         messages = self.requests.run.table("messages").astype({"conversation": str, "model": str})
         calls = messages[(messages.model == scheme.model) & (messages.usage_cost > 0) & ~messages.compacted]
@@ -472,7 +472,7 @@ def billed_part(run: Run) -> Run:
 
 
 def under(scheme: Scheme, own: Mapping[str, str]) -> list[Scheme]:
-    """Return the scheme itself, or of OWN_MODELS that of each model; `own` are the models of the conversations."""
+    """Return the scheme itself, or for OWN_MODELS one scheme for each of the models in `own`, by conversation."""
     if scheme.model != OWN_MODELS:
         return [scheme]
     return [scheme._replace(model=model) for model in dict.fromkeys(own.values())]

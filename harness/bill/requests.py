@@ -73,7 +73,7 @@ class RunRequests:
             yield self if run is self.run else RunRequests(run, self._whole)
 
     def counted_for(self, model: str, factor: float, thinking: bool = False) -> CountedRequests:
-        """Return the requests with media and reasoning by the rules of a model; without, where the run has none."""
+        """Return the requests with media and reasoning counted by the rules of a model, where the run has any."""
         beyond = self.run.beyond_text.values()
         thinking = thinking and thinking_rule(model) is not None and any(map(has_thinking, beyond))
         is_plain = not thinking and not any(message.media for message in beyond)
@@ -88,7 +88,7 @@ class RunRequests:
 
     @cached_property
     def recorded(self) -> dict[str, int]:
-        """How many calls of each model were recorded in the whole run, the most first."""
+        """Number of recorded calls of each model in the whole run, the largest first."""
         return recorded_models(self.run) if self._whole is self else self._whole.recorded
 
     @cached_property
@@ -118,7 +118,7 @@ class RunRequests:
 
     @cached_property
     def conversations(self) -> dict[str, Conversation]:
-        """The recorded conversations by their ids, whole: of a large run, those of a piece at a time."""
+        """Recorded conversations by id, whole; a large run has those of one piece at a time."""
         return {conversation.id: conversation for conversation in self.run.conversations()}
 
     @cached_property
@@ -225,7 +225,7 @@ class RunRequests:
 
 @dataclass(frozen=True)
 class Recording:
-    """One recorded conversation as columns: of each message the tokens and the time, NaN where it has none."""
+    """One recorded conversation as columns: tokens and time of each message, NaN where no time is recorded."""
 
     tokens: list[int]  # of the texts and tool calls alone
     time: list[float]
@@ -234,7 +234,7 @@ class Recording:
 
     @cached_property
     def timed(self) -> bool:
-        """Whether any of its messages has a time."""
+        """Whether any message has a time."""
         return any(time == time for time in self.time)  # NaN is not itself
 
     def times(self, calls: Sequence[int]) -> tuple[list[float], list[float]]:
@@ -295,7 +295,7 @@ class CountedRequests:
 
     @cached_property
     def tokens(self) -> Ints:
-        """Tokens of each request, those of a hidden prefix, of media and of reasoning included."""
+        """Tokens of each request, including hidden prefix, media and reasoning."""
         requests = self.requests
         hidden = np.array([requests.recordings[name].hidden for name, _, _ in requests.results], np.int64)
         tokens: Ints = requests.ints("tokens_sent") + np.repeat(hidden, np.diff(requests.bounds))
@@ -523,7 +523,7 @@ def own_models(run: Run, prices: Prices, recorded: Iterable[str] | None = None) 
 
 
 class TokenFactors(NamedTuple):
-    """How many tokens a model's provider counts for each token that the run counts."""
+    """Tokens that a model's provider counts for each token that the run counts."""
 
     prompt: float = 1.0
     answer: float = 1.0
@@ -570,7 +570,7 @@ class RecordedReads(NamedTuple):
 
 
 def recorded_reads(run: Run, model: str) -> RecordedReads:
-    """Return what the cache had for a model's recorded calls; a call after a compaction is none of `found`."""
+    """Return how much the cache had for a model's recorded calls; `found` leaves out calls after a compaction."""
     fields = ("usage_input", "usage_cache_read", "usage_cache_write")
     table = run.arrow("messages", ["conversation", "at", "time", "model", *fields]).to_pandas().dropna(subset="model")
     calls = table.astype({"conversation": str}).sort_values(["conversation", "at"], kind="stable")

@@ -133,7 +133,7 @@ class _Line(NamedTuple):
 
     @classmethod
     def of(cls, rule: CacheRule | None, placement: str, as_sent: bool) -> _Line:
-        """Return the line of a rule. Under rules that take no marks, or place some, fewer policies differ."""
+        """Return the key of a simulation by its rule; rules that take no marks, or place some, have fewer keys."""
         if rule is None:
             return cls(None, "", False)
         rules, reordered = rule.rules, rule.system_first and not as_sent

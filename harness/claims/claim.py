@@ -77,7 +77,7 @@ class Finding(msgspec.Struct, frozen=True):
 
     @property
     def deciding(self) -> ClaimRow | None:
-        """The first row that makes the verdict what it is."""
+        """First row that decides the verdict."""
         return decisive(self.rows, self.verdict)
 
 
@@ -103,7 +103,7 @@ def verdict_of(rows: Sequence[ClaimRow]) -> Verdict:
 
 
 def decisive(rows: Sequence[ClaimRow], verdict: Verdict) -> ClaimRow | None:
-    """Return the first row that makes the verdict what it is, or None."""
+    """Return the first row that decides the verdict, or None."""
     return next((row for row in rows if row.decides and row.verdict == verdict), None)
 
 
@@ -113,7 +113,7 @@ def exact(value: float) -> Interval:
 
 
 def exactly(found: Interval | Missing) -> Interval | Missing:
-    """Return the figure of a claim of "never" or "always" as exact, if it has an interval: one exception refutes it."""
+    """Return the figure of a claim of "never" or "always" without interval: one exception refutes it."""
     return exact(found.mean) if isinstance(found, Interval) and not isinstance(found.low, Missing) else found
 
 

@@ -192,7 +192,7 @@ def _chat(size: int, text: str) -> Conversation:
 
 
 def popularity(inputs: ClaimInputs) -> Figures:
-    """Yield what a cache that knows how popular every message is can expect on the load of C20."""
+    """Yield the hit rate to expect on the load of C20 from a cache that knows how popular each message is."""
     load = Load("mem_002", [TRACES["mem_002"](seed) for seed in range(inputs.seeds)])
     expected = bounds(load, WORKING_TOKENS).popularity_known
     yield {"expected": 0.0 if isinstance(expected, Missing) else 100 * expected}

@@ -43,7 +43,7 @@ class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     timed: bool = False
 
     def row(self, measured: Measured) -> ClaimRow:
-        """Return what was measured beside what is claimed of it."""
+        """Return a measured figure beside its claim."""
         bounds = (self.least, self.most)
         least, most = (bound.get(measured.setting) if isinstance(bound, dict) else bound for bound in bounds)
         claimed = None if least is most is None else Claimed(least, most, self.upper, self.above)

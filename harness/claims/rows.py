@@ -82,7 +82,7 @@ class ClaimInputs:
         return 3 if self.settings.quick else 5
 
     def once(self, name: str, make: Callable[[], T]) -> T:
-        """Return what several claims share, made by the first of them."""
+        """Return a result that several claims share; the first claim computes it."""
         if name not in self._made:
             self._made[name] = make()
         return self._made[name]  # type: ignore[no-any-return]
@@ -116,12 +116,12 @@ class ClaimInputs:
         raise RunError(f"{strategy} was not run for the claims")
 
     def figures_of(self, strategy: str, on: str = "run") -> MeasuredRun:
-        """Return every figure of the run that has a strategy, by conversation."""
+        """Return all figures by conversation, of the run that contains a strategy."""
         run = self.run_of(strategy, on)
         return self.once(f"figures of {run.folder}", lambda: measured(run))
 
     def steps(self, strategy: str, on: str = "run") -> pd.DataFrame:
-        """Return the steps of a strategy with the columns of figures."""
+        """Return the steps of a strategy, with the columns that figures need."""
         run = self.run_of(strategy, on)
         rows = self.once(f"steps of {run.folder}", lambda: steps_of(run))
         return rows[rows.strategy.astype(str) == spec(parse(strategy))]
@@ -226,7 +226,7 @@ LONG = 10_000  # characters from which a result is archived (001 §3.4)
 
 
 def has_long_result(conversation: Conversation) -> bool:
-    """Return whether a conversation has a tool result that is long enough to be archived."""
+    """Return whether a conversation has a tool result long enough to archive."""
     return any(message.role == "tool" and len(message.text) > LONG for message in conversation.messages)
 
 

@@ -280,7 +280,8 @@ def read_baseline(file: Path) -> MeasuredRun:
     except FileNotFoundError:
         raise RunError(f"{file}: there is no baseline: make one with {_update(file)}") from None
     except OSError as error:
-        raise RunError(f"{file}: cannot be read: {error.strerror or error}") from None
+        why = "is a folder, and a baseline is a file" if file.is_dir() else f"cannot be read: {error.strerror or error}"
+        raise RunError(f"{file}: {why}; to compare two runs: ctxbench compare") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RunError(f"{file}: damaged, or no baseline ({error}): {anew}") from None
     if baseline.digest != _digest(baseline):

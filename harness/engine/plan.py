@@ -112,7 +112,7 @@ class Plan:
 
 
 def family(text: str) -> str:
-    """Return the family of a strategy by its text (`metrics.evidence`); empty where it has none, or is in a file."""
+    """Return the family of a strategy by its text (`metrics.evidence`); empty for one without family or from a file."""
     try:
         chain = NAMED[text].chain if text in NAMED else text
         kinds = [strategies()[call.name] for call in calls(chain, "strategy")]
@@ -443,7 +443,7 @@ class RunInputs:
             read_questions(Path(self.probes))
 
     def open(self, problems: Problems) -> list[Batch]:
-        """Find the files, and report at once those that are not there."""
+        """Find the files; missing ones are reported at once."""
         if "" in self.names:
             raise RunError("an input is an empty text (an unset variable?): name a file, a folder or a scenario")
         for name in self.scenarios():
@@ -467,7 +467,7 @@ class RunInputs:
         return batches
 
     def read(self, problems: Problems, batches: Sequence[Batch] | None = None) -> Iterator[Conversation]:
-        """Return every conversation: those of the scenarios first, then those of the files (`open`, if not given)."""
+        """Return every conversation: first from the scenarios, then from the files (found by `open`, if not given)."""
         batches = self.open(problems) if batches is None else batches
         recorded = read(batches, problems, chain.from_iterable(self.of_scenarios()))
         return with_probes(growth_noted(recorded, problems), self.probes, problems)

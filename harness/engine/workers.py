@@ -80,7 +80,7 @@ LAST = 4
 
 
 def stages(shards: Iterable[list[PartTask]], processes: int) -> Iterator[list[list[Bundle]]]:
-    """Yield the stages of each shard: bundles that may be done at once, when those of the stage before are done."""
+    """Yield the stages of each shard: bundles that may be done at once, after the stage before is done."""
     ahead, coming = deque[list[PartTask]](), iter(shards)
     last = max(LAST, processes)
     while True:

@@ -186,7 +186,7 @@ _QUALITIES = ("answer_quality", "context_recall", "grounding")
 
 
 def measures(metrics: Iterable[str], quality: str = "") -> list[str]:
-    """Return the figures that a run is judged by, in order; of the bill those under the first model, which counts."""
+    """Return the figures that a run is judged by, in order; the bill is that of the first model."""
     names: dict[str, str] = {}
     for name in metrics:
         names.setdefault(name.partition("(")[0], name)

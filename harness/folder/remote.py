@@ -40,7 +40,7 @@ _addresses: dict[Path, str] = {}
 
 
 def located(folder: Path | str) -> tuple[Path, RemoteFolder | None]:
-    """Return the folder of this machine that a run is in, and what it is a copy of. Takes a Path made of an address."""
+    """Return the local folder of a run, and the remote folder it is a copy of. Takes a Path made of an address."""
     text = str(folder)
     if text.startswith("file:/"):
         return Path("/" + unquote(text.removeprefix("file:")).lstrip("/")), None

@@ -123,7 +123,7 @@ class Run:
         return [path for path in paths if self.shards is None or shard_of(path) in self.shards]
 
     def pieces(self, steps: int = AT_ONCE) -> Iterator[Run]:
-        """Yield the run confined to some shards after the other, of about so many steps, with tables of their own."""
+        """Yield the run piece by piece: some shards each, of about so many steps, with tables of their own."""
         sizes = Counter[int]()
         for row in self.arrow("results", ["conversation", "steps"]).to_pylist():
             sizes[self._shards[row["conversation"]]] += row["steps"]
@@ -267,7 +267,7 @@ def _read_part(path: Path, columns: Sequence[str] | None) -> pa.Table:
 
 
 def load(folder: str | Path) -> Run:
-    """Open a run folder. Raises RunError if there is none, if it is not finished, or if a file is not as written."""
+    """Open a run folder. Raises RunError if it is missing or not finished, or if a file is not as it was written."""
     run = Run(Path(folder))
     manifest = run.manifest
     if not manifest.complete:
@@ -430,7 +430,7 @@ _ORIGIN = b"made_from"
 
 
 def read_derived(run: Run, name: str, columns: Sequence[str]) -> pa.Table | None:
-    """Return a stored table, or None if there is none that was made from just this run by just this code."""
+    """Return a stored table, or None unless it was made from this very run by this very code."""
     path = _path(run, name)
     try:
         if (pq.read_schema(path).metadata or {}).get(_ORIGIN) != _origin(run):

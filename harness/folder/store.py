@@ -186,7 +186,7 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def account(folder: Path) -> str:
-    """Return the name under which the money of a run folder is counted; a folder that has none gets one."""
+    """Return the name under which the money of a run folder is counted, and give it one if need be."""
     path, name = folder / ACCOUNT, token_hex(16)
     if not path.exists():
         draft = folder / f"{ACCOUNT}.{name}"
@@ -316,7 +316,7 @@ def finished_conversations(folder: Path, strategies: int) -> int:
 
 
 def is_part(name: str) -> bool:
-    """Return whether a file is named like those of a part."""
+    """Return whether a file has the name of a part."""
     return _PART.fullmatch(name) is not None
 
 

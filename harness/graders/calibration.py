@@ -63,7 +63,7 @@ def sets_of(answers: Iterable[Labelled]) -> list[LabelledSet]:
 
 
 def sample_of(whole: LabelledSet, size: int, seed: int = 0, by_system: bool = False) -> LabelledSet:
-    """Return `size` answers to as many questions as possible: none has a second answer while another has none.
+    """Return `size` answers to as many questions as possible: no question gets a second while another has no answer.
 
     The choice depends on the seed and the names of questions and systems, not on the order of the file.
     """

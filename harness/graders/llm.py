@@ -175,7 +175,7 @@ def read(text: str) -> GraderVerdict | Missing:
 
 
 def fenced(texts: Mapping[str, str | Sequence[str]], most: int) -> tuple[str, str]:
-    """Return texts as data between marks that none of them can write, and the mark.
+    """Return texts as data between marks that no text can contain, and the mark.
 
     Each text is written as a person sees it, at most `most` characters. The mark is a digest of all of them: a text
     that contained it would have to contain its own digest. The same texts have the same mark, so the same request.

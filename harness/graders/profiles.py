@@ -122,7 +122,7 @@ class QuotedProfile(NamedTuple):
 
 
 class Profiles:
-    """All profiles of some folders. Raises RunError for a file that is none."""
+    """All profiles of some folders. Raises RunError for a file that is no profile."""
 
     def __init__(self, folders: Sequence[Path] = ()) -> None:
         profiles: dict[tuple[str, str, bool], Profile] = {}
@@ -142,7 +142,7 @@ class Profiles:
         self.all = tuple(profiles.values())
 
     def of(self, grader: str) -> list[QuotedProfile]:
-        """Return the grader's profiles, the best first; those of its other versions if it has none.
+        """Return the grader's profiles, the best first; without any, those of its other versions.
 
         Of several on the same answers only the best: no sample stands beside the whole.
         """

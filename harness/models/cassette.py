@@ -62,7 +62,7 @@ class CassetteEntry(NamedTuple):
 
 
 def canonical(request: Mapping[str, Any]) -> str:
-    """Return a request as the one JSON text that it has, whatever the order of its fields."""
+    """Return a request as canonical JSON: the same text whatever the order of its fields."""
     return msgspec.json.encode(request, order="sorted").decode()
 
 
@@ -122,7 +122,7 @@ class Cassette:
         return self.get_many((key,)).get(key)
 
     def get_many(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """Return the replies under those of the keys that have one."""
+        """Return the stored replies by key; keys without one are left out."""
         statement = "SELECT key, reply FROM replies WHERE key IN (SELECT value FROM json_each(?))"
         with self._lock, self._explained():
             return dict(self._open.execute(statement, (msgspec.json.encode(keys).decode(),)))
@@ -140,7 +140,7 @@ class Cassette:
             return database.executemany(statement, entries).rowcount
 
     def spent(self, account: str, command: str | None = None) -> Spending:
-        """Return what all commands have spent on an account of money, or one of them."""
+        """Return the money that one command has spent on an account, or all commands."""
         sums = ", ".join(f"COALESCE(SUM({name}), 0)" for name in _SUMS)
         statement = f"SELECT {sums} FROM spending WHERE account = ?1 AND (?2 IS NULL OR command = ?2)"
         with self._lock, self._explained():

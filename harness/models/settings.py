@@ -57,7 +57,7 @@ API_BASE, MODELS = "CTXBENCH_API_BASE", "CTXBENCH_MODELS"
 
 
 def usual_access() -> ModelAccess:
-    """Return the access that the environment gives models: a server, and parameters such as `timeout=30, retries=8`."""
+    """Return the access to models that the environment sets: a server, and parameters as `timeout=30, retries=8`."""
     access = ModelAccess(api_base=os.environ.get(API_BASE, ""))
     try:
         return model_spec(f"{MODELS}({os.environ.get(MODELS, '')})", access)[1]

@@ -37,7 +37,7 @@ TIERED = "tiered(working=8192, archive=131072)"
 
 
 class ArchiveSizes(NamedTuple):
-    """Bytes of an archive, of its messages as lines of JSON, and of those under other coders."""
+    """Bytes of an archive, of its messages as JSON lines, and of these lines under other coders."""
 
     archive: int  # of all files
     bytes: int

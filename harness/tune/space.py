@@ -88,7 +88,7 @@ class Choices:
         return list(self.of)
 
     def holds(self, value: object) -> bool:
-        """Return whether a value is one of them: True is not 1."""
+        """Return whether a value is among the choices, by type too: True is not 1."""
         return any(value == choice and type(value) is type(choice) for choice in self.of)
 
     def __str__(self) -> str:

@@ -93,7 +93,7 @@ def try_packed(packed: bytes) -> Tried:
 
 
 def tried(task: Task) -> Tried:
-    """Return the figures of a setting: those of the cache, or measured now."""
+    """Return the figures of a setting, from the cache or measured now."""
     store, key, folder = cache.results(), task.key, Path(task.folder)
     if (known := store.get(key)) is not None:
         return msgspec.msgpack.decode(known, type=Tried)

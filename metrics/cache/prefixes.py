@@ -153,7 +153,7 @@ class CacheUsage(NamedTuple):
     token_seconds: float = 0.0  # storage since the request before: tokens times seconds
 
     def with_read(self, read: int) -> CacheUsage:
-        """Return the usage with so many tokens read: what is written, if anything is, ends where it did."""
+        """Return the usage with another number of tokens read; what is written, if anything, ends at the same place."""
         read = min(read, self.prompt)
         end = max(read, self.prompt - self.fresh) if self.written or self.written_1h else read
         hour = end - read if self.written_1h > self.written else 0

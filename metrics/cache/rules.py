@@ -168,14 +168,14 @@ def rule_for(model: str, when: float | None, rules: Sequence[CacheRule] = RULES,
 
 
 def in_force(rules: Iterable[CacheRule], when: float | None) -> CacheRule | None:
-    """Return the rule of a model's that holds at a time (None = the latest); None if there is none."""
+    """Return which of a model's rules holds at a time (None = the latest); None if it has no rule then."""
     # Days as 2025-03-13 sort as texts, and "" before all of them.
     day = "9999" if when is None else day_of(when)  # after every first day
     return max((rule for rule in rules if rule.since <= day), key=lambda rule: rule.since, default=None)
 
 
 def rules_of(model: str, rules: Sequence[CacheRule] = RULES, host: str = "") -> list[CacheRule]:
-    """Return the rules for a model of all dates; none if it has none."""
+    """Return all rules that a model ever had, by date; empty if no rule is known."""
     name = plain_name(model)
     family = _family(f"{host.lower()}/{name}", rules) if host else None
     family = family or _family(name, rules)

@@ -251,7 +251,7 @@ def _design(hits: NDArray[np.float64], sizes: NDArray[np.float64]) -> float:
 
 
 class Raters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Agreement of raters over the answers that at least two of them rated."""
+    """Agreement of raters, over answers with two ratings or more."""
 
     answers: int
     raters: tuple[int, int]  # least and most raters of an answer
@@ -295,7 +295,7 @@ class Known(NamedTuple):
 
     @classmethod
     def of(cls, agreement: Agreement) -> Known | Missing:
-        """Return the error rates of a calibration; Missing where it has no right answers, or no wrong ones."""
+        """Return the error rates of a calibration; Missing where all its answers are right, or all are wrong."""
         recall, specificity = agreement.recall.value, agreement.specificity.value
         if isinstance(recall, Missing):
             return recall

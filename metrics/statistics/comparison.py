@@ -52,7 +52,7 @@ class Pairs:
             raise ValueError(f"before has {len(self.before)} conversations, after has {len(self.after)}: no pairs")
 
     def informative(self) -> Pairs:
-        """Return the pairs without conversations that have 0 in the lower sum: they say nothing of a ratio."""
+        """Return the pairs of conversations whose lower sum is not 0: the others say nothing about a ratio."""
         if self.form == "total":
             return self
         some = (self.before[:, 1] != 0) | (self.after[:, 1] != 0)
@@ -72,7 +72,7 @@ class Pairs:
         return bool((self.before[:, sums] == self.after[:, sums]).all())
 
     def figures(self) -> tuple[Floats, Floats]:
-        """Return the figure of each conversation alone, before and after; NaN where it has none."""
+        """Return the figure of each single conversation, before and after; NaN where it is undefined."""
         return _figures(self.form, self.before), _figures(self.form, self.after)
 
     def contributions(self) -> Floats:
@@ -121,7 +121,7 @@ class Difference(NamedTuple):
 
     @property
     def nothing(self) -> bool:
-        """Whether not one conversation moved."""
+        """Whether no conversation moved."""
         return self.across == (0, 0)
 
 
@@ -240,7 +240,7 @@ Direction = Literal["lower", "higher"]
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """How far a figure may move and count as the same: in its own unit, or as a share of what it was."""
+    """Largest change that counts as the same: in the unit of the figure, or as a share of the figure before."""
 
     amount: float
     relative: bool = False

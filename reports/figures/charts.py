@@ -141,7 +141,7 @@ def from_nothing(values: Floats, text: Callable[[float], str]) -> Scale:
 
 
 def logarithmic(values: Floats, text: Callable[[float], str]) -> Scale:
-    """Return a logarithmic scale with ticks at powers of ten, or where those are too few also at 2 and 5."""
+    """Return a logarithmic scale with ticks at powers of ten, and at 2 and 5 where these are too few."""
     some = values[np.isfinite(values) & (values > 0)]
     low, high = (float(some.min()), float(some.max())) if len(some) else (1.0, 10.0)
     if low == high:

@@ -58,7 +58,7 @@ _LINK = re.compile(r"(^|url\()#")
 
 @dataclass(frozen=True)
 class Chart:
-    """A picture with its caption, drawn by matplotlib: in files as it is, in the page in the colours that it has."""
+    """A picture with its caption, drawn by matplotlib; in the page it takes the colours of the page."""
 
     name: str  # anchor in the page, and name of its files without an ending
     title: str

@@ -47,7 +47,7 @@ _PLAN_FIELDS = ("names", "form", "encoding", "window", "summariser", "embedder")
 
 
 def overview_section(results: Results) -> ReportSection:
-    """Return the first screen: of a run of traps those that break a strategy, of any other the verdict."""
+    """Return the first screen: the verdict, or for a run of traps which traps break which strategy."""
     if is_traps(results):
         return section_of("traps", (trap_table(results),))
     first = verdict(results)
@@ -373,7 +373,7 @@ def strategies_section(results: Results) -> ReportSection | None:
 
 
 def structure_section(results: Results) -> ReportSection:
-    """Return the structural faults; that there are none is a result too."""
+    """Return the structural faults; to have none is a result too."""
     return section_of("structure", (tables.faults_table(results.summary),))
 
 

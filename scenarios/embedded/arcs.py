@@ -129,7 +129,7 @@ def week(life: Life) -> Arc:
 
 
 def project(life: Life) -> Arc:
-    """Write a project at work: who leads it, what it may cost, by when; mails, and a change of plan."""
+    """Write a project at work: lead, budget, deadline, mails, and a change of plan."""
     write = life.write
     label, lead = write("project.label"), write("colleague")
     subject, title = life.ledger.subject("project", label), headline(label)
@@ -375,7 +375,7 @@ def gift(life: Life) -> Arc:
 
 
 def dinner(life: Life) -> Arc:
-    """Write a dinner: guests, what one of them cannot eat, the shopping; and the day is changed."""
+    """Write a dinner: guests, what a guest cannot eat, the shopping, and a new date."""
     write = life.write
     label, when, count = write("dinner.label"), life.day_ahead(12, 35), str(life.rng.randint(4, 11))
     guest, allergen = write("friend"), write.fields("dinner.allergen")

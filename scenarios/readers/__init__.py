@@ -180,7 +180,7 @@ class Fields:
         raise RecordingError(self.place, f"object missing required field {paths.partition('|')[0]}", remedy)
 
     def each(self, paths: str) -> Iterator[Fields]:
-        """Yield the elements of a list, if there is one. Raises RecordingError if it is none."""
+        """Yield the elements of a list, if it is there. Raises RecordingError for another value."""
         path = self.first(paths)
         if elements := self.typed(path, LIST):
             where = self.below(path)
@@ -201,7 +201,7 @@ class Fields:
         return self.place.below(_NUMBER.sub(r"[\1]", path) if "." in path else path)
 
     def first(self, paths: str) -> str:
-        """Return the first path with a value that is not null; the first of all if there is none."""
+        """Return the first path whose value is not null; without any, the first path."""
         if "|" not in paths:
             return paths
         several = paths.split("|")

@@ -419,7 +419,7 @@ class _GooseSession:
     _ended: bool = True  # whether the next message for the agent alone begins another compaction
 
     def add(self, record: Fields) -> None:
-        """Add the next message, or the head of the session, which may hold all of them."""
+        """Add the next message, or the head of the session, which may hold all messages."""
         if record.at("role") is not None:
             self._say(record)
             return

@@ -243,7 +243,7 @@ def endpoint_of(url: str) -> str | None:
 
 
 def events(body: bytes) -> list[bytes]:
-    """Return the data of a stream's events; nothing if it is none."""
+    """Return the data of a stream's events; empty if the text is no event stream."""
     if not body.lstrip().startswith((b"data:", b"event:", b":", b"id:")):
         return []
     lines = (line[5:].strip() for line in body.splitlines() if line.startswith(b"data:"))
@@ -251,7 +251,7 @@ def events(body: bytes) -> list[bytes]:
 
 
 def frames(body: bytes, place: Place) -> list[tuple[str, bytes]]:
-    """Return type and payload of each event in AWS's frames; nothing if these are none.
+    """Return type and payload of each event in AWS's frames; empty for other bytes.
 
     A frame is the lengths of itself and of its headers (4 bytes each), a checksum, the headers, the payload and a
     checksum. A frame that was cut off is the end. Raises RecordingError for a chunk that is not base64.

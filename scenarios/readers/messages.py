@@ -343,7 +343,7 @@ class History:
 
     @property
     def next(self) -> str:
-        """Id that the next message gets if it has none: `m0`, `m1` …"""
+        """Id for the next message if the recording has none: `m0`, `m1` …"""
         return f"m{self._count}"
 
     def add(self, message: Message, place: Place) -> None:

@@ -240,7 +240,7 @@ class _Messages:
         return self._messages
 
     def read(self, logged: Any, at: str, role: Role) -> None:
-        """Read a text, a message, a list of messages or a request. `role` is that of what has none."""
+        """Read a text, a message, a list of messages or a request. `role` stands where none is recorded."""
         if isinstance(logged, list):
             if logged and all(isinstance(part, list) for part in logged):  # LangChain's batch of one prompt
                 logged = logged[0]

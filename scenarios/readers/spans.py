@@ -363,7 +363,7 @@ class _Tree:
                 yield call
 
     def thread(self, span: TraceSpan) -> str:
-        """Return the thread of a call: its own, that of a span around it, its trace, or the name of its file."""
+        """Return the thread of a call: its own, else of a span around it, else its trace, else the name of its file."""
         threads = (each.thread for each in (span, *self._ancestors(span)))
         return next(filter(None, threads), "") or span.trace or Path(span.place.file).stem
 
@@ -373,7 +373,7 @@ class _Tree:
         return span.agent or next(agents, "")
 
     def scopes(self, span: TraceSpan) -> list[tuple[str, str]]:
-        """Return the keys of the agents and tools around a span, the innermost first, and that of its trace."""
+        """Return the keys of the agents and tools around a span, innermost first, then the key of its trace."""
         return [*(_key(each) for each in self._ancestors(span) if each.kind in ("agent", "tool")), (span.trace, "")]
 
     def _ancestors(self, span: TraceSpan) -> Iterator[TraceSpan]:

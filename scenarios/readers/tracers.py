@@ -75,7 +75,7 @@ class Tracer(Reader):
                 yield from self.unpacked(decode(raw, OBJECT, place), place, problems)
 
     def unpacked(self, record: dict[str, Any], place: Place, problems: Problems) -> _Objects:
-        """Yield the spans of a record: those in lists of `pages`, since an answer of an API is a page, or itself."""
+        """Yield the spans of a record: those in the lists of `pages` where it is a page of an API, else the record."""
         pages = [name for name in self.pages if isinstance(record.get(name), list)]
         if not pages:
             yield place, record
@@ -139,7 +139,7 @@ class Tracer(Reader):
         return self.moment(self.end, fields)
 
     def thread_of(self, fields: Fields) -> str:
-        """Return the session of a span; empty if it has none of its own."""
+        """Return the session that a span names; empty without one."""
         return fields.text(self.thread)
 
     def failed(self, fields: Fields) -> bool:
@@ -489,7 +489,7 @@ class Langfuse(Tracer):
     request_id, tier = "output.id", "output|output.response_metadata"
 
     def unpacked(self, record: dict[str, Any], place: Place, problems: Problems) -> _Objects:
-        """Yield a trace and its observations, those of a page of the API, or one observation."""
+        """Yield a trace and its observations, the observations of a page of the API, or a single one."""
         several = next((key for key in ("observations", "data") if isinstance(record.get(key), list)), "")
         root, where = (record, place) if "trace" not in record else (record["trace"], place.below("trace"))
         if "trace" not in record and "type" in record:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
@@ -93,6 +94,10 @@ def test_the_site_builds(tmp_path: Path) -> None:
     fetches = re.compile(r'(?:<script[^>]* src|<link[^>]* rel="stylesheet"[^>]* href)="(https?:[^"]*)"')
     for html in tmp_path.rglob("*.html"):
         assert not fetches.findall(html.read_text("utf-8")), html.name
+    titles = [entry["title"] for entry in json.loads((tmp_path / "search/search_index.json").read_bytes())["docs"]]
+    for sought in ("cost", "window", "my own model", "CI"):  # a page or a heading has all words
+        words = [re.compile(rf"\b{word}\b", re.I) for word in sought.split()]
+        assert any(all(word.search(title) for word in words) for title in titles), sought
 
 
 PROMISES = (ROOT / "docs" / "promises.md").read_text("utf-8").partition("## What was attacked")[0]

@@ -141,13 +141,16 @@ def fewer_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_a_notebook_shows(made: ctxbench.BenchmarkRun, smoke: ctxbench.BenchmarkRun) -> None:
-    """A run, a verdict, a gate and live runs are tables of HTML, and no text in them becomes markup."""
+    """A run, a verdict, a gate, live runs and a comparison are tables of HTML; no text in them becomes markup."""
     html = pytest.importorskip("html5lib")
     made.write_baseline(made.folder.parent / "baseline.json")
     live = ctxbench.compare_live(*made.manifest.plan.names * 2)
     for shown in (made, smoke.verdict(), made.gate(made.folder.parent / "baseline.json"), live):
         html.HTMLParser(strict=True).parseFragment(shown._repr_html_())
         assert repr(shown).startswith("<Benchmark")
+    compared = made.compare(metrics="saving").assign(verdict="<b>")
+    assert "<b>" not in type(made.compare())(compared)._repr_html_()
+    html.HTMLParser(strict=True).parseFragment(made.compare(metrics="saving")._repr_html_())
     assert "<strong>No recommendation: " in smoke.verdict()._repr_html_()
     from ctxbench.reports.render import Table
     from ctxbench.reports.render import html as as_html

@@ -89,7 +89,11 @@ def by_hand(
         unrepeatable={},
     )
     fake: Any = SimpleNamespace(
-        run=SimpleNamespace(name="runs/by hand", units=units or {}),
+        run=SimpleNamespace(
+            name="runs/by hand",
+            units=units or {},
+            manifest=SimpleNamespace(plan=SimpleNamespace(strategies=tuple(costs)), strategy_names={}),
+        ),
         models=("m",),
         named=("m",),
         lose=lose,

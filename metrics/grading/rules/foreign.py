@@ -40,7 +40,7 @@ def refuses(text: str, language: str) -> bool:
 
 
 def side(text: str, language: str) -> str | None:
-    """Return yes or no, be it because the text denies something; None where nothing tells."""
+    """Return yes or no, as said or by a denial; None where the text does not tell."""
     lower = _folded(text)
     starts = (name for name in ("no", "yes") if _pattern(name, language).match(lower))
     return next(starts, "no" if _pattern("denial", language).search(lower) else None)

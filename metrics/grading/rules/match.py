@@ -49,7 +49,7 @@ class QuestionWords(TextWords):
 
     @cached_property
     def asks(self) -> frozenset[str]:
-        """The cues of `data/match.toml` that it has."""
+        """Cues of `data/match.toml` that the question contains."""
         return frozenset(name for name, cue in _CUES.items() if cue.search(self.lower))
 
 
@@ -240,7 +240,7 @@ class ParsedAnswer:
 
     @cached_property
     def scope(self) -> Scope:
-        """Decides what of the answer is asserted, given the question and all accepted answers."""
+        """Decides which parts of an answer are asserted, given the question and all accepted answers."""
         return Scope(self.words, tuple(gold.text for gold in self.golds), self.golds[0].asked)
 
     def without(self, spans: Iterable[GoldSpan]) -> ParsedAnswer:
@@ -403,7 +403,7 @@ def date_order(gold: Gold, answer: ParsedAnswer) -> int:
 
 
 def number_order(gold: Gold, answer: ParsedAnswer) -> int:
-    """Return 2 if the numbers are there, 1 if there are only others, 0 if there is none."""
+    """Return 2 if the answer has the numbers, 1 if it has only others, 0 if it has no number."""
     quantities, said = answer.words.quantities if gold.bounded else answer.words.exact[1], answer.said
     if "=" in said or "sum" in gold.asked.asks:  # "256 + 37 = 293", and the number that is said to be a total
         beside = [(each, said[max(0, each.start - 12) : each.start], said[each.stop :][:16]) for each in quantities]
@@ -432,7 +432,7 @@ def _code_pattern(code: str) -> re.Pattern[str]:
 
 
 def several_numbers(gold: Gold, answer: ParsedAnswer) -> bool:
-    """Return whether a short answer has another number that the question does not have, and no sum is made of them."""
+    """Return whether a short answer has a further number that is neither in the question nor part of a sum."""
     known = (*gold.numbers, *gold.asked.quantities)
     if len(answer.words.raw) > _BRIEF or "sum" in gold.asked.asks:
         return False
@@ -446,7 +446,7 @@ def several_numbers(gold: Gold, answer: ParsedAnswer) -> bool:
 
 
 def strange_items(golds: Sequence[Gold], answer: ParsedAnswer) -> tuple[int, int]:
-    """Return the number of items of a bare enumeration that no accepted answer has, and of all; 0, 0 if it is none.
+    """Return how many items of a bare enumeration no accepted answer has, and how many it has; 0, 0 for other texts.
 
     A place and what it lies in (Paris, Texas, USA) is no enumeration.
     """
@@ -489,7 +489,7 @@ def whole_places(gold: Gold, answer: ParsedAnswer) -> list[GoldSpan]:
 
 
 def places(gold: Gold, answer: ParsedAnswer) -> list[GoldSpan]:
-    """Return the spans of `answer.said` where the accepted answer stands, or words of it if it does nowhere.
+    """Return the spans of `answer.said` with the accepted answer, or with words of it where the whole is nowhere.
 
     A text that was found only by other spellings has none.
     """

@@ -86,7 +86,7 @@ TOLERANCE = 0.01  # relative difference up to which quantities in different unit
 
 
 def quantities(text: str) -> list[Quantity]:
-    """Return the numbers of a lower-case text in order, ordinals marked as such."""
+    """Return the numbers of a lower-case text in order, with ordinals marked."""
     if not _NUMERIC.search(text):
         return []
     result: list[Quantity] = []
@@ -386,7 +386,7 @@ DAY, MONTH, SEASON, YEAR = 0, 2, 3, 4
 
 
 def exactness(date: When) -> int:
-    """Return how exact a date is, from DAY to YEAR and beyond: the higher, the less."""
+    """Return how exact a date is, from DAY to YEAR and beyond: a higher number is less exact."""
     if not date.dated:
         return DAY if date.day or date.weekday >= 0 else MONTH
     # Days up to which a span is a day, some weeks, a month, a season, a year: 1, 16, 31, 100, 366.

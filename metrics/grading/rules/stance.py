@@ -39,7 +39,7 @@ def polarity(lower: str) -> Polarity | None:
 
 
 def leaning(sentence: str) -> Polarity | None:
-    """Return yes or no, be it because the sentence denies something; None where nothing tells."""
+    """Return yes or no, as said or by a denial; None where the sentence does not tell."""
     side = polarity(sentence)
     return side if side is not None else "no" if negates(sentence) or _BRIEF_NO.search(sentence) else None
 

@@ -81,7 +81,7 @@ _ABOVE = regex(rf"\s*(?:{either(_BOUNDS['after'])})")
 
 
 def is_bounded(text: str, start: int, stop: int) -> bool:
-    """Return whether what stands there is a bound: over 40, 3.10 or later."""
+    """Return whether a number is given as a bound: over 40, 3.10 or later."""
     return bool(_BELOW.search(text, max(0, start - 40), start) or _ABOVE.match(text, stop))
 
 
@@ -111,7 +111,7 @@ class TextWords:
 
     @cached_property
     def denies(self) -> bool:
-        """Whether it denies anything."""
+        """Whether the text denies anything."""
         return negates(self.lower)
 
     @cached_property
@@ -139,7 +139,7 @@ class TextWords:
 
     @cached_property
     def squeezed(self) -> str:
-        """Letters and digits in lower case, nothing between them."""
+        """Letters and digits alone, in lower case."""
         return "".join(self.raw).lower()
 
     @cached_property
@@ -165,7 +165,7 @@ class TextWords:
 
     @cached_property
     def exact(self) -> tuple[list[When], list[Quantity]]:
-        """Dates and numbers that are said as such: no bounds, no ends of a range, no totals of "3 of 40"."""
+        """Dates and numbers that are stated exactly: no bounds, no ends of a range, no totals of "3 of 40"."""
         low, numbers, last = self.lower, list[Quantity](), None
         for number in self.quantities:
             between = low[last.stop : number.start] if last else ""

@@ -175,12 +175,9 @@ def load(folder: PathText, *, model: str | Iterable[str] = ()) -> BenchmarkRun:
 
 
 def compare_live(before: PathText, after: PathText, *, by: By | None = None, detect: float = 10.0) -> BenchmarkLive:
-    """Compare recordings of an agent before and after a change, task by task, as `ctxbench live` does.
+    """Compare recordings of the same tasks before and after a change of the agent, as `ctxbench live` does.
 
-    before, after   files or folders of recordings of the same tasks
-    by              what names a task; by default the recording, and where it names none, what pairs the most tasks
-    detect          the change in percent that you want to see: how many tasks does it take?
-
+    `by` says what names a task, by default what pairs the most; `detect` is the change in percent that you want to see.
     Raises UserError for whatever the caller can mend.
     """
 

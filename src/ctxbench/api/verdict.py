@@ -300,7 +300,7 @@ def comparison_of(
         pairs = [(name, base) for name in names if name != base]
         if not pairs:
             raise RunError(f"{before.folder}: {base} alone has nothing to be compared with: name another run")
-        return compare(one, one, pairs, _rules(one, keys)), (base, "this")
+        return compare(one, one, pairs, _rules(one, keys)), (base, "with it")
     two = measured_by_name(after, compared_models(after, models), clock)
     compared = compare(one, two, [(name, name) for name in names if name in one.sums], _rules(two, keys))
     # A strategy that only one run has is no news to who named the strategies to compare.
@@ -317,6 +317,15 @@ def _rules(figures: MeasuredRun, metrics: Sequence[str]) -> Rules:
     return usual_rules(metrics)
 
 
+class ComparisonFrame(pd.DataFrame):
+    """A comparison as a data frame, of which a notebook shows what decides."""
+
+    def _repr_html_(self) -> str:
+        columns = ["strategy", "metric", "before", "after", "difference", "low", "high", "verdict"]
+        shown = self.filter(items=columns)
+        return shown.to_html(index=False, max_rows=60, float_format=lambda of: f"{of:,.{3 * (abs(of) < 1000)}f}")
+
+
 def comparison_frame(compared: RunComparison) -> pd.DataFrame:
     """Return a comparison as a data frame: a row per strategy and metric, with its verdict, figures and difference.
 
@@ -331,6 +340,6 @@ def comparison_frame(compared: RunComparison) -> pd.DataFrame:
         figures = {name: _number(row.get(name, nan)) for name in ("before", "after", "difference")}
         changes = {"relative": row.get("relative", False), **ends, "p": _number(row.get("p_adjusted", nan))}
         rows.append({name: row[name] for name in about} | figures | changes)
-    frame = pd.DataFrame(rows)
+    frame = ComparisonFrame(rows)
     frame.attrs["unpaired"] = [f"{group.word}: {group.what} {', '.join(group.names)}" for group in compared.unpaired]
     return frame

@@ -103,7 +103,7 @@ def probe(inputs: list[str], *, to: Path | None = None, form: str | None = None,
     shown = [dict(zip((*keys, "conversation", "evidence", "after"), question, strict=True)) for question in some]
     tables = [
         table_of(title, [Column(key, key) for key in columns], of, prose=of is shown)
-        for title, columns, of in (("What was made?", rows[0], rows), ("Examples", keys, shown))
+        for title, columns, of in (("Which questions were made?", rows[0], rows), ("Examples", keys, shown))
     ]
     if str(to) != "-":
         put(lambda: {"questions": rows, "examples": shown}, lambda: tables, as_json)

@@ -152,7 +152,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_is_printed(folder: Path) -> None:
     """The frontier, what was held out beside it, the space, and texts that `run` takes."""
     text = (folder / "first.txt").read_text()
-    assert "The frontier of window(max_tokens=?): cost (tokens a conversation) and grounding" in text
+    assert "Which window(max_tokens=?) is worth its cost? Cost in tokens a conversation" in text
     assert "Searched on 4 conversations; 4 conversations held out." in text
     assert "Held out: against the whole history" in text
     assert "up to the longest conversation" in text
