@@ -263,14 +263,12 @@ def is_plain(text: str, is_format: bool = False) -> bool:
     """Return whether a strategy, a tier's measurement or a format is no file's, and names no model and no place."""
     from ctxbench.metrics.models import find_model
 
+    if re.fullmatch(r"@\w+", text):
+        return True
     if "'''" in text or '"""' in text:  # a search replaces its ranges within these too
         return False
     try:
-        parsed = (
-            []
-            if re.fullmatch(r"@\w+", text)
-            else text_of.calls(_RANGE.sub("=0", _TEXTS.sub("=", _NAMED_AS.sub("", text))), "strategy")
-        )
+        parsed = text_of.calls(_RANGE.sub("=0", _TEXTS.sub("=", _NAMED_AS.sub("", text))), "strategy")
     except SpecError:
         return False
     values = [value for call in parsed for value in (call.name, *call.parameters.values())]
