@@ -54,7 +54,8 @@ def run_tables(results: Results) -> list[Table]:
 
 def run_json(results: Results) -> dict[str, object]:
     """Return the verdict on a run and all its figures."""
-    return {"verdict": verdict_json(verdict(results)), **as_json(results.summary), "own_metrics": results.own}
+    own = {"own_metrics": figures} if (figures := results.own) else {}
+    return {"verdict": verdict_json(verdict(results)), **as_json(results.summary), **own}
 
 
 def console() -> Console:
