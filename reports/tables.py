@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
 from ctxbench.harness.folder.schema import USUAL_MODEL, alike
@@ -110,13 +112,11 @@ def main_table(summary: RunSummary) -> Table:
 
 def own_table(own: Mapping[str, Mapping[str, Value]]) -> Table:
     """Return the table of the user's own metrics, a row for each strategy."""
-    names = list(dict.fromkeys(name for values in own.values() for name in values))
-    rows = [
-        (strategy, *(amount(metric.unit, values[name]) if (metric := metric_of(name)) else "" for name in names))
-        for strategy, values in own.items()
-    ]
-    notes = [f"{display_name(name)}: {metric.about}" for name in names if (metric := metric_of(name))]
-    return Table("Your own metrics", ("strategy", *map(display_name, names)), tuple(rows), tuple(notes))
+    metrics = {name: metric for values in own.values() for name in values if (metric := metric_of(name))}
+    columns = [Column(display_name(key), itemgetter(key), partial(amount, of.unit)) for key, of in metrics.items()]
+    rows = [{"strategy": strategy, **values} for strategy, values in own.items()]
+    notes = (f"{display_name(name)}: {metric.about}" for name, metric in metrics.items())
+    return table_of("Your own metrics", (STRATEGY, *columns), rows, notes)
 
 
 def _main_notes(summary: RunSummary) -> Iterator[str]:
