@@ -407,27 +407,21 @@ OWN: dict[str, Metric] = {}
 OWN_VERSION = "of source "  # start of the version of such a metric, before the digest of its source
 
 
-@dataclass(frozen=True, slots=True)
-class OwnFormula:
-    """The formula of a metric that a user has declared."""
-
-    function: Callable[..., Any]
-
-    def __call__(self, rows: Any) -> Value:
-        name, code = self.function.__name__, self.function.__code__
-        try:
-            value = self.function(rows)
-        except (Stopped, UserError):
-            raise
-        except (Exception, SystemExit) as error:
-            lines = [at.lineno for at in extract_tb(error.__traceback__) if at.filename == code.co_filename]
-            place = f"{Path(code.co_filename).name}:{lines[-1] if lines else code.co_firstlineno}"
-            raise SpecError(f"metric {name} ({place}): {type(error).__name__}: {error}") from error
-        if value is None or isinstance(value, Missing):
-            return Missing("undefined", f"{name} returned None") if value is None else value
-        if not isinstance(value, (int, float, np.number, np.bool_)):
-            raise SpecError(f"metric {name}: returned a {type(value).__name__}: return a number, None or Missing")
-        return float(value) if np.isfinite(value) else Missing("undefined", f"{name} returned {value}")
+def _own_value(function: Any, rows: Any) -> Value:
+    name, code = function.__name__, function.__code__
+    try:
+        value = function(rows)
+    except (Stopped, UserError):
+        raise
+    except (Exception, SystemExit) as error:
+        lines = [at.lineno for at in extract_tb(error.__traceback__) if at.filename == code.co_filename]
+        place = f"{Path(code.co_filename).name}:{lines[-1] if lines else code.co_firstlineno}"
+        raise SpecError(f"metric {name} ({place}): {type(error).__name__}: {error}") from error
+    if value is None or isinstance(value, Missing):
+        return Missing("undefined", f"{name} returned None") if value is None else value
+    if not isinstance(value, (int, float, np.number, np.bool_)):
+        raise SpecError(f"metric {name}: returned a {type(value).__name__}: return a number, None or Missing")
+    return float(value) if np.isfinite(value) else Missing("undefined", f"{name} returned {value}")
 
 
 def metric(
@@ -456,7 +450,8 @@ def metric(
                 raise SpecError(f"metric {key}: {value!r}: give one of {', '.join(map(repr, get_args(allowed)))}")
         about = (inspect.getdoc(function) or key).partition("\n")[0]
         version = f"{OWN_VERSION}{code_of(function).digest}"
-        OWN[key] = Metric(key.replace("_", " "), about, OwnFormula(function), unit, better, version, table)
+        of = partial(_own_value, function)
+        OWN[key] = Metric(key.replace("_", " "), about, of, unit, better, version, table)
         function.metric = OWN[key]  # type: ignore[attr-defined]
         return function
 

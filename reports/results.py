@@ -257,7 +257,7 @@ class Results:
     @property
     def own(self) -> dict[str, dict[str, Value]]:
         """Figures of the metrics that the user has declared by now, by strategy; empty where there are none."""
-        figures = overall(measured(self.run, metrics=OWN)) if OWN else {}
+        figures = overall(measured(self.run)) if OWN else {}
         return {of: {name: row[name] for name in row if name.partition("(")[0] in OWN} for of, row in figures.items()}
 
     @property

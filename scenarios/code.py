@@ -11,7 +11,7 @@ import hashlib
 import inspect
 import linecache
 import symtable
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from textwrap import dedent
 from types import CodeType
@@ -40,7 +40,8 @@ def _parts(value: Any, seen: set[str]) -> Iterator[tuple[str, str]]:
 
     Constants have no source here: they may be keys.
     """
-    source, functions = _source(value), [value] if inspect.isfunction(value) else _methods(value)
+    functions = [each for each in (value, *vars(value).values()) if inspect.isfunction(each)]
+    source = _source(value, functions)
     codes = [repr((each.__defaults__, each.__kwdefaults__, *_code(each.__code__))) for each in functions]
     yield source or "\n".join(codes), source
     scope: dict[str, Any] = {}
@@ -60,10 +61,6 @@ def _parts(value: Any, seen: set[str]) -> Iterator[tuple[str, str]]:
                 yield f"{name}={msgspec.json.encode(used, order='deterministic')!r}", ""
 
 
-def _methods(kind: type[Any]) -> list[Any]:
-    return [value for value in vars(kind).values() if inspect.isfunction(value)]
-
-
 def _variables(table: symtable.SymbolTable) -> set[str]:
     """Return the names in a source that come from outside of it."""
     own = {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global() or symbol.is_free()}
@@ -77,12 +74,12 @@ def _code(code: CodeType) -> list[object]:
     return [code.co_code, code.co_names, code.co_varnames, *plain]
 
 
-def _source(value: Any) -> str:
+def _source(value: Any, functions: Sequence[Any]) -> str:
     """Return the source of a function or class; empty where Python keeps none, as of what is typed at its prompt."""
     with suppress(OSError, TypeError):
         return dedent(inspect.getsource(value))
     # `inspect` finds no class of a notebook; the methods know their cell.
-    for code in (function.__code__ for function in _methods(value)) if isinstance(value, type) else ():
+    for code in (function.__code__ for function in functions):
         with suppress(SyntaxError):
             lines = linecache.getlines(code.co_filename)
             for node in ast.walk(ast.parse("".join(lines))):

@@ -316,10 +316,9 @@ def _stages(call: text_of.SpecCall) -> list[Strategy]:
     if plugins.is_file(call.name):
         kind = plugins.load(call.name)
         return [text_of.build(call, {call.name: kind}, "strategy")]
-    if call.name in kinds:
-        return [text_of.build(call, {call.name: kinds[call.name]}, "strategy")]
-    if call.name in plugins.defined:
-        return [text_of.build(call, {call.name: plugins.defined[call.name]}, "strategy")]
+    for known in (kinds, plugins.defined):
+        if call.name in known:
+            return [text_of.build(call, {call.name: known[call.name]}, "strategy")]
     if call.name in kinds.errors:
         raise SpecError(f"strategy {call.name!r}: {kinds.errors[call.name]}")
     if call.name not in NAMED:

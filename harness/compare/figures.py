@@ -117,24 +117,15 @@ def of_answers() -> list[str]:
 _PLACED = ["strategy", "conversation"]
 
 
-def measured(
-    run: Run,
-    models: Sequence[str] = (),
-    clock: bool = False,
-    prices: Prices | None = None,
-    metrics: Mapping[str, Metric] | None = None,
-) -> MeasuredRun:
-    """Measure figures of a run, by default every one, of the clock only with `clock`.
-
-    Raises RunError for a model without a price, SpecError where a function of the user's raises.
-    """
-    chosen = {**METRICS, **OWN} if metrics is None else metrics
+def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: Prices | None = None) -> MeasuredRun:
+    """Measure every figure of a run, of the clock only with `clock`. Raises RunError for a model without a price."""
     conversations = run.table("conversations")
     names = [str(name) for name in conversations.conversation]
     grid = SumGrid(names, list(run.manifest.plan.strategies))
     failed = run.failures
+    every = {**METRICS, **OWN}
     wanted = {
-        name: metric for name, metric in chosen.items() if metric.table != ANSWERS and (clock or metric.unit != CLOCK)
+        name: metric for name, metric in every.items() if metric.table != ANSWERS and (clock or metric.unit != CLOCK)
     }
     tables = {name: np.zeros(grid.shape) for name in wanted}
     of_contexts = {name: metric for name, metric in wanted.items() if metric.table == CONTEXTS}
@@ -161,7 +152,7 @@ def measured(
         form: Form = metric.of.form if isinstance(metric.of, get_args(Summed)) else "ratio"
         about[name] = About(metric.unit, metric.better, form, version)
     for answers in answered(run).whole:
-        answered_metrics = {name: chosen[name] for name in of_answers() if name in chosen}
+        answered_metrics = {name: every[name] for name in of_answers()}
         sums_of_answers = grid.sums(answered_metrics, answers.rows)
         for name, metric in answered_metrics.items():
             # Figures of other answer models and graders, or versions, do not compare.

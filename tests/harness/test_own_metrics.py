@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -78,7 +77,7 @@ def test_it_stands_wherever_metrics_stand(made: ctxbench.BenchmarkRun, tmp_path:
 
 
 def test_a_file_on_the_command_line(made: ctxbench.BenchmarkRun, tmp_path: Path) -> None:
-    """`compare`, `gate` and `report` take FILE.py:NAME; what its file uses is part of its version."""
+    """`compare` and `gate` take FILE.py:NAME; what its file uses is part of its version."""
     file = tmp_path / "own.py"
     file.write_text(FILE)
     name, run = "own.py:longest_call", made.folder
@@ -93,10 +92,7 @@ def test_a_file_on_the_command_line(made: ctxbench.BenchmarkRun, tmp_path: Path)
     said("gate", run, "--update", "-b", "b.json", "--metric", name)
     assert "The gate passes" in said("gate", run, "-b", "b.json", "--metric", name)
     assert "--metric FILE.py:longest_call" in said("gate", run, "-b", "b.json", code=2)
-    figures = json.loads(said("report", run, "--json", "--metric", name))["own_metrics"]
-    assert figures["none"]["longest_call"] > figures["last_turn"]["longest_call"]
-    assert "Your own metrics" in said("report", run, "--all", "--print-only", "--metric", name)
-    assert "has no metric 'FROM'" in said("report", run, "--metric", "own.py:FROM", code=2)
+    assert "has no metric 'FROM'" in said("compare", run, "--metric", "own.py:FROM", code=2)
     assert "metric broken (own.py:13): AttributeError" in said("compare", run, "--metric", "own.py:broken", code=2)
     assert "unknown metric 'longest_cal'" in said("compare", run, "--metric", "longest_cal", code=2)
     (tmp_path / "ctxbench.toml").write_text(f'[gate]\nmetric = ["{name}"]\n')

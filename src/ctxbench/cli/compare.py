@@ -81,6 +81,7 @@ def gate(
     Args:
         baseline (-b FILE): The file of the baseline.
         update: Write the baseline from the run, to be reviewed and committed.
+        metric (FILE.py:NAME): Guard a metric of your own as well; repeat it (docs/metrics.md).
         policy (FILE): File of guarded metrics, and how much worse each may get (docs/ci.md). [default: everything in
             the baseline, and not at all]
         junit (FILE): Write JUnit XML to this file.
