@@ -396,12 +396,12 @@ BILLED: Mapping[str, Metric] = {
 are those of `harness.bill.bill.Billed.conversations`."""
 
 
+Better = Literal["lower", "higher", ""]
 Unit = Literal["", "tokens", "share", "times", "steps", "usd"]
 OwnTable = Literal["steps", "probes", "answers", "contexts"]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-OWN: dict[str, Metric] = {}
-"""Metrics that the user has declared in this process, by their keys."""
+OWN: dict[str, Metric] = {}  # metrics that the user has declared in this process, by their keys
 
 
 OWN_VERSION = "of source "  # start of the version of such a metric, before the digest of its source
@@ -424,15 +424,8 @@ def _own_value(function: Any, rows: Any) -> Value:
     return float(value) if np.isfinite(value) else Missing("undefined", f"{name} returned {value}")
 
 
-def metric(
-    *, better: Literal["lower", "higher", ""], unit: Unit = "", table: OwnTable = "steps"
-) -> Callable[[Function], Function]:
+def metric(*, better: Better, unit: Unit = "", table: OwnTable = "steps") -> Callable[[Function], Function]:
     """Declare a metric of one's own: a function of one conversation under one strategy, which returns a number.
-
-        @ctxbench.metric(unit="tokens", better="lower")
-        def longest_call(steps):
-            "Tokens of the longest call."
-            return steps.tokens_sent.max()
 
     It is measured with all others from here on, by the function's name; over several conversations it is the mean of
     those with a finite number. It takes a data frame with the rows of `table`, or with "contexts" a list of what was
@@ -445,13 +438,12 @@ def metric(
             raise SpecError("a metric is a function with a name: write it with def")
         if key in METRICS or key in BILLED:
             raise SpecError(f"{key}: is the name of a metric of ctxbench: give yours another")
-        for value, allowed in ((unit, Unit), (better, Literal["lower", "higher", ""]), (table, OwnTable)):
+        for value, allowed in ((unit, Unit), (better, Better), (table, OwnTable)):
             if value not in get_args(allowed):
                 raise SpecError(f"metric {key}: {value!r}: give one of {', '.join(map(repr, get_args(allowed)))}")
-        about = (inspect.getdoc(function) or key).partition("\n")[0]
-        version = f"{OWN_VERSION}{code_of(function).digest}"
-        of = partial(_own_value, function)
-        OWN[key] = Metric(key.replace("_", " "), about, of, unit, better, version, table)
+        name, about = key.replace("_", " "), (inspect.getdoc(function) or key).partition("\n")[0]
+        version, of = f"{OWN_VERSION}{code_of(function).digest}", partial(_own_value, function)
+        OWN[key] = Metric(name, about, of, unit, better, version, table)
         function.metric = OWN[key]  # type: ignore[attr-defined]
         return function
 

@@ -40,10 +40,8 @@ _STRING_OR_STAGE = re.compile(
 _names: dict[type[Any], str] = {}
 
 
-defined: dict[str, type[Any]] = {}
-"""Strategy classes that a notebook or a script has defined, by their names."""
-codes: dict[type[Any], Code] = {}
-"""The sources of these classes."""
+defined: dict[str, type[Any]] = {}  # strategy classes that a notebook or a script has defined, by their names
+codes: dict[type[Any], Code] = {}  # the source of each of them
 
 
 def quote_files(text: str) -> str:
@@ -164,8 +162,7 @@ def define(value: Any, taken: Container[str]) -> Any:
     if not callable(written) or not name:
         raise SpecError(f"{value!r} is no strategy: give its text, a function of messages, or an object with start")
     if not name.isidentifier() or args:
-        what = "a function that has a name, from def, and parameters by their names"
-        raise SpecError(f"{name}: strategies stand in tables as NAME(parameter=value): give {what}")
+        raise SpecError(f"{name}: stands in tables as NAME(parameter=value): write it with def, and name parameters")
     kind = _strategy_class(written, name)
     if name in taken:
         raise SpecError(f"{name}: is the name of a strategy that is there already: give yours another")

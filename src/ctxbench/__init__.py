@@ -8,8 +8,6 @@
     run.plot("frontier")              # a matplotlib figure
     run = ctxbench.load("runs/mine")  # a run that was made before
 
-`strategies` may be functions and objects of your own, and `@ctxbench.metric` declares a metric of your own.
-
 Imports happen on first use (PEP 562): `import ctxbench` comes with every command, and must cost nothing.
 """
 

@@ -105,7 +105,6 @@ class RunFixture:
         if options["strategies"] is not None:
             options["strategies"] = texts_of(several(options["strategies"]))
         paths = [self._input(os.fspath(path)) for path in given]
-        # A function of one name may be another in another test.
         used = [codes[kind].digest for of, kind in defined.items() if of in str(options["strategies"])]
         digest = hashlib.sha256(repr((name, paths, sorted(options.items()), used)).encode()).hexdigest()[:16]
         folder = self._folder / digest

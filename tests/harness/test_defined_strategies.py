@@ -123,8 +123,8 @@ def retrieval(messages: list[Any]) -> list[Any]:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (lambda messages: messages, "<lambda>: strategies stand in tables as NAME"),
-        (functools.partial(newest, 3), "parameters by their names"),
+        (lambda messages: messages, "<lambda>: stands in tables as NAME"),
+        (functools.partial(newest, 3), "and name parameters"),
         (functools.partial(newest, n="x"), "n must be a whole number, not 'x'"),
         (retrieval, "is the name of a strategy that is there already"),
         (Recent(object()), "cannot read this strategy: .* was 'Recent"),
