@@ -359,7 +359,7 @@ class ByPolicy(Replacement):
     it is used meanwhile, the policy admits it again. Items that could not be moved stay out, and so do items that a
     policy rejects (`w_tiny_lfu` rejects new items): they are the first victims.
 
-    Departs from a cache in one thing: room is made before the policy knows for which item. So ARC and 2Q adapt to an
+    Departs from a cache in one thing: room is made before the policy knows for which item. So ARC adapts to an
     item in a ghost queue after the eviction that it causes, not before.
     """
 
