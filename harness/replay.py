@@ -20,7 +20,7 @@ from ctxbench.metrics.grounding import Demands, demands, said
 from ctxbench.metrics.measure import Runs
 from ctxbench.metrics.probes import PlacedProbe, placed_probes
 from ctxbench.metrics.structure import Structure
-from ctxbench.metrics.survival import FollowedFact, facts_in, shown
+from ctxbench.metrics.survival import FollowedFacts, shown
 from ctxbench.metrics.tokens import Ledger, TokenCounter
 from ctxbench.metrics.visibility import GivenValues, given_values
 from ctxbench.scenarios.errors import Stopped, UserError
@@ -149,7 +149,6 @@ class ConversationIndex:
         self.ledger = Ledger(counter, conversation.messages)
         self.structure = Structure(conversation.messages)
         self._tools: tuple[tuple[Tool, ...], int] = ((), 0)
-        self._facts_in: dict[str, tuple[FollowedFact, ...]] = {}
         self.facts: dict[str, tuple[Fact, ...]] = {}
         """Facts that the recording states, by the id of their message."""
         for fact in conversation.facts:
@@ -175,7 +174,7 @@ class ConversationIndex:
     @cached_property
     def ids(self) -> frozenset[str]:
         """The ids of the recorded messages."""
-        return frozenset(self._texts)
+        return frozenset(message.id for message in self.conversation.messages)
 
     @cached_property
     def asked(self) -> list[PlacedProbe]:
@@ -207,15 +206,10 @@ class ConversationIndex:
         """The places of the messages of which a call is recorded."""
         return [at for at, message in enumerate(self.conversation.messages) if message.call is not None]
 
-    def facts_in(self, name: str) -> tuple[FollowedFact, ...]:
-        """Return the facts in a recorded message by its id; empty if no message has it."""
-        if name not in self._facts_in:
-            self._facts_in[name] = facts_in(self._texts.get(name, ""))
-        return self._facts_in[name]
-
     @cached_property
-    def _texts(self) -> dict[str, str]:
-        return {message.id: said(message) for message in self.conversation.messages}
+    def followed(self) -> FollowedFacts:
+        """The facts of the recorded messages, by their ids: they are followed through summaries."""
+        return FollowedFacts({message.id: said(message) for message in self.conversation.messages})
 
 
 class ModelCalls(Protocol):

@@ -98,9 +98,7 @@ def constraints(conversation: Conversation) -> Constraints:
 
 
 def retained_constraints(stated: Constraints, sent: Stretches, written: Lines = NOTHING) -> Ints:
-    """Return how many of the constraints stated before each call are retained in its context, from when everything is
-    sent (`stretches`).
-    """
+    """Return how many of the constraints stated before each call its context retains, by what is sent (`stretches`)."""
     rule, place = stated.occurrences
     if stated.rules:
         among, line = places(stated.find, written.different)

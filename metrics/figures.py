@@ -249,7 +249,7 @@ METRICS: Mapping[str, Metric] = {
     ),
     "overflows": _calls(
         "overflows",
-        "calls with more tokens than the context window of the model chosen with --model",
+        "calls with more tokens than the context window: that of the recorded model, or --window",
         Total(lambda s: s.tokens_sent > s.window),
     ),
     "rejected_openai": _calls(

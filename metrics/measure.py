@@ -77,9 +77,7 @@ class Stretches:
         return Stretches(of, np.append(self.begin, lines.begin), np.append(self.end, lines.end), self.steps)
 
     def until(self, thing: Ints, step: Ints) -> Ints:
-        """Return for each pair of a thing and a step up to which step it stays from then on; if it is not there, the
-        step itself.
-        """
+        """Return the step until which a thing stays, for each pair of a thing and a step; that step if it is absent."""
         # On one line on which the steps of each thing follow those of the one before.
         width = self.steps + 1
         found = np.searchsorted(self.of * width + self.begin, thing * width + step, "right")
@@ -87,9 +85,7 @@ class Stretches:
         return np.maximum(ends[found] - thing * width, step)
 
     def within(self, owner: Ints, thing: Ints, begin: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
-        """Return the stretches of each owner's things from the owner's `begin` on and before its `end`: owners, and
-        where each begins and ends.
-        """
+        """Return the stretches of each owner's things between the owner's `begin` and `end`: owners, begins, ends."""
         width = self.steps + 1
         low = np.searchsorted(self.of * width + self.end, thing * width + begin[owner], "right")
         high = np.searchsorted(self.of * width + self.begin, thing * width + end[owner], "left")

@@ -256,12 +256,12 @@ class Prices:
 
     def unknown(self, model: str) -> str:
         """Return the message for a model without a price, with its remedy."""
-        table = f'in a file of prices (CTXBENCH_PRICES), [models."{model}"]'
+        table = f'in a file of prices (CTXBENCH_PRICES): [models."{model}"]'
         if self._batch and self._listing(model) is not None:
-            return f"the batch price of {model} is not known: give it {table} batch = {{input = …, output = …}}"
+            return f"the batch price of {model} is not known: give it {table} with batch = {{input = …, output = …}}"
         close = nearest(model, {**self._own, **model_names()})
         why = f"{close} Or give it" if close else ": give it"
-        return f"the price of {model} is not known{why} {table} input = … and output = …, or like = 'another model'"
+        return f"the price of {model} is not known{why} {table} with input and output, or with like = 'another model'"
 
     @property
     def source(self) -> str:

@@ -48,16 +48,6 @@ def step(state: Open, message: Message) -> tuple[Open, int, int]:
     return tuple(call.id for call in message.calls) if message.calls else (), 0, len(state)
 
 
-def calls_and_results(messages: Iterable[Message]) -> tuple[int, int]:
-    """Count (orphan results, unanswered calls) of a whole context, message by message."""
-    state: Open = ()
-    orphans = unanswered = 0
-    for message in messages:
-        state, orphan, left = step(state, message)
-        orphans, unanswered = orphans + orphan, unanswered + left
-    return orphans, unanswered + len(state)
-
-
 def is_blank(message: Message) -> bool:
     """Return whether a message has nothing for a model to read. Results of tools may be empty."""
     content = message.calls or message.media or (message.text and not message.text.isspace())
@@ -175,6 +165,13 @@ class Structure:
                     spans.append(Span(store, start, at))
                 start = at + 1
         return messages if spans == list(messages.spans) else joined(spans)
+
+
+def calls_and_results(messages: Sequence[Message]) -> tuple[int, int]:
+    """Count (orphan results, unanswered calls) of a whole context, message by message."""
+    index = Structure(messages)
+    index.advance(len(messages))
+    return index.orphans[-1], index.unanswered[-1] + len(index.opened[-1])
 
 
 def _calls(messages: Messages, name: str | None) -> bool:

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from itertools import accumulate
 from typing import NamedTuple, TypeVar
 
@@ -45,7 +46,7 @@ class FollowedFact(NamedTuple):
 class Round(NamedTuple):
     """One round of summarising."""
 
-    replaced: Sequence[FollowedFact]  # the facts (`facts_in`) of the messages that it newly replaced
+    replaced: Sequence[int]  # the facts of the messages that it newly replaced
     summary: str  # all summary text that is in force after it
 
 
@@ -58,18 +59,39 @@ class Survival(NamedTuple):
     kept: int
 
 
-def survival(rounds: Sequence[Round]) -> list[Survival]:
-    """Count the facts still in the summary, by kind and age. Each line of the summaries is read once."""
-    numbers: dict[FollowedFact, int] = {}
-    pairs = [numbers.setdefault(fact, len(numbers)) << 32 | at for at, (new, _) in enumerate(rounds) for fact in new]
-    entries = np.unique(np.array(pairs, np.int64))
+class FollowedFacts:
+    """The facts of a conversation, numbered, and what finds their parts in a summary: it reads each line once, however
+    many summaries and strategies have it.
+    """
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        """Take the texts of messages, by their names."""
+        numbers: dict[FollowedFact, int] = {}
+        self.of = {
+            name: [numbers.setdefault(fact, len(numbers)) for fact in facts_in(text)] for name, text in texts.items()
+        }
+        """The facts in each text, by its name."""
+        self.kinds = np.array([fact.kind for fact in numbers], np.str_)
+        self.needed = SHARE * np.array([len(fact.words) for fact in numbers])  # words of each fact
+        self.values, self.different = _parts(fact.values for fact in numbers)
+        self.find_values = cache(finder(self.different))
+        self.words, different = _parts(fact.words for fact in numbers)
+        number = dict(zip(different, range(len(different)), strict=True))
+        self.find_words = cache(lambda line: [number[word] for word in number.keys() & words(line)])
+
+
+def survival(rounds: Sequence[Round], facts: FollowedFacts) -> list[Survival]:
+    """Count the facts still in the summary, by kind and age."""
+    entries = np.unique(np.array([fact << 32 | at for at, (new, _) in enumerate(rounds) for fact in new], np.int64))
     which, entered = entries >> 32, entries & (1 << 32) - 1
     # A fact that enters anew is followed from there.
     left = np.where(np.diff(which, append=-1) == 0, np.append(entered, 0)[1:], len(rounds))
-    gone = _gone(list(numbers), which, entered, left, Lines((summary for _, summary in rounds), _read_alone))
+    # With kana the words of a text are not those of its lines: it is one line, of clauses that end where they did.
+    texts = (summary if reads_by_line(summary) else summary.replace("\n", "！") for _, summary in rounds)
+    gone = _gone(facts, which, entered, left, Lines(texts))
     # Each fact is counted once, at its last age, and `_beyond` adds up. Entered in the first of three rounds and gone
     # in the third, it is followed to age 2 and lived to age 1: rows of 1 of 1, 1 of 1 and 0 of 1.
-    kinds, found = np.array([fact.kind for fact in numbers], np.str_)[which], list[Survival]()
+    kinds, found = facts.kinds[which], list[Survival]()
     for kind in sorted(set(kinds.tolist())):
         of_kind, lived = kinds == kind, (kinds == kind) & (gone > entered)
         followed = np.bincount((left - entered - 1)[of_kind], minlength=len(rounds))
@@ -79,31 +101,27 @@ def survival(rounds: Sequence[Round]) -> list[Survival]:
     return found
 
 
-def _gone(facts: Sequence[FollowedFact], which: Ints, entered: Ints, left: Ints, summaries: Lines) -> Ints:
+def _gone(facts: FollowedFacts, which: Ints, entered: Ints, left: Ints, summaries: Lines) -> Ints:
     """Return for each entry, of `which` fact and before it has `left`, the first summary with too little of it."""
     size = len(summaries.texts)
     at = np.arange(size)
     there = Stretches(at, at, at + 1, size).with_lines(summaries, 0)
-    fact, value, values = _parts([fact.values for fact in facts])
-    of_values = there.having(*summaries.places(finder(values), values))
-    entry, value = _of_entries(which, fact, value)
+    of_values = there.having(*summaries.places(facts.find_values, facts.different))
+    entry, value = _of_entries(which, *facts.values)
     gone = left.copy()
     np.minimum.at(gone, entry, of_values.until(value, entered[entry]))
     # Where all values are there, the words count. How many of them are there changes where one comes or goes.
-    fact, word, different = _parts([fact.words for fact in facts])
-    number = {word: at for at, word in enumerate(different)}
-    said, line = places(lambda text: map(number.__getitem__, number.keys() & words(text)), summaries.different)
+    said, line = places(facts.find_words, summaries.different)
     alive = np.flatnonzero(gone > entered)
-    entry, word = _of_entries(which[alive], fact, word)
+    entry, word = _of_entries(which[alive], *facts.words)
     owner, at = alive[entry], alive[np.unique(entry)]
     owner, begin, end = there.having(said, line + size).within(owner, word, entered, gone)
     owner, time = np.concatenate([at, owner, owner]), np.concatenate([entered[at], begin, end])
     change = np.repeat([0, 1, -1], [len(at), len(begin), len(end)])
     order = np.lexsort((time, owner))
     owner, time, count = owner[order], time[order], np.cumsum(change[order])
-    needed = SHARE * np.array([len(fact.words) for fact in facts])
     is_last = np.diff(owner * (size + 1) + time, append=-1) != 0
-    few = is_last & (count < needed[which[owner]]) & (time < gone[owner])
+    few = is_last & (count < facts.needed[which[owner]]) & (time < gone[owner])
     np.minimum.at(gone, owner[few], time[few])
     return gone
 
@@ -114,16 +132,12 @@ def _of_entries(which: Ints, fact: Ints, part: Ints) -> tuple[Ints, Ints]:
     return np.repeat(np.arange(len(which)), count), part[row]
 
 
-def _parts(of: Sequence[Iterable[T]]) -> tuple[Ints, Ints, list[T]]:
-    """Return every (owner, part), by their numbers, and the different parts."""
+def _parts(of: Iterable[Iterable[T]]) -> tuple[tuple[Ints, Ints], list[T]]:
+    """Return every (fact, part), by their numbers, and the different parts."""
     numbers: dict[T, int] = {}
-    pairs = [(owner, numbers.setdefault(part, len(numbers))) for owner, parts in enumerate(of) for part in parts]
-    return *np.array(pairs, np.int64).reshape(-1, 2).T, list(numbers)
-
-
-def _read_alone(summary: str) -> list[str]:
-    """Return the parts of a summary whose words do not depend on the others: its lines, mostly."""
-    return summary.split("\n") if reads_by_line(summary) else [summary]
+    pairs = [(fact, numbers.setdefault(part, len(numbers))) for fact, parts in enumerate(of) for part in parts]
+    fact, number = np.array(pairs, np.int64).reshape(-1, 2).T
+    return (fact, number), list(numbers)
 
 
 def _beyond(counts: Sequence[int]) -> list[int]:

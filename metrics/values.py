@@ -17,7 +17,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, pairwise
-from operator import add, methodcaller
+from operator import add
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -285,21 +285,13 @@ def _grams(spelling: str) -> list[Any]:
     return [*pairwise(atoms)] or atoms
 
 
-Split = Callable[[str], list[str]]
-
-
 class Lines:
-    """The lines of texts, each of which is read once however many texts have it.
+    """Lines of texts, each read once: a memory or a summary written anew has most lines of the one before it."""
 
-    A memory or a summary that is written anew has most lines of the one before it.
-    """
-
-    def __init__(
-        self, texts: Iterable[str] = (), split: Callable[[str], list[str]] = methodcaller("split", "\n")
-    ) -> None:
+    def __init__(self, texts: Iterable[str] = ()) -> None:
         self.texts = list(texts)
         numbers: dict[str, int] = {}
-        lines = [[numbers.setdefault(line, len(numbers)) for line in split(text)] for text in self.texts]
+        lines = [[numbers.setdefault(line, len(numbers)) for line in text.split("\n")] for text in self.texts]
         self.different = list(numbers)
         """The different lines."""
         self.line: Ints = np.fromiter(chain.from_iterable(lines), np.int64)

@@ -68,10 +68,7 @@ def visible(given: GivenValues, at: Ints, size: int, sent: Stretches, written: L
 
 
 def used_results(conversation: Conversation, demands: Demands) -> list[list[int]]:
-    """Return for each message the places of the tool results that its tool calls use, newest first.
-
-    A call uses the result that last gave a value in its arguments.
-    """
+    """Return, by message, the places of the results that its tool calls use (the last with a value), newest first."""
     used: list[list[int]] = [[] for _ in conversation.messages]
     calls, is_call = list(conversation.calls()), np.array([of == "call" for of in demands.of], bool)
     of_call = is_call[demands.row]

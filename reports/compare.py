@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import accumulate, zip_longest
+from math import inf
 from textwrap import wrap
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
@@ -80,6 +82,46 @@ def tables(
     moved_in = Column("better/ worse in", lambda row: f"{row.better_in:,}/{row.worse_in:,}")
     ends, verdict = Column("95 % interval", _interval, mark=_is_range), Column("elsewhere", "verdict.word")
     yield table_of(title, _columns(titles, model, moved_in, ends, verdict), shown, notes, names=2, widest=_WIDEST)
+
+
+def runs_table(compared: Sequence[RunComparison], names: Sequence[str]) -> Table:
+    """Return a row for each figure that moved in any run against the first one, and a column for each run.
+
+    `compared` are the comparisons with the first run, `names` the heads of all. What moved most is first.
+    """
+    rows: dict[tuple[str, str], dict[int, Comparison]] = {}
+    for at, run in enumerate(compared):
+        for row in run.comparisons:
+            if row.found is not None:
+                rows.setdefault((row.metric, row.strategy), {})[at] = row
+    ranked = sorted(rows.values(), key=lambda of: -max(map(_extent, of.values())))
+    shown = [of for of in ranked if any(map(_change, of.values()))]
+    before, after = _figure("", "before"), _figure("", "after")
+
+    def cell(of: Mapping[int, Comparison], at: int) -> str:
+        if at not in of or not (change := _change(of[at])):
+            return after.value(of[at]) if at in of else "–"
+        word = "better" if (change > 0) == (of[at].rule.better == "higher") else "worse"
+        return f"{after.value(of[at])} ({_moved_by(of[at])}, {word})"
+
+    def text(name: str, of_row: Callable[[Comparison], str]) -> Column:
+        return Column(name, lambda of: of_row(next(iter(of.values()))))
+
+    columns = [text("metric", _metric), text("strategy", lambda row: row.strategy), text(names[0], before.value)]
+    columns += [Column(name, partial(cell, at=at)) for at, name in enumerate(names[1:])]
+    notes = [about("runs", against=names[0], still=f"{len(rows) - len(shown):,}")]
+    return table_of("What moved most?", columns, shown, notes, names=2)
+
+
+def _extent(row: Comparison) -> float:
+    """Return how far a figure moved, in halves of its interval; where that is not known, as a share of what it was."""
+    size = abs(_change(row))
+    if not size or row.found is None:
+        return 0.0
+    ends, was = row.found.shown, row.found.before
+    half = (ends.high - ends.low) / 2 if isinstance(ends, Ends) else 0.0
+    scale = half or (1.0 if row.found.relative or isinstance(was, Missing) else abs(was))
+    return size / scale if scale else inf
 
 
 def _counts(rows: Iterable[Comparison]) -> str:

@@ -186,10 +186,7 @@ def tables(summary: ProbeSummary) -> Iterator[Table]:
 
 
 def failures_table(title: str, what: str, failed: Iterable[tuple[str, str, str]], most: int | None = None) -> Table:
-    """Return how many of what failed under a strategy for a reason, with the first: `failed` are strategy, reason, one.
-
-    Of several reasons the first `most` are shown.
-    """
+    """Return how often each strategy failed, by reason, with an example; `failed` is strategy, reason, example."""
     groups: dict[tuple[str, str], list[str]] = {}
     for strategy, why, one in failed:
         groups.setdefault((strategy, why), []).append(one)

@@ -96,13 +96,12 @@ def _times(value: Value) -> str:
 
 
 _POLICY_COLUMNS = (
-    Column("policy", lambda row: f"{row.policy} + preload" if row.preload else row.policy),
+    Column("policy", "policy"),
     Column("hit rate", "hit_rate", with_reach),
     Column("token hit rate", "token_hit_rate", with_reach),
     Column("evictions", "evictions", "{:,.0f}".format, spare=1),
     Column("loaded", "loaded", tokens, spare=2),
 )
-_PRELOADED = Column("preloaded", lambda row: tokens(row.preloaded) if row.preload else "–")
 
 
 def _working(measured: WorkingMeasurement) -> list[Table]:
@@ -117,11 +116,10 @@ def _working(measured: WorkingMeasurement) -> list[Table]:
         notes.append(f"A hit rate over {promised} is impossible here: no policy can exceed {percent(bounds.hit_rate)}.")
     elif not isinstance(expected, Missing) and expected < _PROMISED_HIT_RATE:
         notes.append(about("tiers_out_of_reach", promised=promised, expected=percent(expected)))
-    columns = (*_POLICY_COLUMNS, *([_PRELOADED] if any(row.preload for row in measured.rows) else []))
     sizes = f"{measured.look_ups:,.0f} look-ups and {tokens(measured.tokens)} tokens each"
     samples = count(measured.samples, measured.of)
     title = f"{measured.load}, cache of {measured.capacity:,} tokens: {samples}, {sizes}"
-    table, rest = table_of(title, columns, measured.rows, notes), [""] * (len(columns) - 3)
+    table, rest = table_of(title, _POLICY_COLUMNS, measured.rows, notes), [""] * (len(_POLICY_COLUMNS) - 3)
     limit = "bound" if bounds.is_fluid else "bound (loose)"
     rows = [(limit, percent(bounds.hit_rate), percent(bounds.token_hit_rate), *rest)]
     if not isinstance(expected, Missing):

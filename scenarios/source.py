@@ -261,10 +261,7 @@ def unreadable(path: Path, error: OSError) -> RecordingError:
 
 
 def whole_file(path: Path, problems: Problems, data: bytes | None = None) -> bytes:
-    """Return all bytes of a file that is one record: `data`, if they were read before.
-
-    Raises RecordingError if it is empty or too large.
-    """
+    """Return the bytes of a file that is one record, or `data`. Raises RecordingError if it is empty or too large."""
     if data is None:
         with _opened(path) as file:
             data = file.read(16 * LONGEST + 1)

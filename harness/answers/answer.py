@@ -87,13 +87,14 @@ class RunProbes:
     """The probes of a run with their contexts. `models` serve a strategy that has to be started again for its tools.
 
     Of `sample` questions, as many of each kind as there are of it, the others have no context. With `recorded` no
-    question of a conversation whose questions were made is asked.
+    question of a conversation whose questions were made is asked; the others are kept, since several answer them.
     """
 
     def __init__(self, run: Run, models: Models, sample: int = 0, recorded: bool = False) -> None:
         self._run, self._models, self._plan, self.size = run, models, run.manifest.plan, sample
         self._sample = sampled(run, sample) if sample else None
         self._recorded = recorded
+        self._kept: dict[tuple[str, str], dict[int, Question | Missing]] = {}
 
     def asks(self, conversation: str, number: int) -> bool:
         """Return whether a question is asked."""
@@ -107,6 +108,8 @@ class RunProbes:
 
     def of(self, conversation: Conversation, strategy: str) -> dict[int, Question | Missing]:
         """Return the questions to a strategy by number; Missing says why a probe has no context."""
+        if (kept := self._kept.get((conversation.id, strategy))) is not None:
+            return kept
         by_number: dict[int, Question | Missing] = {}
         for probe in asked_probes(self._run, conversation, strategy):
             number, context = probe.row["number"], probe.context
@@ -128,6 +131,8 @@ class RunProbes:
                 conversation.messages,
                 tuple(tool for tool in context.tools if tool not in conversation.tools),
             )
+        if self._recorded:
+            self._kept[conversation.id, strategy] = by_number
         return by_number
 
 

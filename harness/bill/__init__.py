@@ -20,10 +20,7 @@ OWN_MODELS = "recorded models"  # stands for a model where recordings of several
 
 
 def usual_prices(batch: bool = False) -> Prices:
-    """Return the default prices of bills: the bundled ones, with the user's file over them.
-
-    The file is that of CTXBENCH_PRICES. Raises SetupError for a mistake in it.
-    """
+    """Return the default prices of bills: bundled ones under those of CTXBENCH_PRICES. Raises SetupError."""
     file = os.environ.get("CTXBENCH_PRICES")
     return Prices(Path(file) if file else None, batch) if file or batch else BUNDLED
 

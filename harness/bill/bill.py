@@ -529,10 +529,7 @@ class SentPrompts(NamedTuple):
 
 
 def still_cached(scheme: Scheme, started: float, tokens: int, marked: int, pause: float) -> int:
-    """Return how much of a prompt the cache has after a pause in seconds, by the rules of the time when it started.
-
-    NaN = the time is not known.
-    """
+    """Return how much of a prompt is cached after a pause in seconds, by the rules of its start (NaN = not known)."""
     rule = rule_of(scheme, _day(started))
     match rule and rule.rules:
         case ExplicitRules():

@@ -550,10 +550,7 @@ def _tools_added(index: ConversationIndex, log: ContextLog) -> Iterator[list[str
 
 
 def _of_events(log: ContextLog) -> dict[str, NDArray[Any]]:
-    """Return the columns of `steps` that add up what the strategy reported.
-
-    Look-ups in the tiers count once Working has evicted something: before, any policy hits.
-    """
+    """Return the columns of `steps` that sum what a strategy reported; look-ups count from Working's first eviction."""
     columns = {name: np.zeros(len(log.runs.at), np.int64) for name in _OF_EVENTS}
     cost = np.zeros(len(log.runs.at))
     evictions = (
@@ -688,7 +685,8 @@ def _survived(index: ConversationIndex, log: ContextLog) -> Iterator[dict[str, A
             below = {(event.by, level) for level in range(1, event.level)}
             in_force = {place: text for place, text in in_force.items() if place not in below}
             in_force[event.by, event.level] = event.summary
-            replaced = [fact for name in event.replaced for fact in index.facts_in(name)] if event.level == 1 else []
+            names = event.replaced if event.level == 1 else ()
+            replaced = [fact for name in names for fact in index.followed.of.get(name, ())]
             rounds.append(Round(replaced, "\n".join(in_force.values())))
-    for row in survival(rounds):
+    for row in survival(rounds, index.followed) if rounds else ():
         yield row._asdict()

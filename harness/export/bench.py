@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,7 +100,16 @@ def bench(
     figures = overall(run_figures)
     steps, survival = (rows[~rows.conversation.isin(left_out)] for rows in (steps_of(run), run.table("survival")))
     by_turn = growth(turn_means(steps))
-    curves, shared = _curves(by_turn, survival), by_turn.drop_duplicates("turn")
+    rounds = survival.groupby(["strategy", "age"], observed=True)[["values", "kept"]].sum().reset_index()
+    rounds = rounds[rounds["values"] > 0].assign(share=lambda rows: rows.kept / rows["values"])
+    curves: dict[str, list[MetricPoint]] = {}
+    for name, point in (
+        *_curve(by_turn, "growth/tokens_sent", "turn", "tokens_sent"),
+        *_curve(rounds, "survival/by_round", "age", "share"),
+    ):
+        curves.setdefault(name, []).append(point)
+    once, names = by_turn.drop_duplicates("turn"), ("tokens_full", "conversations")
+    shared = [point for name in names for _, point in _curve(once, f"growth/{name}", "turn", name)]
     entries = []
     for name in run.manifest.plan.strategies:
         failed = run_figures.failed.get(name, {})
@@ -128,11 +137,7 @@ def bench(
         sizes,
         manifest.digest,
         run_figures.metrics,
-        tuple(
-            MetricPoint(f"growth/{name}", int(step), float(number))
-            for name in ("tokens_full", "conversations")
-            for step, number in zip(shared.turn, shared[name], strict=True)
-        ),
+        tuple(shared),
         tuple(entries),
         without_secrets(_json(manifest)),
         {} if (live := stored_live(run)) is None else live.numbers(),
@@ -146,20 +151,9 @@ def identity(folder: Path) -> str:
     return joint_digest(f"{name} {digest}" for name, digest in file_digests(folder, names).items())
 
 
-def _curves(by_turn: pd.DataFrame, survival: pd.DataFrame) -> dict[str, list[MetricPoint]]:
-    """Return for each strategy the tokens of a call by turn, and the share of facts still in the summary by round."""
-    points: dict[str, list[MetricPoint]] = {}
-
-    def add(strategies: pd.Series, steps: pd.Series, name: str, values: pd.Series) -> None:
-        for strategy, step, number in zip(strategies, steps.tolist(), values.tolist(), strict=True):
-            points.setdefault(str(strategy), []).append(MetricPoint(name, int(step), float(number)))
-
-    for name in ("tokens_sent", "saving"):
-        add(by_turn.strategy, by_turn.turn, f"growth/{name}", by_turn[name])
-    rounds = survival.groupby(["strategy", "age"], observed=True)[["values", "kept"]].sum().reset_index()
-    rounds = rounds[rounds["values"] > 0]
-    add(rounds.strategy, rounds.age, "survival/by_round", rounds.kept / rounds["values"])
-    return points
+def _curve(rows: pd.DataFrame, name: str, step: str, column: str) -> Iterator[tuple[str, MetricPoint]]:
+    for strategy, at, number in zip(rows.strategy, rows[step], rows[column], strict=True):
+        yield str(strategy), MetricPoint(name, int(at), float(number))
 
 
 def _json(content: object) -> str:
@@ -169,15 +163,12 @@ def _json(content: object) -> str:
 def exact(bench: Bench) -> str:
     """Return the figures of each strategy as JSON, each described, and the reasons of the missing ones."""
     about = {name: msgspec.structs.asdict(metric) for name, metric in bench.metrics.items()}
-    strategies = {
-        entry.name: {
-            "figures": {name: {"value": value, **about[name]} for name, value in entry.numbers.items()},
-            "missing": entry.missing,
-            "failed": entry.failed,
-        }
-        for entry in bench.entries
-    }
-    return _json(strategies)
+
+    def figures(entry: LoggedStrategy) -> dict[str, object]:
+        numbers = {name: {"value": value, **about[name]} for name, value in entry.numbers.items()}
+        return {"figures": numbers, "missing": entry.missing, "failed": entry.failed}
+
+    return _json({entry.name: figures(entry) for entry in bench.entries})
 
 
 # The figures that a tracker shows first: those of the table that every run ends with. One of the last three is there.

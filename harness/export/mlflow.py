@@ -165,14 +165,13 @@ def write(
         # Whole before the old one goes: parameters cannot be changed, and metrics keep their old values (decision 28).
         with ThreadPoolExecutor(1 if where.uri.startswith("sqlite:") else _REQUESTS_AT_ONCE) as pool:
             parent = _write(bench, into, experiment_id, measured, write_report, pool)
-        into.set_tag(parent, CONTENT, content)  # last: a parent without it was cut short, and gives way
-        into.set_terminated(parent, "FINISHED", measured)
-        for run in logged:
-            # A page at a time: what is deleted is found no more, so each search begins with what is left.
-            while children := into.search_runs([experiment_id], f"tags.`{PARENT}` = '{run.info.run_id}'"):
-                for child in children:
-                    into.delete_run(child.info.run_id)
-            into.delete_run(run.info.run_id)
+            into.set_tag(parent, CONTENT, content)  # last: a parent without it was cut short, and gives way
+            into.set_terminated(parent, "FINISHED", measured)
+            for run in logged:
+                # A page at a time: what is deleted is found no more, so each search begins with what is left.
+                while children := into.search_runs([experiment_id], f"tags.`{PARENT}` = '{run.info.run_id}'"):
+                    list(pool.map(into.delete_run, [child.info.run_id for child in children]))
+                into.delete_run(run.info.run_id)
     # Without its content tag a parent was cut short: it is replaced, which is no update.
     is_update = any(CONTENT in run.data.tags for run in logged)
     return LogResult("updated" if is_update else "logged", where.name, experiment, text, how_to_see)

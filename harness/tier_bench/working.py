@@ -23,7 +23,6 @@ from ctxbench.scenarios.spec import PositiveInt, nearest
 from ctxbench.strategies.tiers.tiered.tiers import POLICY, WORKING_TOKENS
 from ctxbench.strategies.tiers.working import policies
 from ctxbench.strategies.tiers.working.policies import parse, text_of
-from ctxbench.strategies.tiers.working.policy import Successors
 from ctxbench.strategies.tiers.working.traces import TRACES, Trace, recorded, replay
 
 from ..folder.run import Run, read_derived, write_derived
@@ -41,15 +40,13 @@ class Load(NamedTuple):
 
 
 class PolicyRow(NamedTuple):
-    """The figures of one policy on a load. Evictions, and tokens loaded on misses or as predicted, are per sample."""
+    """The figures of one policy on a load. Evictions, and tokens loaded on misses, are per sample."""
 
     policy: str
-    preload: bool
     hit_rate: Interval | Missing
     token_hit_rate: Interval | Missing
     evictions: float
     loaded: float
-    preloaded: float
 
 
 class Bounds(NamedTuple):
@@ -84,18 +81,15 @@ class Working:
     policies: tuple[str, ...] = tuple(dict.fromkeys(("lru_k", POLICY, *policies.POLICIES)))
     capacity: PositiveInt = WORKING_TOKENS
     seeds: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 5
-    preload: bool = False  # whether to show each policy with predictive preload as well
-    seconds: bool = False  # whether the periods of lru_k are recorded seconds, not accesses
 
     def measure(self, bench: BenchSetup) -> WorkingMeasurement:
         """Measure every policy on the trace. Accesses of recordings are the earlier messages that are referred to."""
         recipes = [text_of(parse(text)) for text in dict.fromkeys(self.policies)]
-        tasks = [(policy, preload) for policy in recipes for preload in (False, True)[: 1 + self.preload]]
         load = self._load(bench)
         rows = list[PolicyRow]()
-        with bench.counting(len(tasks), "policies") as done:
-            for policy, preload in tasks:
-                rows.append(policy_row(load, self.capacity, policy, preload))
+        with bench.counting(len(recipes), "policies") as done:
+            for policy in recipes:
+                rows.append(policy_row(load, self.capacity, policy))
                 done()
         samples, tokens = len(load.samples), [int(trace.sizes.sum()) for trace in load.samples]
         return WorkingMeasurement(
@@ -120,7 +114,7 @@ class Working:
             remedy = "" if there else f"{nearest(self.trace, TRACES)}; traces: {', '.join(TRACES)}"
             raise RunError(f"{error}{remedy}") from None
         counter = TokenCounter()
-        traces = [recorded(conversation, counter.message, self.seconds) for conversation in conversations]
+        traces = [recorded(conversation, counter.message) for conversation in conversations]
         with_look_ups = [trace for trace in traces if trace.counted.any()]
         if not with_look_ups:
             raise RunError(
@@ -131,16 +125,15 @@ class Working:
         return Load(self.trace, with_look_ups, "conversation")
 
 
-def policy_row(load: Load, capacity: int, policy: str, preload: bool = False) -> PolicyRow:
+def policy_row(load: Load, capacity: int, policy: str) -> PolicyRow:
     """Return the figures of a policy on a load. Raises SpecError for an unknown policy."""
     chosen, samples = parse(policy), load.samples
-    replays = [replay(trace, chosen, capacity, Successors() if preload else None) for trace in samples]
+    replays = [replay(trace, chosen, capacity) for trace in samples]
     both = [rates(result.hits, trace.tokens, trace.counted) for result, trace in zip(replays, samples, strict=True)]
     fewest = FEWEST if load.of == "conversation" else 2
     hits, tokens = of_seeds([rate.hits for rate in both], fewest), of_seeds([rate.tokens for rate in both], fewest)
-    columns = ("evictions", "loaded", "preloaded")
-    means = [sum(getattr(result, name) for result in replays) / len(samples) for name in columns]
-    return PolicyRow(text_of(chosen), preload, hits, tokens, *means)
+    means = [sum(getattr(result, name) for result in replays) / len(samples) for name in ("evictions", "loaded")]
+    return PolicyRow(text_of(chosen), hits, tokens, *means)
 
 
 def bounds(load: Load, capacity: int) -> Bounds:

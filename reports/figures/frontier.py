@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from ctxbench.harness.folder.schema import short_names
 from ctxbench.metrics.frontier import Point
-from ctxbench.scenarios.errors import printable
 
 from ..render import CROSS, percent
 from ..verdict import Place
@@ -44,7 +43,6 @@ PLACES: dict[Place, PlaceLook] = {
     "bound": PlaceLook("bound, no strategy", "", FAINT, FAINT),
     "unknown": PlaceLook("no figure", "", FAINT, FAINT),
 }
-NAMED = "strategy: "  # begins the id of a mark, which ends with the strategy's name: the page says it on hover
 # Characters of a name beside a mark, and points of its letters.
 _NAME, _LETTERS = 26, 7.5
 # Inches of a row of a strategy.
@@ -61,7 +59,6 @@ def frontier(
     The axes follow the marks: a longer interval is cut, with a tip there, and a bound beyond them is told in words.
     """
     points = dict(zip(rows.strategy, map(Point, rows.cost, rows.quality), strict=True))
-    places = dict(zip(rows.strategy, rows.place, strict=True))
     best = sorted(rows.strategy[rows.on_frontier], key=lambda name: (-points[name].cost, -points[name].quality))
     with style():
         drawn = figure(width, 5.2)
@@ -69,15 +66,14 @@ def frontier(
         ends = [points[name] for name in best]
         corners = [*ends[:1], *(at for here, there in pairwise(ends) for at in ((here.cost, there.quality), there))]
         axes.plot([x for x, _ in corners], [y for _, y in corners], color=COLOURS[0], linewidth=1.2, zorder=1)
-        shown = [place for place in PLACES if place in places.values()]
+        shown = [place for place in PLACES if (rows.place == place).any()]
         for above, place in enumerate(reversed(shown), start=2):  # the chosen one comes last
             look = PLACES[place]
             mark: dict[str, Any] = {"marker": look.marker, "markerfacecolor": look.face, "markeredgecolor": look.edge}
             mark |= {"linestyle": "none", "markeredgewidth": 1.0, "zorder": above}
             mark["markersize"] = 12 if place == "chosen" else 6
-            axes.plot([], [], **mark, label=look.words)
-            for name in (name for name in points if places[name] == place):
-                axes.plot(*points[name], **mark, gid=NAMED + printable(name))
+            own = rows[rows.place == place]
+            axes.plot(own.cost, own.quality, **mark, label=look.words)
         axes.set_xlim(_limits(rows.cost, _BESIDE))
         low, high = _limits(rows.quality, _ABOVE)
         axes.set_ylim(low, min(high, 1 + 0.04 * (1 - low)))  # shares, and room for a mark
@@ -156,7 +152,9 @@ def _name_marks(axes: Axes, points: Mapping[str, Point], line: Sequence[tuple[fl
         here = next((at for at in labels if np.hypot(at[0] - x, at[1] - y) < _SAME * point), (x, y))
         of, words = labels.get(here, (points[name], ""))
         labels[here] = of, f"{words} =\n{legible(short)}".removeprefix(" =\n")
-    look: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": _LETTERS}
+    thin = {"arrowstyle": "-", "linewidth": 0.5, "color": INK, "shrinkA": 0, "shrinkB": 4}
+    look: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "center", "fontsize": _LETTERS}
+    look |= {"bbox": {"facecolor": "white", "edgecolor": "none", "pad": 0.5}, "zorder": 20}  # over the intervals
     sizes = {}
     for at, (of, words) in labels.items():
         text = axes.annotate(words, of, (0, 0), **look)
@@ -167,53 +165,40 @@ def _name_marks(axes: Axes, points: Mapping[str, Point], line: Sequence[tuple[fl
     corners = axes.transData.transform(np.array(line).reshape(-1, 2))
     boxes = np.vstack([_boxes(marks, 4 * point), taken, *(_boxes_along(*ends) for ends in pairwise(corners))])
     crowd = {at: int((np.abs(marks - at) < np.array(_NEAR) * point).all(axis=1).sum()) for at in labels}
+
+    def spot(at: tuple[float, float], away: float, way: tuple[float, float]) -> _Spot:
+        # The label's nearest side is so many points away from the mark.
+        by = np.array(way) * (sizes[at] + (6 + away) * point)
+        own = _boxes(np.array([at + by]), sizes[at] + point)
+        outside = bool((own[:, :2] < frame[:2]).any() or (own[:, 2:] > frame[2:]).any())
+        covered = _overlaps(own, boxes)
+        link = _boxes_along(np.array(at), at + by, 8 * point) if away else own[:0]
+        crossed = 0 if covered else _overlaps(link, boxes)  # what a line crosses matters less than what a label covers
+        return _Spot((outside, covered, crossed), by / point, np.vstack([own, link]))
+
     rounds = [*((away,) for away in _AWAY), _AWAY]  # the last one takes what hides least, at any distance
     for aways, at in product(rounds, sorted(labels, key=lambda at: -crowd[at])):
         if at not in labels:
             continue
-        spots = (_spot(at, way, sizes[at], away, point, frame, boxes) for away in aways for way in _WAYS)
+        spots = (spot(at, *place) for place in product(aways, _WAYS))
         if aways == _AWAY:
-            spot = min(spots, key=lambda spot: spot.hidden)
+            best = min(spots, key=lambda spot: spot.hidden)
         elif free := next((spot for spot in spots if not any(spot.hidden)), None):
-            spot = free
+            best = free
         else:
             continue
         of, words = labels.pop(at)
-        thin = {"arrowstyle": "-", "linewidth": 0.5, "color": INK, "shrinkA": 0, "shrinkB": 4}
-        paper = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}  # over the intervals
-        side = "left" if spot.way[0] == 1 else "right" if spot.way[0] == -1 else "center"  # it ends exactly there
-        x, y = (spot.by - (spot.way[0] * sizes[at][0] * (side != "center"), 0)) / point
-        to_mark = thin if len(spot.boxes) > 1 else None
-        axes.annotate(words, of, (x, y), **look, ha=side, zorder=20, bbox=paper, arrowprops=to_mark)
-        boxes = np.vstack([boxes, spot.boxes])
+        x, y = best.by
+        axes.annotate(words, of, (x, y), **look, arrowprops=thin if len(best.boxes) > 1 else None)
+        boxes = np.vstack([boxes, best.boxes])
 
 
 class _Spot(NamedTuple):
-    """Place of a label: what it would hide, the way and the pixels from its mark, its box and those of its line."""
+    """Place of a label: what it would hide, the points from its mark, its box and those of its line."""
 
     hidden: tuple[int, int, int]
-    way: tuple[float, float]
     by: Floats
     boxes: Floats
-
-
-def _spot(
-    at: tuple[float, float],
-    way: tuple[float, float],
-    half: Floats,
-    away: float,
-    point: float,
-    frame: Floats,
-    boxes: Floats,
-) -> _Spot:
-    """Return the place of a label of half a size whose nearest side is so many points away from its mark."""
-    by = np.array(way) * (half + (6 + away) * point)
-    own = _boxes(np.array([at + by]), half + point)
-    outside = bool((own[:, :2] < frame[:2]).any() or (own[:, 2:] > frame[2:]).any())
-    covered = _overlaps(own, boxes)
-    link = _boxes_along(np.array(at), at + by, 8 * point) if away else own[:0]
-    crossed = 0 if covered else _overlaps(link, boxes)  # what a line crosses matters less than what a label covers
-    return _Spot((outside, covered, crossed), way, by, np.vstack([own, link]))
 
 
 def _boxes(middles: Floats, half: float | Floats) -> Floats:

@@ -61,6 +61,7 @@ _STYLE: dict[str, Any] = {
     "xtick.major.width": 0.6,
     "ytick.major.width": 0.6,
     "lines.linewidth": 1.4,
+    "path.simplify_threshold": 0.5,  # pixels: half as many points of long lines
     "legend.frameon": False,
     "legend.fontsize": 8,
     "svg.fonttype": "none",

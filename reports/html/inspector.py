@@ -25,7 +25,7 @@ from ctxbench.scenarios.model import Conversation, Message, Tool
 
 from ..results import Results
 
-ROOM = 990_000  # characters in the page for all conversations
+ROOM = 970_000  # characters in the page for all conversations
 CUTS = (2000, 700, 240)  # characters of a message's text, more than a line has: as many as leave room for all
 
 # Steps that are considered for the page, and those of which lists are in memory at a time.
@@ -36,6 +36,7 @@ _PIECE = re.compile(r"[^\n.!?;。！？；]*[\n.!?;。！？；]*")
 
 Plain = dict[str, Any]
 Key = tuple[str, str]  # a conversation and a strategy
+_Actions = dict[tuple[str, tuple[tuple[str, str], ...]], int]  # number of each: strategies that are alike do the same
 _Said = tuple[Plain, Sequence[str]]  # messages: what is the same wherever their texts are cut, and the whole texts
 
 
@@ -137,6 +138,7 @@ class _Rows:
 
     def __init__(self, run: Run, results: Results) -> None:
         self._results, self._text = results, results.text
+        self._actions: _Actions = {}
         failed = run.table("results")
         failed = failed[failed.status == "failed"]
         self._failed = dict(zip(zip(failed.conversation, failed.strategy, strict=True), failed.detail, strict=True))
@@ -157,17 +159,17 @@ class _Rows:
         """
         places = {message.id: at for at, message in enumerate(recorded.messages)}
         strategies, most = [], 0
-        actions: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}  # strategies that are alike do the same
+        self._actions.clear()
         for strategy in self._results.strategies:
             key = (recorded.id, strategy)
             rows = self._written.get(key, {"message": [], "tokens": []})
             written = [msgspec.json.decode(text, type=Message) for text in rows["message"]]
-            did = self._strategy(recorded, key, places, written, actions)
+            did = self._strategy(recorded, key, places, written)
             most = max(most, len(did.get("at", ())))
             strategies.append((_encoded(did), self._said(written, rows["tokens"])))
         said = self._said(recorded.messages, self._tokens[recorded.id])
         plain = {"tools": tools, "probes": list(_probes(recorded, places, text=self._text))}
-        plain["actions"] = [[kind, dict(fields)] for kind, fields in actions]
+        plain["actions"] = [[kind, dict(fields)] for kind, fields in self._actions]
         return partial(_packed, printable(recorded.id), most, plain, said, strategies)
 
     def _said(self, messages: Sequence[Message], tokens: Sequence[int]) -> _Said:
@@ -179,14 +181,9 @@ class _Rows:
         return _encoded(columns), [_text(message, text=self._text) for message in messages]
 
     def _strategy(
-        self,
-        conversation: Conversation,
-        key: Key,
-        places: Mapping[str, int],
-        written: Sequence[Message],
-        actions: dict[tuple[str, tuple[tuple[str, str], ...]], int],
+        self, conversation: Conversation, key: Key, places: Mapping[str, int], written: Sequence[Message]
     ) -> Plain:
-        """Return what a strategy did, without the texts that it wrote. Its events are numbers of `actions`."""
+        """Return what a strategy did, without the texts that it wrote. Its events are numbers of actions."""
         steps = self._steps.get(key)
         if steps is None:
             why = printable(self._failed.get(key, ""))
@@ -224,11 +221,12 @@ class _Rows:
                 for step, event in events
                 if event["event"] == "archived" and event["message"] in places
             ],
-            "events": [
-                [step, actions.setdefault((event["event"], tuple(_fields(event, text=self._text))), len(actions))]
-                for step, event in events
-            ],
+            "events": [[step, self._action(event)] for step, event in events],
         }
+
+    def _action(self, event: Plain) -> int:
+        action = event["event"], tuple(_fields(event, text=self._text))
+        return self._actions.setdefault(action, len(self._actions))
 
 
 def _by_result(run: Run, name: str, columns: Sequence[str]) -> dict[Key, dict[str, list[Any]]]:
@@ -254,10 +252,7 @@ def _text(message: Message, *, text: bool) -> str:
 
 
 def _fields(event: Plain, *, text: bool) -> Iterator[tuple[str, str]]:
-    """Yield each field in words; a long one or list is cut, with the number of its items.
-
-    A summary is left out: it is among the messages.
-    """
+    """Yield each field in words; long ones are cut, with the number of items. Summaries are among the messages."""
     for name, value in event.items():
         if name in ("event", "summary") or (not text and name in _QUOTING):
             continue

@@ -21,7 +21,7 @@ from ctxbench.harness.answers.figures import WHOLE
 from ctxbench.metrics.figures import BILLED, METRICS
 from ctxbench.scenarios.errors import printable
 
-from ..figures.frontier import NAMED, PLACES
+from ..figures.frontier import PLACES
 from ..figures.style import FAINT, GRID, INK, written
 from ..render import Table, count
 from ..results import Results
@@ -82,10 +82,7 @@ class Chart:
         return {".svg": svg, ".png": written(drawn, ".png")}
 
     def picture(self) -> Markup:
-        """Return the figure as an element of the page.
-
-        The page's policy allows no styles within it, so they become attributes; its ids begin with the chart's name.
-        """
+        """Return the figure as an element of the page, without styles (its policy); ids begin with the chart's name."""
         root = ElementTree.fromstring(self._drawn[1])
         wide, high = (round(float(size) * _SCALE) for size in root.attrib["viewBox"].split()[2:])
         for outside in ("metadata", "defs"):
@@ -106,15 +103,11 @@ class Chart:
         """Change an element of a figure to one of the page."""
         element.tag = element.tag.rpartition("}")[2]
         element.tail = None
-        if element.tag not in ("text", "tspan", "title"):
+        if element.tag not in ("text", "tspan"):
             element.text = None
         found = {name.rpartition("}")[2]: value for name, value in element.attrib.items()}
         name = found.pop("id", "")
-        if name.startswith(NAMED):
-            title = ElementTree.Element("title")
-            title.text = name.removeprefix(NAMED)
-            element.insert(0, title)
-        elif element.tag in ("path", "clipPath"):
+        if element.tag in ("path", "clipPath"):
             found |= {"id": f"{self.name}-{name}"} if name else {}
         for key in found.keys() & {"href", "clip-path"}:
             found[key] = _LINK.sub(rf"\1#{self.name}-", found[key])
@@ -124,22 +117,9 @@ class Chart:
                 found[key] = _COLOURS.get(value, value)
         for key in found.keys() & _PLACES:
             found[key] = _NUMBER.sub(lambda number: f"{float(number[0]):.1f}", " ".join(found[key].split()))
-        if re.fullmatch(r"[ML\d. -]+", path := found.get("d", "")):
-            found["d"] = _relative(path)
         if found.get("transform", "").startswith("rotate(-0 "):
             del found["transform"]
         element.attrib = found
-
-
-def _relative(path: str) -> str:
-    """Return a path of straight lines as the way from each point to the next, in tenths: that is half as long."""
-    words, (x, y) = [], (0, 0)
-    for command, *ends in re.findall(r"([ML]) (\S+) (\S+)", path):
-        across, up = (round(10 * float(end)) for end in ends)
-        if command == "M" or (across, up) != (x, y):
-            words.append(f"{command.lower()}{(across - x) / 10:g} {(up - y) / 10:g}")
-        x, y = across, up
-    return "".join(words)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The pages of `ctxbench view`: a list of runs, the report of each, and two runs compared. Nothing can be changed.
+"""The pages of `ctxbench view`: a list of runs, the report of each, and runs compared. Nothing can be changed.
 
 A page names a run by its folder, and only folders that were given, or stand in one that was given, are looked into.
 """
@@ -18,13 +18,13 @@ from urllib.parse import parse_qs, quote
 
 from ctxbench.harness.bill.requests import billed_models
 from ctxbench.harness.compare.compare import compare, on_one_side, usual_rules
-from ctxbench.harness.compare.figures import measured_by_name
+from ctxbench.harness.compare.figures import MeasuredRun, measured_by_name
 from ctxbench.harness.folder.run import load, load_so_far
 from ctxbench.harness.folder.schema import LEFT_OUT, Manifest
 from ctxbench.harness.folder.store import read_manifest, whole_shards
 from ctxbench.scenarios.errors import RunError, UserError
 
-from ..compare import tables
+from ..compare import runs_table, tables
 from ..render import count
 from ..results import Results
 from .inspector import inspected
@@ -104,7 +104,7 @@ class Site:
     def respond(self, path: str, query: str = "") -> Response:
         """Return the page at a path below the token."""
         asked, runs = parse_qs(query), {str(run.folder): run for run in self.runs()}
-        named = [runs.get(asked.get(key, [""])[0]) for key in _NAMES.get(path, ())]
+        named = [runs.get(name) for key in _NAMES.get(path, ()) for name in asked.get(key, [""])]
         known = [run for run in named if run is not None]
         if len(known) < len(named):
             return _said(HTTPStatus.NOT_FOUND, "There is no such run here.")
@@ -113,7 +113,7 @@ class Site:
                 case "":
                     return _page("Runs", "runs.html", rows=[run.cells for run in runs.values()])
                 case "report":
-                    return self._report(*known)
+                    return self._report(known[0])
                 case "compare":
                     return self._compare(*known)
         except (UserError, OSError) as error:
@@ -138,22 +138,29 @@ class Site:
                 self._pages[run.folder] = (state, made)
         return Response(HTTPStatus.OK, made)
 
-    def _compare(self, before: ListedRun, after: ListedRun) -> Response:
-        opened = [load(run.folder) for run in (before, after)]
-        sides = (measured_by_name(run, billed_models(run, self._models)) for run in opened)
-        one, two = (
-            side
-            if self._text
-            else replace(side, failed={name: dict.fromkeys(of, LEFT_OUT) for name, of in side.failed.items()})
-            for side in sides
-        )
-        pairs = [(name, name) for name in two.sums if name in one.sums]
-        compared = compare(one, two, pairs, usual_rules())
-        compared = replace(compared, unpaired=(*on_one_side("strategy", one, two), *compared.unpaired))
-        return _page(f"{after.folder} against {before.folder}", "comparison.html", tables=list(tables(compared)))
+    def _compare(self, against: ListedRun, *runs: ListedRun) -> Response:
+        """Compare runs with the first one, which may be among them: all in one table, then each in full."""
+        folders = list(dict.fromkeys(run.folder for run in (against, *runs)))
+        first, *others = map(self._measured, folders if len(folders) > 1 else 2 * folders)
+        compared = []
+        for other in others:
+            pairs = [(name, name) for name in other.sums if name in first.sums]
+            each = compare(first, other, pairs, usual_rules())
+            compared.append(replace(each, unpaired=(*on_one_side("strategy", first, other), *each.unpaired)))
+        names = [folder.name if folders[0].parent == folder.parent else str(folder) for folder in folders]
+        table = runs_table(compared, names if len(names) > 1 else 2 * names)
+        title = f"{count(len(others), 'run')} against {names[0]}"
+        return _page(title, "comparison.html", tables=[table, *(part for each in compared for part in tables(each))])
+
+    def _measured(self, folder: Path) -> MeasuredRun:
+        run = load(folder)
+        side = measured_by_name(run, billed_models(run, self._models))
+        if self._text:
+            return side
+        return replace(side, failed={name: dict.fromkeys(of, LEFT_OUT) for name, of in side.failed.items()})
 
 
-_NAMES = {"report": ("run",), "compare": ("before", "after")}  # runs that the query of a page names
+_NAMES = {"report": ("run",), "compare": ("against", "run")}  # runs that the query of a page names
 
 
 def _said(status: HTTPStatus, text: str) -> Response:

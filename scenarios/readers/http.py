@@ -106,10 +106,7 @@ def logged_request(
     tools: Any = None,
     cost: float | None = None,
 ) -> LoggedCall:
-    """Return a request and its response in the form of any API; without an answer if there is none.
-
-    The answer has `time` and `call`, with all that the two report of it.
-    """
+    """Return a request and its response, if any, in the form of any API; the answer has `time` and `call` of both."""
     problems = responses.problems
     if answered.at("content") is not None:
         answered.record.setdefault("role", "assistant")

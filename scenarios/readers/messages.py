@@ -233,10 +233,7 @@ def decoded_body(raw: bytes, place: Place) -> dict[str, Any]:
 
 
 def seconds(text: str, form: str, place: Place, example: str) -> float:
-    """Return the seconds since 1970 of a time in a `strptime` form, taken as UTC.
-
-    Raises a RecordingError that shows the example.
-    """
+    """Return the seconds since 1970 of a time in a `strptime` form, as UTC. Raises RecordingError with the example."""
     try:
         return datetime.strptime(text.strip(), form).replace(tzinfo=UTC).timestamp()
     except ValueError:

@@ -443,10 +443,7 @@ class Locomo(Reader):
 def _locomo_conversation(
     sample: Fields, prefix: str, corrections: Mapping[str, _Correction], file: str
 ) -> Conversation:
-    """Return a sample with its questions, whose ids in the audit `file` begin with the prefix.
-
-    Raises RecordingError if the audit is of another file.
-    """
+    """Return a sample with its questions, whose ids in the audit begin with the prefix. Raises RecordingError."""
     messages, meta = _messages(sample)
     ids = {message.id: at for at, message in enumerate(messages)}
     facts, facts_dropped = list[Fact](), 0

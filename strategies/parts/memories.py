@@ -315,7 +315,7 @@ class TextSearch:
 
 
 SPARSE = 0.25  # share of coordinates other than 0 below which vectors are kept by coordinate
-WAITING = 128
+WAITING = 64
 _ENTRY = np.dtype([("value", np.float32), ("row", np.int32)])
 
 

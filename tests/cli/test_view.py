@@ -20,9 +20,12 @@ import msgspec
 import pytest
 
 from ctxbench.cli.report import Server
-from ctxbench.harness.folder.run import Run
+from ctxbench.harness.compare.compare import compare, usual_rules
+from ctxbench.harness.compare.figures import measured_by_name
+from ctxbench.harness.folder.run import Run, load
 from ctxbench.harness.folder.schema import Manifest
 from ctxbench.harness.folder.store import write_manifest
+from ctxbench.reports.compare import moved, runs_table
 from ctxbench.reports.html.view import Site
 from tests.harness.command import ctxbench
 from tests.reports.html.builders import ran, recorded
@@ -87,7 +90,7 @@ def test_who_is_refused(run: Run, server: Server) -> None:
         status, _, text = asked(server.address + report_of(folder))
         assert (status, "no such run" in text) == (404, True)
     assert asked(server.address + "../../etc/passwd")[0] == 404
-    assert asked(server.address + "compare?before=%00")[0] == 404
+    assert asked(server.address + "compare?run=%00")[0] == 404
 
 
 def test_a_run_that_goes_on(run: Run, tmp_path: Path) -> None:
@@ -125,10 +128,33 @@ def test_two_runs_compared(run: Run, tmp_path: Path) -> None:
     site = Site([tmp_path])
     listed = site.respond("").body.decode()
     assert "manifest.json" in listed
-    answer = site.respond("compare", f"before={quote(str(tmp_path / 'one'))}&after={quote(str(tmp_path / 'two'))}")
+    answer = site.respond("compare", f"against={quote(str(tmp_path / 'one'))}&run={quote(str(tmp_path / 'two'))}")
     assert answer.status == 200
     assert b"in 3 pairs of conversations" in answer.body
-    assert site.respond("compare", f"before={tmp_path / 'one'}&after={tmp_path / 'bad'}").status == 422
+    assert site.respond("compare", f"against={tmp_path / 'one'}&run={tmp_path / 'bad'}").status == 422
+
+
+def test_any_number_of_runs_in_one_table(tmp_path: Path) -> None:
+    """A column for each run; each cell has the change from the first run that `ctxbench compare` says."""
+    (tmp_path / "some.jsonl").write_text(json.dumps(recorded("talk", [f"Point {turn}." for turn in range(6)])))
+    for name, tokens in (("a", 400), ("b", 700), ("c", 2000)):
+        ctxbench("run", "some.jsonl", "-s", "none", "-s", f"mine=window(max_tokens={tokens})", "-o", name, cwd=tmp_path)
+    sides = {name: measured_by_name(load(tmp_path / name), ["gpt-5.6"]) for name in "abc"}
+    compared = [compare(sides["a"], sides[name], [("none", "none"), ("mine", "mine")], usual_rules()) for name in "bc"]
+    table = runs_table(compared, ["a", "b", "c"])
+    assert table.heads == ("metric", "strategy", "a", "b", "c")
+    assert {row[1] for row in table.rows} == {"mine"}, "without a strategy nothing moves"
+    sent = next(row for row in table.rows if row[0] == "tokens sent")
+    rows = (
+        row for each in compared for row in each.comparisons if (row.metric, row.strategy) == ("tokens_sent", "mine")
+    )
+    changes = [moved(row.found.value, "tokens", relative=True) for row in rows if row.found and row.strategy != "none"]
+    assert [cell.partition(" (")[2] for cell in sent[3:]] == [f"{change}, worse)" for change in changes]
+    against, *runs = (quote(str(tmp_path / name)) for name in "abc")
+    query = f"against={against}&run={'&run='.join(runs)}"
+    page = Site([tmp_path], ["gpt-5.6"]).respond("compare", query)
+    assert page.status == 200
+    assert all(cell in page.body.decode() for cell in sent)
 
 
 def test_the_command(run: Run, tmp_path: Path) -> None:

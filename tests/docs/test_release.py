@@ -19,7 +19,7 @@ yaml = pytest.importorskip("yaml")
 ROOT = Path(__file__).parents[2]
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 PACKAGE = ROOT / "src" / "ctxbench"
-FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("[!c]*.yml"))
+FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
 
 
 def build(what: str, tree: Path, into: Path) -> Path:
@@ -63,10 +63,8 @@ def test_the_sdist_has_what_the_build_needs_and_no_tests(sdist: Path) -> None:
     """Every file of the package, the project's own texts, and nothing else: no test, no data of a test."""
     with tarfile.open(sdist) as archive:
         names = {PurePosixPath(*PurePosixPath(item.name).parts[1:]) for item in archive if item.isfile()}
-    assert {str(name) for name in names if name.parts[0] != "src"} == {
-        *("CHANGELOG.md", "LICENSE", "MANIFEST.in", "PKG-INFO", "README.md", "SECURITY.md"),
-        *("pyproject.toml", "setup.cfg"),
-    }
+    texts = ("CHANGELOG.md", "LICENSE", "MANIFEST.in", "PKG-INFO", "README.md", "SECURITY.md")
+    assert {str(name) for name in names if name.parts[0] != "src"} == {*texts, "pyproject.toml", "setup.cfg"}
     package = {str(name.relative_to("src")) for name in names if name.parts[:2] == ("src", "ctxbench")}
     assert package == shipped()
 
@@ -83,27 +81,21 @@ def test_the_action_installs_the_wheel(wheel: Path, tmp_path: Path) -> None:
     """Its first step puts a wheel that it is given into an empty environment, which then has the command."""
     venv.create(tmp_path, with_pip=True)
     step, _ = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))["runs"]["steps"]
-    environment = {
-        "CTXBENCH": str(wheel),
-        "PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin",
-        "PIP_NO_INDEX": "1",
-        "PIP_NO_DEPS": "1",
-    }
-    subprocess.run(["bash", "-eo", "pipefail", "-c", step["run"]], env=environment, check=True)
+    offline = {"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1"}
+    subprocess.run(["bash", "-eo", "pipefail", "-c", step["run"]], env={**offline, "CTXBENCH": str(wheel)}, check=True)
     assert (tmp_path / "bin" / "ctxbench").exists()
-    show = "from importlib.metadata import version; print(version('ctxbench'))"
-    assert subprocess.check_output([tmp_path / "bin" / "python", "-c", show], text=True).strip() == VERSION
+    (installed,) = tmp_path.glob("lib/python*/site-packages/ctxbench-*.dist-info")
+    assert installed.name == f"ctxbench-{VERSION}.dist-info"
 
 
 def test_the_version_is_one() -> None:
     """The newest entry of the changelog, and every wheel or tag that a page names, have the project's version."""
-    headings = re.findall(r"^## \[(\d[^\]]*)\] - (\S+)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
-    assert headings[0][0] == VERSION
+    newest = re.search(r"^## \[(.*?)\]", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    assert newest is not None
+    assert newest[1] == VERSION
     pages = [ROOT / "README.md", ROOT / "action.yml", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
-    named = {
-        name for page in pages for name in re.findall(r"ctxbench(?:-|==|@v)(\d+\.\d+\.\d+)", page.read_text("utf-8"))
-    }
-    assert named == {VERSION}
+    text = "".join(page.read_text("utf-8") for page in pages)
+    assert set(re.findall(r"ctxbench(?:-|==|@v)(\d+\.\d+\.\d+)", text)) == {VERSION}
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda path: path.stem)
@@ -111,6 +103,4 @@ def test_an_issue_form_can_be_filled_in(form: Path) -> None:
     """It has what GitHub asks of a form."""
     content = yaml.safe_load(form.read_text("utf-8"))
     assert {"name", "description", "body"} <= content.keys()
-    assert {field["type"] for field in content["body"]} <= {"input", "textarea"}
     assert len({(field["id"], field["attributes"]["label"]) for field in content["body"]}) == len(content["body"])
-    assert any(field.get("validations", {}).get("required") for field in content["body"])

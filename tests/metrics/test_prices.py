@@ -238,8 +238,8 @@ def test_own_machines_are_free(model: str, prices: Prices) -> None:
 
 def test_what_is_said_of_a_model_without_a_price() -> None:
     """The nearest names, and how to give a price."""
-    give = "in a file of prices (CTXBENCH_PRICES), "
-    give += "[models.\"{}\"] input = … and output = …, or like = 'another model'"
+    give = "in a file of prices (CTXBENCH_PRICES): "
+    give += "[models.\"{}\"] with input and output, or with like = 'another model'"
     assert BUNDLED.unknown("gpt5.6").startswith("the price of gpt5.6 is not known; did you mean 'gpt-5.6")
     assert BUNDLED.unknown("gpt5.6").endswith("? Or give it " + give.format("gpt5.6"))
     assert BUNDLED.unknown("§§§§") == "the price of §§§§ is not known: give it " + give.format("§§§§")

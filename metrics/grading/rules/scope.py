@@ -245,9 +245,7 @@ class Scope:
         return re.search(rf"(?<![a-z]){re.escape(cue.strip())}(?![a-z])", self._question) is not None
 
     def _strange(self, words: TextWords) -> list[str]:
-        """Return the words that neither question nor accepted answers have, and that may say anything of what stands
-        beside them.
-        """
+        """Return the words, new to question and accepted answers, that may change what the words beside them say."""
         return [
             raw
             for stem, raw in zip(words.stems, words.raw, strict=True)

@@ -235,7 +235,7 @@ def tiers(
     Without a SPEC all tiers are measured on the acceptance loads of their design. There are
 
         all(index, strategy, turns)                                      a line for each tier
-        working(trace, policies, capacity, seeds, preload, seconds)      hit rates of cache policies
+        working(trace, policies, capacity, seeds)                        hit rates of cache policies
         archive(recordings, format, level, dictionary)                   sizes, losses and speed
         rag(recordings, format, retrievers, k, index, words, embedder)   recall of evidence, latency
 

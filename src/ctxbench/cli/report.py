@@ -176,7 +176,7 @@ def view(
     model: list[str] | None = None,
     no_text: bool = False,
 ) -> None:
-    """Serve the reports of runs on this machine: a list of runs, each report, and two runs compared.
+    """Serve the reports of runs on this machine: a list of runs, each report, and runs compared in one table.
 
     Only this machine can reach it, and only with the address that is printed, which has a secret in it. Nothing can be
     changed through it. The page of a run that still goes on is renewed by itself. Ctrl-C ends it.
@@ -196,9 +196,11 @@ def view(
         server = Server(site, port)
     except OSError as error:
         raise RunError(f"port {port}: {error.strerror or error}: name another with --port, or none") from None
-    found = site.runs()
+    found, named = site.runs(), [quote(str(folder), safe="") for folder in folders]
     only = f"report?run={quote(str(found[0].folder), safe='')}" if len(found) == 1 else ""
     say(f"{server.address}{only}" if only else f"{len(found):,} runs at {server.address}")
+    if 1 < len(named) == len(found):
+        say(f"compared at {server.address}compare?against={'&run='.join(named)}")
     say("Ctrl-C ends it.")
     try:
         server.serve_forever()

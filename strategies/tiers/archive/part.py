@@ -166,7 +166,8 @@ def block_part(
     number: int, items: Sequence[ArchivedMessage], level: int, dictionary: Dictionary, using: int
 ) -> tuple[PartEntry, bytes]:
     """Return a block in the layout of fewest bytes, and its bytes. `using` is the number of the dictionary."""
-    layouts = [content for content in (by_field(items), by_key(items)) if content is not None]
+    columns = columns_of(items)
+    layouts = [content for content in (_layout_bytes(columns, ()), by_key(items, columns)) if content is not None]
     parts = [new_part(number, items, content, dictionary, level) for content in layouts]
     best, data = min(parts, key=lambda part: len(part[1]))
     return replace(best, sealed=True, dictionary=using), data
@@ -201,12 +202,11 @@ Columns = dict[tuple[str, ...], list[bytes]]
 
 def by_field(items: Sequence[ArchivedMessage]) -> bytes:
     """Lay messages out in columns, each text in one line."""
-    return _layout_bytes(_columns(items), ())
+    return _layout_bytes(columns_of(items), ())
 
 
-def by_key(items: Sequence[ArchivedMessage]) -> bytes | None:
-    """Lay messages out in columns, JSON texts by their keys; None if no text is JSON."""
-    columns = _columns(items)
+def by_key(items: Sequence[ArchivedMessage], columns: Columns) -> bytes | None:
+    """Lay messages out in their columns, JSON texts by their keys, which joins the columns; None if no text is JSON."""
     shapes: dict[str, int] = {}
     for at, item in enumerate(items):
         if (split := split_shape(item.message.text)) is None:
@@ -258,7 +258,8 @@ class PartMessages:
         return msgspec.convert(record, Message)
 
 
-def _columns(items: Sequence[ArchivedMessage]) -> Columns:
+def columns_of(items: Sequence[ArchivedMessage]) -> Columns:
+    """Return the fields of messages in columns, each value as JSON; an empty line is a field that is not there."""
     columns: Columns = {_TEXT: [b""] * len(items)}
     for at, item in enumerate(items):
         record = msgspec.json.decode(msgspec.json.encode(item.message), type=dict[str, Any])

@@ -127,6 +127,7 @@ class Blocks:
         self.sizes: dict[str, int] = {}
         """Tokens by id."""
         self.waiting: dict[str, ArchivedMessage] = {}
+        self.waiting_tokens = 0
         self.written: dict[str, int] = {}
         """Messages in the archive's files, with their bytes as JSON."""
         self.dead: dict[str, int] = {}
@@ -148,7 +149,8 @@ class Blocks:
                 return
             self.archive.delete([id], now)
         self.waiting[id] = ArchivedMessage(id, tokens, content)
-        if sum(item.tokens for item in self.waiting.values()) >= self.block:
+        self.waiting_tokens += tokens
+        if self.waiting_tokens >= self.block:
             self.flush(now)
 
     def get(self, id: str) -> Message:
@@ -157,8 +159,10 @@ class Blocks:
 
     def delete(self, id: str, now: float) -> None:  # noqa: ARG002
         """Delete the message of an id. Its bytes may stay in a block until the block is rewritten."""
-        self.tokens -= self.sizes.pop(id, 0)
-        self.waiting.pop(id, None)
+        tokens = self.sizes.pop(id, 0)
+        self.tokens -= tokens
+        if self.waiting.pop(id, None) is not None:
+            self.waiting_tokens -= tokens
         if (size := self.written.pop(id, None)) is not None:
             self.dead[id] = size
 
@@ -169,7 +173,7 @@ class Blocks:
             self.dead = {}
         self.archive.put(self.waiting.values())
         self.written |= {id: len(msgspec.json.encode(item.message)) for id, item in self.waiting.items()}
-        self.waiting = {}
+        self.waiting, self.waiting_tokens = {}, 0
         if raw := sum(self.written.values()):
             messages = sum(part.messages for part in self.archive.parts)
             self.saved = 1 - self.archive.size * len(self.written) / messages / raw
@@ -355,7 +359,7 @@ class ByPolicy(Replacement):
     it is used meanwhile, the policy admits it again. Items that could not be moved stay out, and so do items that a
     policy rejects (`w_tiny_lfu` rejects new items): they are the first victims.
 
-    Departs from a cache in one thing: room is made before the policy knows for which item. So ARC and 2Q adapt to an
+    Departs from a cache in one thing: room is made before the policy knows for which item. So ARC adapts to an
     item in a ghost queue after the eviction that it causes, not before.
     """
 

@@ -13,8 +13,6 @@ from .lru_k import LruK, LruKDocument
 from .policy import Policy
 from .s3_fifo import S3Fifo
 from .segmented import Segmented
-from .sieve import Sieve
-from .two_q import TwoQ
 from .w_tiny_lfu import WTinyLfu
 
 POLICIES: dict[str, type[Policy]] = {
@@ -25,10 +23,8 @@ POLICIES: dict[str, type[Policy]] = {
     "fifo": Fifo,
     "lru": Lru,
     "lfu": Lfu,
-    "two_q": TwoQ,
     "arc": Arc,
     "s3_fifo": S3Fifo,
-    "sieve": Sieve,
     "w_tiny_lfu": WTinyLfu,
     "belady": Belady,
     "belady_size": BeladySize,

@@ -25,7 +25,7 @@ from ctxbench.scenarios.model import Conversation, Message
 
 from .belady import Belady
 from .hybrid import Hybrid
-from .policy import Policy, Successors
+from .policy import Policy
 
 Ints = NDArray[np.int64]
 
@@ -41,7 +41,6 @@ class Trace:
     name: str
     ids: Ints  # item of each access
     sizes: Ints  # tokens of each item
-    times: NDArray[np.float64]  # clock of each access
     counted: Flags
     """Whether each access is a look-up. Other accesses fill the cache or are messages that arrive."""
     likeness: Likeness | None = None
@@ -66,11 +65,10 @@ class TraceReplay:
     hits: Flags
     evictions: int
     loaded: int  # tokens loaded on counted misses, items that the cache refused included
-    preloaded: int = 0  # tokens loaded because they were predicted
 
 
-def replay(trace: Trace, policy: Policy, capacity: int, preload: Successors | None = None) -> TraceReplay:
-    """Replay a trace with an empty cache. After each access, the items that `preload` predicts are admitted."""
+def replay(trace: Trace, policy: Policy, capacity: int) -> TraceReplay:
+    """Replay a trace with an empty cache."""
     cache = policy.sized(capacity)
     if isinstance(cache, Belady):
         cache.foresee(trace.names)
@@ -78,24 +76,15 @@ def replay(trace: Trace, policy: Policy, capacity: int, preload: Successors | No
     if isinstance(cache, Hybrid) and cache.weights[2] and trace.likeness is not None:
         of_context, cache.similarity = trace.likeness, lambda id: float(likeness[int(id)])
     hits = np.zeros(len(trace.ids), np.bool_)
-    evictions = preloaded = 0
-    accesses = zip(trace.names, trace.tokens.tolist(), trace.times.tolist(), strict=True)
-    for at, (id, tokens, now) in enumerate(accesses):
+    evictions = 0
+    for at, (id, tokens) in enumerate(zip(trace.names, trace.tokens.tolist(), strict=True)):
         # Similarities are read by evictions alone, so hits need not compute them.
         if of_context is not None and id not in cache.tokens:
             likeness = of_context(at)
-        access = cache.access(id, tokens, now)
+        access = cache.access(id, tokens, float(at))
         hits[at] = access.hit
         evictions += len(access.evicted)
-        if preload is None:
-            continue
-        preload.learn(id)
-        for other in preload.after(id):
-            if other not in cache.tokens:
-                size = int(trace.sizes[int(other)])
-                evictions += len(cache.access(other, size, now, used=False).evicted)
-                preloaded += size
-    return TraceReplay(hits, evictions, int(trace.tokens[trace.counted & ~hits].sum()), preloaded)
+    return TraceReplay(hits, evictions, int(trace.tokens[trace.counted & ~hits].sum()))
 
 
 MESSAGES, ACCESSES = 10_000, 1_000
@@ -228,8 +217,7 @@ def _trace(
     # 140.
     drawn = np.rint(chance.lognormal(np.log(MEAN) - 0.36, 0.85, items))
     counted = np.ones(len(ids), np.bool_) if counted is None else counted
-    times = np.arange(len(ids), dtype=np.float64)
-    return Trace("", ids.astype(np.int64), np.maximum(drawn, 4).astype(np.int64), times, counted, like)
+    return Trace("", ids.astype(np.int64), np.maximum(drawn, 4).astype(np.int64), counted, like)
 
 
 def _conversation(chance: Generator, messages: int) -> tuple[Ints, Flags, Ints]:
@@ -270,20 +258,16 @@ def _load(chance: Generator, ids: Ints, counted: Flags, topics: Ints) -> Trace:
     return _trace(chance, ids, len(topic), counted, lambda at: (vectors @ vectors[ids[at]] + 1) / 2)
 
 
-def recorded(conversation: Conversation, count: Callable[[Message], int], seconds: bool = False) -> Trace:
+def recorded(conversation: Conversation, count: Callable[[Message], int]) -> Trace:
     """Return the trace of one conversation; its items are the messages by their places.
 
-    `count` gives the tokens of a message. The clock is the number of the access. With `seconds` it is the recorded
-    time: a message without a time has that of the message before, and the clock never goes back.
+    `count` gives the tokens of a message.
     """
     messages = conversation.messages
     ids: list[int] = []
     counted: list[bool] = []
-    times: list[float] = []
     looked_up = {at: list(group) for at, group in groupby(references(conversation), key=lambda reference: reference.at)}
-    now = 0.0
     for at, message in enumerate(messages):
-        now = max(now, message.time or now)
         # What a message goes back to is looked up to write it, so before it arrives; a probe asks afterwards.
         by_message = [reference.to for reference in looked_up.get(at, ()) if reference.kind != "probe"]
         by_probes = [reference.to for reference in looked_up.get(at, ()) if reference.kind == "probe"]
@@ -291,7 +275,6 @@ def recorded(conversation: Conversation, count: Callable[[Message], int], second
         arrival = [] if message.role == "system" else [at]
         ids += [*by_message, *arrival, *by_probes]
         counted += [True] * len(by_message) + [False] * len(arrival) + [True] * len(by_probes)
-        times += [now] * (len(ids) - len(times))
     texts: list[Sequence[str]] = []
     index = TfIdf()
 
@@ -306,7 +289,6 @@ def recorded(conversation: Conversation, count: Callable[[Message], int], second
         conversation.id,
         np.array(ids, np.int64),
         np.array([count(message) for message in messages], np.int64),
-        np.array(times if seconds else range(len(ids)), np.float64),
         np.array(counted, np.bool_),
         likeness,
     )

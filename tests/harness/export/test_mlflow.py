@@ -10,10 +10,10 @@ import sqlite3
 import zlib
 from base64 import b64decode
 from collections import Counter
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -189,22 +189,14 @@ def test_what_was_broken_off_gives_way(
 
 def test_few_requests(made: Path, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A strategy is four requests: its run, all figures and parameters at once, its recordings, its end."""
-    from mlflow import MlflowClient
-
-    calls = Counter[str]()
-
-    def counting(name: str, whole: Callable[..., Any]) -> Callable[..., Any]:
-        def counted(*given: Any) -> Any:
-            calls[name] += 1
-            return whole(*given)
-
-        return counted
-
-    for name in ("create_run", "log_batch", "log_inputs", "set_terminated", "set_tag", "log_artifacts"):
-        monkeypatch.setattr(MlflowClient, name, counting(name, getattr(MlflowClient, name)))
-    assert log_runs([Path(shutil.copytree(made / "one", runs / "one"))], (MODEL,))
-    each = dict.fromkeys(("create_run", "log_batch", "log_inputs", "set_terminated"), len(STRATEGIES) + 1)
-    assert calls == {**each, "set_tag": 1, "log_artifacts": 1}
+    run = Path(shutil.copytree(made / "one", runs / "one"))
+    watched = Mock(wraps=client(place(run)))
+    monkeypatch.setattr("ctxbench.harness.export.mlflow.client", lambda _: watched)
+    assert log_runs([run], (MODEL,))
+    calls = Counter(name for name, *_ in watched.method_calls)
+    each = ("create_run", "log_batch", "log_inputs", "set_terminated")
+    assert {calls[name] for name in each} == {len(STRATEGIES) + 1}
+    assert calls.total() == 4 * (len(STRATEGIES) + 1) + 6
 
 
 def test_a_run_that_is_logged_at_its_end(runs: Path) -> None:
@@ -212,17 +204,8 @@ def test_a_run_that_is_logged_at_its_end(runs: Path) -> None:
     (runs / "mine.toml").write_text(f'[models."{MODEL}"]\ninput = 30.0\noutput = 150.0\n')
     own = ("-m", MODEL)
     (runs / "ctxbench.toml").write_text('prices = "mine.toml"\n')
-    command = (
-        "run",
-        recording(runs, conversations=2, turns=3),
-        "-s",
-        "none",
-        "-o",
-        "one",
-        "--answerer",
-        "none",
-        "--mlflow",
-    )
+    path = recording(runs, conversations=2, turns=3)
+    command = ("run", path, "-s", "none", "-o", "one", "--answerer", "none", "--mlflow")
     assert "one: logged in MLflow: sqlite:///" in ctxbench(*command, *own, cwd=runs).stdout
     billed = json.loads(ctxbench("bill", "one", *own, "--json", cwd=runs).stdout)["bills"]
     cost = logged(runs / "one")[1]["none"].data.metrics[f"cost/{MODEL}"]

@@ -130,7 +130,7 @@ def test_view(run: Path, search: Search) -> None:
     """Nor on the pages that are served."""
     site = Site([run], text=False)
     for path in ("", "report", "compare"):
-        page = site.respond(path, f"run={run}&before={run}&after={run}")
+        page = site.respond(path, f"run={run}&against={run}")
         assert page.status == 200
         assert search(page.body) == set()
 

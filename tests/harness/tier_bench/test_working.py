@@ -30,17 +30,16 @@ def test_the_documents_load_beside_its_bounds(tmp_path: Path) -> None:
 
 def test_two_specs_as_json_twice_the_same(tmp_path: Path) -> None:
     """A scenario's conversations are the samples; the figures are exact, and the same each time."""
-    specs = [f"working(trace='{trace}', capacity=3000, seeds=1, preload=True, {TWO})" for trace in ("smoke", "mem_002")]
+    specs = [f"working(trace='{trace}', capacity=3000, seeds=1, {TWO})" for trace in ("smoke", "mem_002")]
     done = ctxbench("lab", "tiers", *specs, "--json", cwd=tmp_path)
     assert done.stdout == ctxbench("lab", "tiers", *specs, "--json", cwd=tmp_path).stdout
     smoke, generated = json.loads(done.stdout).values()
     assert (smoke["load"], smoke["of"], generated["load"]) == ("smoke", "conversation", "mem_002")
     assert "go back to nothing" in done.stderr
     for measured in (smoke, generated):
-        assert len(measured["rows"]) == 2 * 2
+        assert len(measured["rows"]) == 2
         for row in measured["rows"]:
-            assert row["preload"] or row["hit_rate"]["mean"] <= measured["bounds"]["hit_rate"] + 1e-9
-            assert bool(row["preloaded"]) <= row["preload"]
+            assert row["hit_rate"]["mean"] <= measured["bounds"]["hit_rate"] + 1e-9
 
 
 def test_where_everything_fits_it_says_so(tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ def test_other_pages(hostile: Path, tmp_path: Path, opening: Opening) -> None:
     pages = {
         "runs": site.respond("").body.decode(),
         "report": site.respond("report", f"run={HOSTILE[0]}").body.decode(),
-        "compare": site.respond("compare", f"before={hostile}&after={hostile}").body.decode(),
+        "compare": site.respond("compare", f"run={hostile}&against={hostile}").body.decode(),
         "notebook": f"<!DOCTYPE html>{opened._repr_html_()}{opened.verdict()._repr_html_()}",
     }
     for name, body in pages.items():

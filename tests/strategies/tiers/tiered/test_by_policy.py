@@ -15,9 +15,9 @@ from ctxbench.strategies.tiers.working.policies import parse
 from tests.examples import examples
 
 SIZE = 40
-SAME = ("fifo", "lru", "lfu", "lru_k", "lru_k(correlated=3)", "lru_k_document", "hybrid", "segmented", "sieve")
+SAME = ("fifo", "lru", "lfu", "lru_k", "lru_k(correlated=3)", "lru_k_document", "hybrid", "segmented")
 """Policies that choose whom to evict without looking at who comes."""
-OTHER = ("arc", "two_q", "s3_fifo", "w_tiny_lfu")
+OTHER = ("arc", "s3_fifo", "w_tiny_lfu")
 ACCESSES = st.lists(st.integers(0, 12), max_size=60)
 
 

@@ -2,8 +2,8 @@
 
 It is not the same for: LRU-K as it is (theirs keeps no history, and ties go by arrival), W-TinyLFU (theirs is a
 counting Bloom filter that does not count hits in the window), BeladySize (theirs looks at a sample), S3-FIFO in caches
-of fewer than 20 items (theirs then admits nothing to its small queue), and for items of many sizes all but FIFO, LRU
-and SIEVE (theirs refuses what is larger than a part of the cache).
+of fewer than 20 items (theirs then admits nothing to its small queue), and for items of many sizes all but FIFO
+and LRU (theirs refuses what is larger than a part of the cache).
 """
 
 from __future__ import annotations
@@ -24,10 +24,8 @@ PAIRS = [
     ("fifo", "FIFO", {}),
     ("lru", "LRU", {}),
     ("lfu", "LFU", {}),
-    ("two_q", "TwoQ", {}),
     ("arc", "ARC", {}),
     ("s3_fifo", "S3FIFO", {}),
-    ("sieve", "Sieve", {}),
     ("belady", "Belady", {}),
     ("lru_k(k=1, retained=0)", "LRUK", {"k": 1}),
     ("lru_k(retained=0)", "LRUK", {"k": 2}),
@@ -75,7 +73,7 @@ def test_hits_what_libcachesim_hits(ours: str, name: str, parameters: dict[str, 
 def test_lru_and_fifo_hit_the_same_by_tokens(ids: Any) -> None:
     """Items of many sizes: those that are too large are refused by both."""
     sizes = np.random.default_rng(1).integers(1, 130, 1_300)
-    for ours, name in (("fifo", "FIFO"), ("lru", "LRU"), ("sieve", "Sieve")):
+    for ours, name in (("fifo", "FIFO"), ("lru", "LRU")):
         policy, cache = opened(ours, 120), getattr(libcachesim, name)(120, hashpower=12)
         for at, item in enumerate(ids):
             request = libcachesim.Request()

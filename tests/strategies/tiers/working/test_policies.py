@@ -25,18 +25,6 @@ def test_lfu_evicts_who_was_used_least() -> None:
     assert victims("lfu", "aabcd", 2) == "bc"
 
 
-def test_sieve_spares_the_marked_once_and_keeps_its_hand() -> None:
-    """d: the hand passes a, which is marked, and takes b. e: it goes on at c. a is met again only after a round."""
-    assert victims("sieve", "abcade", 3) == "bc"
-    assert victims("sieve", "abcadef", 3) == "bcd"
-
-
-def test_two_q_takes_back_who_returns_into_its_main_queue() -> None:
-    """At 4 tokens one may wait. a leaves for e, returns from the ghosts into Am, and outlives what comes after it."""
-    assert victims("two_q", "abcdeafgh", 4) == "abcde"
-    assert hits("two_q", "abcdeafgha", 4)[-1] == "+"
-
-
 def test_arc_gives_more_to_what_returns_from_its_ghosts() -> None:
     """a is used twice (T2). c pushes b out into B1. b returns: T1 should have 1, c, so a leaves from T2."""
     policy = opened("arc", 2)
