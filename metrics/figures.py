@@ -6,12 +6,18 @@ conversation under a strategy, by turn.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from traceback import extract_tb
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import numpy as np
+
+from ctxbench.scenarios.code import code_of
+from ctxbench.scenarios.errors import SpecError, Stopped, UserError
 
 from .probes import State
 from .statistics.comparison import Difference
@@ -59,7 +65,7 @@ class Metric:
     has a value for each conversation, and over several of them the mean of these."""
     unit: Literal["", "tokens", "share", "times", "steps", "us", "usd"]
     better: Literal["lower", "higher", ""]
-    version: int = 1
+    version: int | str = 1
     table: str = "steps"
     """The table of a run that the rows are from; `answers`: those of one answer model, with their grades."""
     restates: tuple[str, ...] = ()
@@ -390,10 +396,64 @@ BILLED: Mapping[str, Metric] = {
 are those of `harness.bill.bill.Billed.conversations`."""
 
 
+Better = Literal["lower", "higher", ""]
+Unit = Literal["", "tokens", "share", "times", "steps", "usd"]
+OwnTable = Literal["steps", "probes", "answers", "contexts"]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+OWN: dict[str, Metric] = {}  # metrics that the user has declared in this process, by their keys
+
+
+OWN_VERSION = "of source "  # start of the version of such a metric, before the digest of its source
+
+
+def _own_value(function: Any, rows: Any) -> Value:
+    name, code = function.__name__, function.__code__
+    try:
+        value = function(rows)
+    except (Stopped, UserError):
+        raise
+    except (Exception, SystemExit) as error:
+        lines = [at.lineno for at in extract_tb(error.__traceback__) if at.filename == code.co_filename]
+        place = f"{Path(code.co_filename).name}:{lines[-1] if lines else code.co_firstlineno}"
+        raise SpecError(f"metric {name} ({place}): {type(error).__name__}: {error}") from error
+    if value is None or isinstance(value, Missing):
+        return Missing("undefined", f"{name} returned None") if value is None else value
+    if not isinstance(value, (int, float, np.number, np.bool_)):
+        raise SpecError(f"metric {name}: returned a {type(value).__name__}: return a number, None or Missing")
+    return float(value) if np.isfinite(value) else Missing("undefined", f"{name} returned {value}")
+
+
+def metric(*, better: Better, unit: Unit = "", table: OwnTable = "steps") -> Callable[[Function], Function]:
+    """Declare a metric of one's own: a function of one conversation under one strategy, which returns a number.
+
+    It is measured with all others from here on, by the function's name; over several conversations it is the mean of
+    those with a finite number. It takes a data frame with the rows of `table`, or with "contexts" a list of what was
+    sent at each call. The digest of its source is its version. Raises SpecError for a name that is taken.
+    """
+
+    def declare(function: Function) -> Function:
+        key = getattr(function, "__name__", "")
+        if not inspect.isfunction(function) or not key.isidentifier():
+            raise SpecError("a metric is a function with a name: write it with def")
+        if key in METRICS or key in BILLED:
+            raise SpecError(f"{key}: is the name of a metric of ctxbench: give yours another")
+        for value, allowed in ((unit, Unit), (better, Better), (table, OwnTable)):
+            if value not in get_args(allowed):
+                raise SpecError(f"metric {key}: {value!r}: give one of {', '.join(map(repr, get_args(allowed)))}")
+        name, about = key.replace("_", " "), (inspect.getdoc(function) or key).partition("\n")[0]
+        version, of = f"{OWN_VERSION}{code_of(function).digest}", partial(_own_value, function)
+        OWN[key] = Metric(name, about, of, unit, better, version, table)
+        function.metric = OWN[key]  # type: ignore[attr-defined]
+        return function
+
+    return declare
+
+
 def metric_of(name: str) -> Metric | None:
     """Return the metric of a figure such as `cost(gpt-4o)`; None if unknown. A metric of the bill needs its model."""
     key, by, _ = name.partition("(")
-    return METRICS.get(key) or (BILLED.get(key) if by else None)
+    return METRICS.get(key) or OWN.get(key) or (BILLED.get(key) if by else None)
 
 
 def display_name(name: str) -> str:

@@ -339,8 +339,9 @@ def amount(unit: str, value: Value) -> str:
         return f"{value:,.2f}×" if value < 10 else f"{value:,.1f}×"
     if unit == "us":
         return f"{value:,.0f} µs" if value >= 10 else f"{value:.1f} µs"
-    # Figures of a comparison are floats, counts too.
-    return f"{int(value) if unit in ('tokens', 'steps') and float(value).is_integer() else value:,}"
+    if not float(value).is_integer():  # a mean of a metric of the user's own
+        return f"{value:,.2f}" if abs(value) >= 1 else f"{value:.3g}"
+    return f"{int(value):,}"  # figures of a comparison are floats, counts too
 
 
 def percent(value: Value) -> str:

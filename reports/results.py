@@ -21,11 +21,12 @@ from ctxbench.harness.bill import usual_prices
 from ctxbench.harness.bill.bill import Billed, bill, billed_part
 from ctxbench.harness.bill.requests import breaks
 from ctxbench.harness.bill.simulation import Scheme
+from ctxbench.harness.compare.figures import measured, overall
 from ctxbench.harness.folder.run import KEYS, Run, recorded_models
 from ctxbench.harness.folder.run import uneven as uneven_of
 from ctxbench.harness.folder.schema import LEFT_OUT, Manifest
 from ctxbench.harness.folder.schema import without_text as manifest_without_text
-from ctxbench.metrics.figures import METRICS, OF_STEPS
+from ctxbench.metrics.figures import METRICS, OF_STEPS, OWN
 from ctxbench.metrics.prices import Prices
 from ctxbench.metrics.survival import Survival, shown_share
 from ctxbench.metrics.value import Missing, Value, grouped
@@ -252,6 +253,12 @@ class Results:
         """Sums of the conversations that every strategy finished: strategies are compared by these."""
         uneven = self.summary.uneven
         return self.sums[~self.sums.conversation.isin(uneven)] if uneven else self.sums
+
+    @property
+    def own(self) -> dict[str, dict[str, Value]]:
+        """Figures of the metrics that the user has declared by now, by strategy; empty where there are none."""
+        figures = overall(measured(self.run)) if OWN else {}
+        return {of: {name: row[name] for name in row if name.partition("(")[0] in OWN} for of, row in figures.items()}
 
     @property
     def strategies(self) -> list[str]:

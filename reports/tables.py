@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
 from ctxbench.harness.folder.schema import USUAL_MODEL, alike
+from ctxbench.metrics.figures import display_name, metric_of
 from ctxbench.metrics.structure import FAULTS
 from ctxbench.metrics.survival import Survival, cliff
 from ctxbench.metrics.value import Missing, Value
@@ -18,6 +21,7 @@ from .render import (
     Column,
     Table,
     about,
+    amount,
     count,
     integer,
     library_column,
@@ -104,6 +108,15 @@ def main_table(summary: RunSummary) -> Table:
     name = STRATEGY._replace(mark=lambda row: f" {_UNANSWERED}" * (row["strategy"] in summary.unanswered))
     columns = (name, *library_column(summary.manifest.libraries(), summary.strategies), *_COLUMNS)
     return table_of(", ".join(sizes(summary)), columns, rows_of(summary), _main_notes(summary))
+
+
+def own_table(own: Mapping[str, Mapping[str, Value]]) -> Table:
+    """Return the table of the user's own metrics, a row for each strategy."""
+    metrics = {name: metric for values in own.values() for name in values if (metric := metric_of(name))}
+    columns = [Column(display_name(key), itemgetter(key), partial(amount, of.unit)) for key, of in metrics.items()]
+    rows = [{"strategy": strategy, **values} for strategy, values in own.items()]
+    notes = (f"{display_name(name)}: {metric.about}" for name, metric in metrics.items())
+    return table_of("Your own metrics", (STRATEGY, *columns), rows, notes)
 
 
 def _main_notes(summary: RunSummary) -> Iterator[str]:

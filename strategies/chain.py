@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ctxbench.scenarios import spec as text_of
+from ctxbench.scenarios.code import Code
 from ctxbench.scenarios.errors import MissingExtra, SpecError, Stopped
 from ctxbench.scenarios.spec import suggestion
 from ctxbench.scenarios.view import Messages
@@ -174,33 +175,28 @@ def packages(strategy: Strategy) -> dict[str, str]:
     return found
 
 
-def definitions(strategy: Strategy) -> dict[str, plugins.Definition]:
-    """Map each stage that a notebook or a script has defined to its class, digest and source."""
+def definitions(strategy: Strategy) -> dict[str, Code]:
+    """Map each stage that a notebook or a script has defined to its source."""
     kinds = set(map(type, stages_of(strategy)))
-    return {name: definition for name, definition in plugins.defined.items() if definition.kind in kinds}
+    return {name: plugins.codes[kind] for name, kind in plugins.defined.items() if kind in kinds}
 
 
 def texts_of(strategies_given: Iterable[StrategyLike]) -> list[str]:
     """Return the texts of strategies that are given as texts, objects, classes or functions.
 
     Those without the name of a file or package can be parsed by their own in this process from here on. Raises
-    SpecError for what is no strategy, for parameters that are no plain values, and where two share a name.
+    SpecError for what is no strategy, and where two share a name.
     """
-    texts, digests = list[str](), dict[str, str]()
+    texts, codes = list[str](), dict[str, Code]()
     for given in strategies_given:
         if isinstance(given, str):
             texts.append(given)
             continue
         strategy = Chain(tuple(map(_defined, given.stages))) if isinstance(given, Chain) else _defined(given)
-        for name, definition in definitions(strategy).items():
-            if digests.setdefault(name, definition.digest) != definition.digest:
+        for name, code in definitions(strategy).items():
+            if codes.setdefault(name, code) != code:
                 raise SpecError(f"{name}: is the name of two strategies: give each a name of its own")
-        texts.append(text := spec(strategy))
-        try:
-            text_of.calls(plugins.quote_files(text), "strategy")
-        except SpecError:
-            what = "numbers, texts, booleans, None or lists of these: they are its name in every table"
-            raise SpecError(f"{text}: its parameters must be {what}") from None
+        texts.append(spec(strategy))
     return texts
 
 
@@ -267,14 +263,12 @@ def is_plain(text: str, is_format: bool = False) -> bool:
     """Return whether a strategy, a tier's measurement or a format is no file's, and names no model and no place."""
     from ctxbench.metrics.models import find_model
 
+    if re.fullmatch(r"@\w+", text):
+        return True
     if "'''" in text or '"""' in text:  # a search replaces its ranges within these too
         return False
     try:
-        parsed = (
-            []
-            if re.fullmatch(r"@\w+", text)
-            else text_of.calls(_RANGE.sub("=0", _TEXTS.sub("=", _NAMED_AS.sub("", text))), "strategy")
-        )
+        parsed = text_of.calls(_RANGE.sub("=0", _TEXTS.sub("=", _NAMED_AS.sub("", text))), "strategy")
     except SpecError:
         return False
     values = [value for call in parsed for value in (call.name, *call.parameters.values())]
@@ -322,10 +316,9 @@ def _stages(call: text_of.SpecCall) -> list[Strategy]:
     if plugins.is_file(call.name):
         kind = plugins.load(call.name)
         return [text_of.build(call, {call.name: kind}, "strategy")]
-    if call.name in kinds:
-        return [text_of.build(call, {call.name: kinds[call.name]}, "strategy")]
-    if call.name in plugins.defined:
-        return [text_of.build(call, {call.name: plugins.defined[call.name].kind}, "strategy")]
+    for known in (kinds, plugins.defined):
+        if call.name in known:
+            return [text_of.build(call, {call.name: known[call.name]}, "strategy")]
     if call.name in kinds.errors:
         raise SpecError(f"strategy {call.name!r}: {kinds.errors[call.name]}")
     if call.name not in NAMED:

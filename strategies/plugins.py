@@ -12,26 +12,19 @@ and a digest of that and of what it uses from the same module: another definitio
 
 from __future__ import annotations
 
-import ast
 import hashlib
-import inspect
-import linecache
 import re
-import symtable
 import sys
 import traceback
-from collections.abc import Container, Iterator
-from contextlib import suppress
+from collections.abc import Container
 from dataclasses import is_dataclass
 from functools import cache, partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from textwrap import dedent
-from types import CodeType, ModuleType
-from typing import Any, NamedTuple, get_type_hints
+from types import ModuleType
+from typing import Any, get_type_hints
 
-import msgspec
-
+from ctxbench.scenarios.code import Code, code_of
 from ctxbench.scenarios.errors import SpecError, Stopped
 from ctxbench.scenarios.files import read_file
 from ctxbench.scenarios.spec import SpecCall, build, suggestion
@@ -47,16 +40,8 @@ _STRING_OR_STAGE = re.compile(
 _names: dict[type[Any], str] = {}
 
 
-class Definition(NamedTuple):
-    """A strategy class that a notebook or a script has defined."""
-
-    kind: type[Any]
-    digest: str
-    source: str  # its own, then that of the functions and classes which it uses; empty where Python keeps none
-
-
-defined: dict[str, Definition] = {}
-"""Strategy classes by the names under which this process has defined them."""
+defined: dict[str, type[Any]] = {}  # strategy classes that a notebook or a script has defined, by their names
+codes: dict[type[Any], Code] = {}  # the source of each of them
 
 
 def quote_files(text: str) -> str:
@@ -79,9 +64,33 @@ def load(name: str) -> type[Any]:
 
     Raises SpecError if there is no such file or name, if the file fails, or if it is not the one of the digest.
     """
+    return _class(*_read(name, "strategy", " or path/to/file.py:NAME(x=1)"))
+
+
+def load_metric(name: str) -> str:
+    """Run the file of `path.py:NAME`, and return the key of the metric that it declares there. Raises SpecError.
+
+    No other metric of the file is declared.
+    """
+    from ctxbench.metrics.figures import OWN, Metric  # with the statistics, which few commands need
+
+    path, wanted, source, digest = _read(name, "metric")
+    before = dict(OWN)
+    value = getattr(_module(path, source, digest), wanted, None)
+    OWN.clear()
+    OWN.update(before)
+    if not isinstance(metric := getattr(value, "metric", None), Metric):
+        raise SpecError(f"{path}: has no metric {wanted!r}: write @ctxbench.metric(better=…) above its function")
+    key: str = value.__name__  # type: ignore[union-attr]
+    OWN[key] = metric
+    return key
+
+
+def _read(name: str, kind: str, more: str = "") -> tuple[str, str, bytes, str]:
+    """Return the path in a name, the name in the file, its content and the digest of that. Raises SpecError."""
     match = _NAMED.fullmatch(name)
     if match is None:
-        raise SpecError(f"cannot read the strategy {name!r}: write path/to/file.py:NAME or path/to/file.py:NAME(x=1)")
+        raise SpecError(f"cannot read the {kind} {name!r}: write path/to/file.py:NAME{more}")
     path, wanted, digest = match.group("path", "name", "digest")
     try:
         source = read_file(Path(path).expanduser())
@@ -90,7 +99,7 @@ def load(name: str) -> type[Any]:
     now = hashlib.sha256(source).hexdigest()[:12]
     if digest not in (None, now):
         raise SpecError(f"{path}: has changed: it is @{now} now, and was @{digest}: begin a new run")
-    return _class(path, wanted, source, now)
+    return path, wanted, source, now
 
 
 def name_of(kind: type[Any]) -> str | None:
@@ -153,8 +162,7 @@ def define(value: Any, taken: Container[str]) -> Any:
     if not callable(written) or not name:
         raise SpecError(f"{value!r} is no strategy: give its text, a function of messages, or an object with start")
     if not name.isidentifier() or args:
-        what = "a function that has a name, from def, and parameters by their names"
-        raise SpecError(f"{name}: strategies stand in tables as NAME(parameter=value): give {what}")
+        raise SpecError(f"{name}: stands in tables as NAME(parameter=value): write it with def, and name parameters")
     kind = _strategy_class(written, name)
     if name in taken:
         raise SpecError(f"{name}: is the name of a strategy that is there already: give yours another")
@@ -162,70 +170,9 @@ def define(value: Any, taken: Container[str]) -> Any:
         get_type_hints(kind)
     except Exception as error:
         raise SpecError(f"{name}: its annotations cannot be read: {type(error).__name__}: {error}") from None
-    parts = list(_written(vars(kind).get("written_as", kind), set()))
-    digest = hashlib.sha256("\n".join(identity for identity, _ in parts).encode("utf-8", "surrogatepass"))
-    source = "\n\n".join(source for _, source in parts if source)
-    defined[name] = Definition(kind, digest.hexdigest()[:12], source if parts[0][1] else "")
+    defined[name], codes[kind] = kind, code_of(vars(kind).get("written_as", kind))
     _names[kind] = name
     return of if is_object else build(SpecCall(name, given), {name: kind}, "strategy")
-
-
-def _written(value: Any, seen: set[str]) -> Iterator[tuple[str, str]]:
-    """Yield what identifies a function or class, with its source, and then what it uses from its own module.
-
-    Constants have no source here: they may be keys. What is imported is not followed, as with a file.
-    """
-    source, functions = _source(value), [value] if inspect.isfunction(value) else _methods(value)
-    codes = [repr((each.__defaults__, each.__kwdefaults__, *_code(each.__code__))) for each in functions]
-    yield source or "\n".join(codes), source
-    scope: dict[str, Any] = {}
-    for function in functions:
-        scope |= function.__globals__
-        with suppress(ValueError):  # a variable of the function around it that has no value yet
-            scope |= inspect.getclosurevars(function).nonlocals
-    seen.add(value.__name__)
-    for name in sorted(_variables(symtable.symtable(source, value.__name__, "exec")) - seen) if source else ():
-        seen.add(name)
-        used = scope.get(name)
-        if inspect.isfunction(used) or isinstance(used, type):
-            if used.__module__ == value.__module__:
-                yield from _written(vars(used).get("written_as", used), seen)
-        else:
-            with suppress(Exception):  # what is no plain value, such as a module
-                yield f"{name}={msgspec.json.encode(used, order='deterministic')!r}", ""
-
-
-def _methods(kind: type[Any]) -> list[Any]:
-    return [value for value in vars(kind).values() if inspect.isfunction(value)]
-
-
-def _variables(table: symtable.SymbolTable) -> set[str]:
-    """Return the names in a source that come from outside of it."""
-    own = {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global() or symbol.is_free()}
-    return own.union(*map(_variables, table.get_children()))
-
-
-def _code(code: CodeType) -> list[object]:
-    """Return what a function does where its source is not known; places of lines are left out."""
-    constants = (_code(each) if isinstance(each, CodeType) else each for each in code.co_consts)
-    plain = (sorted(map(repr, each)) if isinstance(each, frozenset) else each for each in constants)
-    return [code.co_code, code.co_names, code.co_varnames, *plain]
-
-
-def _source(value: Any) -> str:
-    """Return the source of a function or class; empty where Python keeps none, as of what is typed at its prompt."""
-    with suppress(OSError, TypeError):
-        return dedent(inspect.getsource(value))
-    # `inspect` finds no class of a notebook; the methods know their cell.
-    for code in (function.__code__ for function in _methods(value)) if isinstance(value, type) else ():
-        with suppress(SyntaxError):
-            lines = linecache.getlines(code.co_filename)
-            for node in ast.walk(ast.parse("".join(lines))):
-                if isinstance(node, ast.ClassDef) and node.name == value.__name__ and node.end_lineno:
-                    first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
-                    if first <= code.co_firstlineno <= node.end_lineno:
-                        return dedent("".join(lines[first - 1 : node.end_lineno]))
-    return ""
 
 
 @cache

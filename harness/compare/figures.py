@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ctxbench.metrics.figures import BILLED, METRICS, OF_ANSWERS, Metric
+from ctxbench.metrics.figures import BILLED, METRICS, OF_ANSWERS, OWN, Metric
 from ctxbench.metrics.prices import Prices
 from ctxbench.metrics.value import Form, Missing, Ratio, Summed, Value, value
 from ctxbench.scenarios.errors import RunError
@@ -32,6 +32,7 @@ from ..bill.simulation import Scheme
 from ..folder.run import Columns, Floats, Run, recorded_models, step_columns, steps_of, uneven
 
 ANSWERS = "answers"  # the table of the figures that exist once per answer model and grader
+CONTEXTS = "contexts"  # what was sent at each call, for metrics of the user's own
 CLOCK = "us"  # the unit of wall-clock figures: another machine measures others
 
 
@@ -98,10 +99,19 @@ class SumGrid:
                 continue
             tables[name] = np.zeros(self.shape)
             for key, rows_of_result in pd.DataFrame(rows, copy=False).groupby(_PLACED, observed=True, sort=False):
-                value = metric.of(rows_of_result)
-                if isinstance(value, (int, float)):
-                    tables[name][self.strategies[str(key[0])], self.conversations[str(key[1])]] = value, 1
+                place = self.strategies[str(key[0])], self.conversations[str(key[1])]
+                tables[name][place] = _sums_of(metric.of(rows_of_result))
         return tables
+
+
+def _sums_of(value: Value) -> tuple[float, int]:
+    """Return the two sums of a figure of one conversation, which counts in no mean where it is missing."""
+    return (0.0, 0) if isinstance(value, Missing) else (float(value), 1)
+
+
+def of_answers() -> list[str]:
+    """Return the keys of the metrics that exist once per answer model and grader."""
+    return [*OF_ANSWERS, *(name for name, metric in OWN.items() if metric.table == ANSWERS)]
 
 
 _PLACED = ["strategy", "conversation"]
@@ -113,14 +123,24 @@ def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: 
     names = [str(name) for name in conversations.conversation]
     grid = SumGrid(names, list(run.manifest.plan.strategies))
     failed = run.failures
+    every = {**METRICS, **OWN}
     wanted = {
-        name: metric for name, metric in METRICS.items() if metric.table != ANSWERS and (clock or metric.unit != CLOCK)
+        name: metric for name, metric in every.items() if metric.table != ANSWERS and (clock or metric.unit != CLOCK)
     }
     tables = {name: np.zeros(grid.shape) for name in wanted}
+    of_contexts = {name: metric for name, metric in wanted.items() if metric.table == CONTEXTS}
+    for conversation in run.conversations() if of_contexts else ():
+        for strategy, at in grid.strategies.items():
+            if conversation.id not in failed.get(strategy, ()):
+                sent = list(run.contexts(conversation, strategy))
+                for name, metric in of_contexts.items():
+                    tables[name][at, grid.conversations[conversation.id]] = _sums_of(metric.of(sent))  # type: ignore[arg-type]
     for piece in run.pieces():
-        for kind in dict.fromkeys(metric.table for metric in wanted.values()):
+        for kind in dict.fromkeys(metric.table for metric in wanted.values() if metric.table != CONTEXTS):
             of_kind = {name: metric for name, metric in wanted.items() if metric.table == kind}
             rows = step_columns(piece) if kind == "steps" else piece.table(kind)
+            if isinstance(rows, Columns):
+                del rows["latency_ns"]  # other times each time: no metric of the user's own may rest on them
             for name, of_piece in grid.sums(of_kind, rows).items():
                 tables[name] += of_piece  # 0 but for the conversations of the piece
     about = dict[str, About]()
@@ -132,12 +152,12 @@ def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: 
         form: Form = metric.of.form if isinstance(metric.of, get_args(Summed)) else "ratio"
         about[name] = About(metric.unit, metric.better, form, version)
     for answers in answered(run).whole:
-        of_answers = grid.sums({name: METRICS[name] for name in OF_ANSWERS}, answers.rows)
-        for name in OF_ANSWERS:
-            metric = METRICS[name]
+        answered_metrics = {name: every[name] for name in of_answers()}
+        sums_of_answers = grid.sums(answered_metrics, answers.rows)
+        for name, metric in answered_metrics.items():
             # Figures of other answer models and graders, or versions, do not compare.
             version = f"{metric.version}, answered by {answers.identity}, graded by {answers.grader}"
-            tables[answers.metric(name)] = of_answers[name]
+            tables[answers.metric(name)] = sums_of_answers[name]
             about[answers.metric(name)] = About(metric.unit, metric.better, "ratio", version)
     for name, (table, description) in _bills(run, models, grid, prices or usual_prices()).items():
         tables[name], about[name] = table, description
@@ -152,8 +172,8 @@ def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: 
     }
     digests = dict(zip(names, map(str, conversations.digest), strict=True))
     known = frozenset[str]().union(*sums.values())
-    metrics = {name: description for name, description in about.items() if name in known}
-    about_run = (str(run.folder), run.manifest.plan.encoding, digests, metrics, sums, failed, run.units)
+    described = {name: description for name, description in about.items() if name in known}
+    about_run = (str(run.folder), run.manifest.plan.encoding, digests, described, sums, failed, run.units)
     return MeasuredRun(*about_run, run.manifest.libraries())
 
 
@@ -168,7 +188,7 @@ def measured_by_name(run: Run, models: Sequence[str] = (), clock: bool = False) 
         for key in ("sums", "failed", "libraries")
     }
     live = {of(tally.strategy) for tally in run_tallies(run) if tally.role == "summariser"}
-    live |= {answers.metric(name) for answers in stored.whole if not answers.is_usual for name in OF_ANSWERS}
+    live |= {answers.metric(name) for answers in stored.whole if not answers.is_usual for name in of_answers()}
     texts = {text: run.manifest.settings_of(text) for text in measures.sums}
     settings = {of(text): settings for text, settings in texts.items() if of(text) != settings}
     return replace(measures, **by_name, settings=settings, live=frozenset(live))
@@ -226,8 +246,8 @@ def overall(run: MeasuredRun) -> dict[str, dict[str, Value]]:
     """Return every figure of each strategy: of the sums that comparisons add up, added in the same order."""
     left_out = uneven(run.failed, len(run.digests))
     common = np.array([name not in left_out for name in run.digests], bool)
-    of_steps = (name for name in METRICS if name not in OF_ANSWERS)
-    names = dict.fromkeys((*run.metrics, *of_steps))
+    always = (name for name in (*METRICS, *OWN) if name not in OF_ANSWERS)
+    names = dict.fromkeys((*run.metrics, *always))
     return {strategy: {name: _figure(run, strategy, name, common) for name in names} for strategy in run.sums}
 
 

@@ -40,15 +40,7 @@ from .. import cache
 from ..folder import store
 from ..folder.files import file_digests, joint_digest, placed
 from ..folder.remote import RemoteFolder
-from ..folder.schema import (
-    FORMAT,
-    USUAL_MODEL,
-    LeftOutRecording,
-    Manifest,
-    ManifestPlan,
-    StrategySource,
-    without_digest,
-)
+from ..folder.schema import FORMAT, USUAL_MODEL, LeftOutRecording, Manifest, ManifestPlan, without_digest
 from ..models import Settings
 from ..models.cassette import spent_on_run
 from ..models.settings import named
@@ -289,7 +281,7 @@ class _Shards:
 def _unfinished(plan: Plan) -> Manifest:
     """Return the manifest before anything is measured: the plan, and the versions that will measure it."""
     defined = {name: found for text in plan.strategies for name, found in definitions(parse(text)).items()}
-    sources = {name: StrategySource(of.digest, without_secrets(of.source)) for name, of in sorted(defined.items())}
+    sources = {name: replace(code, source=without_secrets(code.source)) for name, code in sorted(defined.items())}
     return Manifest(
         format=FORMAT,
         plan=ManifestPlan(
@@ -397,8 +389,9 @@ def _check_continued(out: Path, stored: Manifest, now: Manifest) -> None:
 def _grown(out: Path, plan: Plan, stored: Manifest) -> Plan:
     """Return a plan with the strategies that are stored before its own; of a file that has changed, as it is now."""
     named = {name for text in plan.strategies for name in definitions(parse(text))}
-    for name, source in (stored.sources or {}).items():
-        if name not in named and (name not in plugins.defined or plugins.defined[name].digest != source.digest):
+    for name, code in (stored.sources or {}).items():
+        kind = plugins.defined.get(name)
+        if name not in named and (kind is None or plugins.codes[kind].digest != code.digest):
             what = "which a notebook or a script has defined: name it as well, as it is now, or overwrite the run"
             raise RunError(f"{out}: holds {name}, {what}")
     name_by_text = {text: stored.strategy_names.get(text, "") for text in stored.plan.strategies}

@@ -23,6 +23,7 @@ import msgspec
 import pyarrow as pa
 
 from ctxbench.metrics.structure import FAULTS
+from ctxbench.scenarios.code import Code
 from ctxbench.scenarios.errors import Place, UserError
 from ctxbench.strategies.chain import NAMED, parse, spec
 
@@ -126,13 +127,6 @@ class Spending(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     refused: int = 0  # calls that were not made because of the spend limit
 
 
-class StrategySource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A strategy that a notebook or a script has defined."""
-
-    digest: str  # of its source, and of the functions, classes and constants of its module that it uses
-    source: str  # with these functions and classes; empty where Python kept none
-
-
 _FILE_DIGEST = re.compile(r"(?<=\w)@[0-9a-f]{12}(?=['(\s|]|\Z)")
 _STAGE = r"(?<![\w.]){}(?=[(\s]|\Z)"  # the name of a stage in the text of a strategy
 _BY = "strategy "  # start of the names of `Manifest.versions` that stand for packages of strategies
@@ -154,7 +148,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Versions of ctxbench, Python, libraries, the model map, and the packages of the strategies."""
     complete: bool
     strategy_names: dict[str, str] = {}  # the name that the user gave to a strategy, by its text
-    sources: dict[str, StrategySource] | msgspec.UnsetType = msgspec.UNSET
+    sources: dict[str, Code] | msgspec.UnsetType = msgspec.UNSET
     """Strategies that a notebook or a script has defined, by the names of their stages; not there if there are none."""
     conversations: int = 0
     shards: int = 0
@@ -177,7 +171,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             strategy = re.sub(_STAGE.format(name), f"{name}@{defined.digest}", strategy)
         return strategy
 
-    def sources_of(self, strategy: str) -> dict[str, StrategySource]:
+    def sources_of(self, strategy: str) -> dict[str, Code]:
         """Return what a notebook or a script has defined of a strategy, by the names of its stages."""
         defined = (self.sources or {}).items()
         return {name: source for name, source in defined if re.search(_STAGE.format(name), strategy)}

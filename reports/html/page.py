@@ -18,7 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ctxbench.harness.answers.figures import WHOLE
-from ctxbench.metrics.figures import BILLED, METRICS
+from ctxbench.metrics.figures import BILLED, METRICS, OWN
 from ctxbench.scenarios.errors import printable
 
 from ..figures.frontier import PLACES
@@ -242,7 +242,7 @@ def rendered(
     environment = Environment(loader=FileSystemLoader(TEMPLATES), trim_blocks=True, lstrip_blocks=True, **options)  # type: ignore[arg-type]
     environment.filters |= {"clean": lambda text: printable(str(text)), "tone": tone}
     # By the display name of each metric, as heads of tables have it, its key and its meaning.
-    meanings = {metric.name: (key, metric.about) for key, metric in {**BILLED, **METRICS}.items()}
+    meanings = {metric.name: (key, metric.about) for key, metric in {**BILLED, **METRICS, **OWN}.items()}
     style, scripts = f"{_file('page.css')}\n", {name: "\n".join(map(_file, of)) for name, of in (files or {}).items()}
     policy = (
         f"default-src 'none'; style-src {digest(style)}; script-src {' '.join(map(digest, scripts.values()))}; "

@@ -366,8 +366,10 @@ def strategies_section(results: Results) -> ReportSection | None:
     if is_traps(results):
         return None
     summary = results.summary
-    shown = (tables.main_table(summary), *tables.lacking_table(summary))
-    return section_of("strategies", shown, {"strategies": pd.DataFrame(tables.rows_of(summary))})
+    own = results.own
+    shown = (tables.main_table(summary), *tables.lacking_table(summary), *([tables.own_table(own)] if own else []))
+    frames = {"strategies": tables.rows_of(summary), "own_metrics": [{"strategy": name, **own[name]} for name in own]}
+    return section_of("strategies", shown, {name: pd.DataFrame(rows) for name, rows in frames.items()})
 
 
 def structure_section(results: Results) -> ReportSection:

@@ -17,6 +17,7 @@ TYPE_CHECKING = False  # as type checkers take it; `typing` is not imported, sin
 if TYPE_CHECKING:
     from ctxbench.api.runs import BenchmarkRun, compare_live, load, run
     from ctxbench.api.verdict import BenchmarkGate, BenchmarkLive, BenchmarkVerdict
+    from ctxbench.metrics.figures import metric
     from ctxbench.scenarios.errors import UserError
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "__version__",
     "compare_live",
     "load",
+    "metric",
     "run",
 ]
 
@@ -39,6 +41,7 @@ _MODULES = {
     "UserError": "ctxbench.scenarios.errors",
     "compare_live": "ctxbench.api.runs",
     "load": "ctxbench.api.runs",
+    "metric": "ctxbench.metrics.figures",
     "run": "ctxbench.api.runs",
 }
 

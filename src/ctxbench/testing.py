@@ -95,6 +95,7 @@ class RunFixture:
         from ctxbench.api.runs import load, run, several
         from ctxbench.harness.folder.store import is_complete
         from ctxbench.strategies.chain import texts_of
+        from ctxbench.strategies.plugins import codes, defined
 
         given = several(self._setting("ctxbench_recordings") if inputs is None else inputs)
         if not given:
@@ -104,7 +105,8 @@ class RunFixture:
         if options["strategies"] is not None:
             options["strategies"] = texts_of(several(options["strategies"]))
         paths = [self._input(os.fspath(path)) for path in given]
-        digest = hashlib.sha256(repr((name, paths, sorted(options.items()))).encode()).hexdigest()[:16]
+        used = [codes[kind].digest for of, kind in defined.items() if of in str(options["strategies"])]
+        digest = hashlib.sha256(repr((name, paths, sorted(options.items()), used)).encode()).hexdigest()[:16]
         folder = self._folder / digest
         if folder not in self._made:
             self._folder.mkdir(parents=True, exist_ok=True)

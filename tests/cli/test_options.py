@@ -18,6 +18,7 @@ SAME = {
     "--all": "print everything; each command says in place of what",
     "--as": "a form to write; each command says of what",
     "--grader": "who grades; `calibrate` compares several",
+    "--metric": "a metric: compared alone, or one's own that is measured as well",
     "--model": "the model billed; `tune` has one, and `tokens`",
     "--no-text": "leave recorded text out; each command says of what",
     "--out": "a folder to make; each command says what will be in it",

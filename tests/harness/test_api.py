@@ -75,17 +75,6 @@ def test_no_folder_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert not list(tmp_path.glob("ctxbench-*"))
 
 
-def test_a_script_may_use_several_processes(tmp_path: Path) -> None:
-    """Without `if __name__ == "__main__"` too: the workers do not import the script that started them."""
-    path = recording(tmp_path, conversations=300, turns=2)
-    code = f"import ctxbench\nrun = ctxbench.run({str(path)!r}, strategies='none', jobs=2, answers=False)\nprint(run)\n"
-    (tmp_path / "script.py").write_text(code)
-    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("300 conversations") == 1
-    assert not done.stderr
-
-
 def test_what_is_left_out_is_said(tmp_path: Path) -> None:
     """A recording that cannot be read is a warning with its place, stays with the run, and is an error if strict."""
     path = recording(tmp_path, conversations=2, turns=3)

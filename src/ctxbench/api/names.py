@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from typing import Any
 
 from ctxbench.harness.folder.run import Run
 from ctxbench.scenarios.errors import RunError, SpecError, UserError
 from ctxbench.scenarios.spec import calls, nearest
 from ctxbench.strategies.chain import StrategyLike, parse, spec, texts_of
-from ctxbench.strategies.plugins import quote_files
+from ctxbench.strategies.plugins import load_metric, quote_files
 
 
 def find_conversation(run: Run, text: str) -> str:
@@ -29,6 +30,15 @@ def find_probe(run: Run, conversation: str, text: str) -> int:
         some = ", ".join(names[:10]) + " …" * (len(names) > 10)
         raise RunError(f"{conversation!r} has no probe {text!r}; it has {some}, or their numbers, 1 to {len(names)}")
     return at
+
+
+def metric_keys(given: Iterable[str | Callable[..., Any]]) -> list[str]:
+    """Return the keys of metrics that are given by key, as `file.py:NAME`, or as a function that declares one."""
+    texts = [str(getattr(each, "__name__", each)) for each in given]
+    keys = [load_metric(text) if ".py" in text else text for text in texts]
+    if twice := next((key for key in keys if keys.count(key) > 1), None):
+        raise SpecError(f"{twice}: is named twice, or is the name of two metrics: name it once")
+    return keys
 
 
 def _at(names: Sequence[str], text: str) -> int | None:

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -129,15 +129,8 @@ def run(
     folder, remote = located(tempfile.mkdtemp(prefix="ctxbench-") if out is None else os.path.expanduser(out))
     workers = jobs or os.cpu_count() or 1
     try:
-        manifest = execute(
-            plan,
-            folder,
-            jobs=workers,
-            strict=strict,
-            overwrite=overwrite,
-            remote=remote,
-            check=lambda: None if overwrite else _refuse_unnamed(folder, plan.strategies),
-        )
+        check = partial(_refuse_unnamed, folder, None if overwrite else plan.strategies)
+        manifest = execute(plan, folder, jobs=workers, strict=strict, overwrite=overwrite, remote=remote, check=check)
         if not manifest.conversations:
             remove_empty(folder)
             if remote is not None:
@@ -162,14 +155,15 @@ def run(
     return BenchmarkRun(reader, models)
 
 
-def _refuse_unnamed(folder: Path, named: Sequence[str]) -> None:
-    """Raise RunError for a run here, perhaps a stranger's, with strategies that run code or call models unnamed."""
+def _refuse_unnamed(folder: Path, named: Sequence[str] | None) -> None:
+    """Raise UserError for a run here, perhaps a stranger's, with strategies that run code or call models unnamed."""
+    stored: tuple[str, ...] = ()
     with suppress(RunError):  # no run, or none that can be gone on with
-        names = {*map(without_digest, named)}
-        stored = {without_digest(text): text for text in read_manifest(folder).plan.strategies}
-        if other := [text for name, text in stored.items() if name not in names and not is_plain(text)]:
-            what = f"holds {', '.join(other)}, which this call does not name and may run code or call a model"
-            raise UserError(f"{folder}: {what}: name it as well if you trust it, overwrite, or name another out")
+        stored = () if named is None else read_manifest(folder).plan.strategies
+    names = {*map(without_digest, named or ())}
+    if other := [text for text in stored if without_digest(text) not in names and not is_plain(text)]:
+        what = f"holds {', '.join(other)}, which this call does not name and may run code or call a model"
+        raise UserError(f"{folder}: {what}: name it as well if you trust it, overwrite, or name another out")
 
 
 def load(folder: PathText, *, model: str | Iterable[str] = ()) -> BenchmarkRun:
@@ -423,7 +417,7 @@ class BenchmarkRun:
         *,
         against: StrategyLike = "none",
         strategies: StrategyLike | Iterable[StrategyLike] = (),
-        metrics: str | Iterable[str] = (),
+        metrics: str | Callable[..., Any] | Iterable[str | Callable[..., Any]] = (),
         clock: bool = False,
     ) -> pd.DataFrame:
         """Compare this run with a later one of the same recordings, or without `other` its strategies with `against`.
@@ -432,7 +426,7 @@ class BenchmarkRun:
         after, and their difference with its 95 % interval, in pairs of conversations. `clock` compares latency too.
         """
         after = None if other is None else other.reader
-        given = several(strategies), _texts(metrics)
+        given = several(strategies), several(metrics)
         return comparison_frame(comparison_of(self.reader, after, against, *given, self.models, clock)[0])
 
     def write_baseline(self, file: PathText) -> Path:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from math import isnan, nan
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -17,7 +18,7 @@ from ctxbench.harness.compare.figures import MeasuredRun, billed_model, measured
 from ctxbench.harness.compare.gate import Gate, GatePolicy, Result, gate, read_baseline, read_policy
 from ctxbench.harness.folder.run import Run
 from ctxbench.harness.live import MEASURES, LiveRuns
-from ctxbench.metrics.figures import METRICS
+from ctxbench.metrics.figures import METRICS, OWN, OWN_VERSION, metric_of
 from ctxbench.metrics.statistics.intervals import FEWEST
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.reports.compare import Look, as_json, gate_tables
@@ -30,7 +31,7 @@ from ctxbench.scenarios.errors import RunError, SpecError
 from ctxbench.scenarios.spec import suggestion
 from ctxbench.strategies.chain import StrategyLike
 
-from .names import find_strategy
+from .names import find_strategy, metric_keys
 
 MORE = "report() of the run writes it as a page"
 """How to see all figures of a run in a temporary folder, which no command will find."""
@@ -165,7 +166,8 @@ class BenchmarkVerdict(_Shown):
         accepted here, and that it may elsewhere. Raises RunError for a strategy that is not in the run.
         """
         places = self._places
-        strategy = find_strategy(places.results.run, strategy)
+        if strategy not in places.results.strategies:
+            strategy = find_strategy(places.results.run, strategy)
         if strategy == WHOLE:
             return []
         objections = list(places.broken.get(strategy, ()))
@@ -255,6 +257,10 @@ class BenchmarkLive(_Shown):
 def gate_of(run: Run, baseline: Path, policy: Path | None = None) -> BenchmarkGate:
     """Compare a run with a baseline file under a policy file, as `ctxbench gate` does."""
     before = read_baseline(baseline)
+    own = [name for name, about in before.metrics.items() if about.version.startswith(OWN_VERSION)]
+    if lacking := [name for name in own if metric_of(name) is None]:
+        how = f"define it with @ctxbench.metric, or give its file: --metric FILE.py:{lacking[0]}"
+        raise RunError(f"{baseline}: {', '.join(lacking)} is a metric of your own that is not known here: {how}")
     texts = {run.manifest.name_of(text): text for text in run.manifest.plan.strategies}
     rules = GatePolicy() if policy is None else read_policy(policy, before.metrics, [*before.sums, *texts])
     models = {name: billed_model(name) for name in before.metrics}
@@ -277,7 +283,7 @@ def comparison_of(
     after: Run | None = None,
     against: StrategyLike = WHOLE,
     strategies: Sequence[StrategyLike] = (),
-    metrics: Sequence[str] = (),
+    metrics: Sequence[str | Callable[..., Any]] = (),
     models: Sequence[str] = (),
     clock: bool = False,
 ) -> tuple[RunComparison, tuple[str, str]]:
@@ -285,7 +291,7 @@ def comparison_of(
 
     Raises RunError for a strategy that was not run, SpecError for an unknown metric.
     """
-    later = before if after is None else after
+    later, keys = before if after is None else after, metric_keys(metrics)
     texts = [find_strategy(later, name) for name in strategies] or later.manifest.plan.strategies
     names = list(dict.fromkeys(map(later.manifest.name_of, texts)))
     one = measured_by_name(before, compared_models(before, models), clock)
@@ -294,9 +300,9 @@ def comparison_of(
         pairs = [(name, base) for name in names if name != base]
         if not pairs:
             raise RunError(f"{before.folder}: {base} alone has nothing to be compared with: name another run")
-        return compare(one, one, pairs, _rules(one, metrics)), (base, "with it")
+        return compare(one, one, pairs, _rules(one, keys)), (base, "with it")
     two = measured_by_name(after, compared_models(after, models), clock)
-    compared = compare(one, two, [(name, name) for name in names if name in one.sums], _rules(two, metrics))
+    compared = compare(one, two, [(name, name) for name in names if name in one.sums], _rules(two, keys))
     # A strategy that only one run has is no news to who named the strategies to compare.
     apart = [] if strategies else on_one_side("strategy", one, two)
     return replace(compared, unpaired=(*apart, *compared.unpaired)), ("before", "after")
@@ -304,7 +310,7 @@ def comparison_of(
 
 def _rules(figures: MeasuredRun, metrics: Sequence[str]) -> Rules:
     """Return the usual margins of some metrics, by default of all. Raises SpecError for an unknown one."""
-    known = dict.fromkeys([*figures.metrics, *METRICS])
+    known = dict.fromkeys([*figures.metrics, *METRICS, *OWN])
     for name in metrics:
         if name not in known:
             raise SpecError(f"unknown metric {name!r}{suggestion(name, known)}")

@@ -35,7 +35,8 @@ def compare(
         other (OTHER): The other run folder. Without it, compare the strategies of RUN.
         against (STRATEGY): Within one run: the strategy to compare the others with.
         strategy (-s SPEC): Compare this strategy only; repeat it. [default: all]
-        metric: Compare by this metric only; repeat it. [default: all except latency]
+        metric (KEY|FILE.py:NAME): Compare by this metric only, or by your own in a file; repeat it. [default: all
+            except latency]
         model (-m MODEL): A model whose bill is compared; repeat it. `none` leaves the bill out. [default: the recorded
             one, claude-sonnet-5, gpt-5.6, gemini-2.5-pro]
         clock: Compare latency too, for runs on the same idle machine.
@@ -61,6 +62,7 @@ def gate(
     *,
     baseline: Path = Path("baseline.json"),
     update: bool = False,
+    metric: list[str] | None = None,
     policy: Path | None = None,
     markdown: Path | None = None,
     junit: Path | None = None,
@@ -79,6 +81,7 @@ def gate(
     Args:
         baseline (-b FILE): The file of the baseline.
         update: Write the baseline from the run, to be reviewed and committed.
+        metric (FILE.py:NAME): Guard a metric of your own as well; repeat it (docs/metrics.md).
         policy (FILE): File of guarded metrics, and how much worse each may get (docs/ci.md). [default: everything in
             the baseline, and not at all]
         junit (FILE): Write JUnit XML to this file.
@@ -86,6 +89,7 @@ def gate(
         model (-m MODEL): A model whose bill is compared; repeat it. `none` leaves the bill out. [default: the recorded
             one, claude-sonnet-5, gpt-5.6, gemini-2.5-pro]
     """
+    from ctxbench.api.names import metric_keys
     from ctxbench.api.verdict import compared_models, gate_of
     from ctxbench.harness.compare.figures import measured_by_name
     from ctxbench.harness.compare.gate import baseline_text, write_baseline
@@ -107,6 +111,7 @@ def gate(
             why = "--update writes the baseline and compares nothing" if update else "the baseline names what is billed"
             raise UserError(f"{parameter.opts[0]}: {why}: leave it out{'' if update else ', or add --update'}")
     opened = load(run_folder(run))
+    metric_keys(metric or ())
     if update:
         figures = measured_by_name(opened, compared_models(opened, model or ()))
         if str(baseline) == "-":

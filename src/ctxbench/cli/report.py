@@ -140,7 +140,7 @@ def show(
         typer.echo(printable(f"conversation {name}" + f", from {source}" * bool(source)))
         show_step(console(), at, full)
         for stage, defined in opened.manifest.sources_of(at.strategy).items():
-            source = defined.source or "no source: Python keeps none of what is typed at its prompt"
+            source = defined.source or "Python kept no source"
             typer.echo(printable(f"\n{stage} was defined in a notebook or a script (@{defined.digest}):\n{source}"))
 
 

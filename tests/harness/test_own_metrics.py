@@ -1,0 +1,127 @@
+"""Metrics of the user's own, declared with `@ctxbench.metric`: measured with all others, by the function's name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ctxbench
+from ctxbench.harness.export.bench import bench
+from ctxbench.metrics.figures import OWN
+from ctxbench.metrics.value import Missing
+from tests.harness.command import ctxbench as command
+
+FILE = """
+import ctxbench
+
+FROM = 0
+
+@ctxbench.metric(unit="tokens", better="lower")
+def longest_call(steps):
+    "Tokens of the longest call."
+    return steps.tokens_sent[FROM:].max()
+
+@ctxbench.metric(better="higher")
+def broken(steps):
+    return steps.no_such_column.sum()
+"""
+
+
+@pytest.fixture(autouse=True)
+def undeclared() -> Iterator[None]:
+    """No metric outlives its test."""
+    yield
+    OWN.clear()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> ctxbench.BenchmarkRun:
+    """A run of two strategies."""
+    folder = tmp_path_factory.mktemp("own") / "run"
+    return ctxbench.run("smoke", strategies=["none", "last_turn"], out=folder)
+
+
+def longest(steps: Any) -> Any:
+    return steps.tokens_sent.max()
+
+
+def declared(of: Callable[..., Any], name: str, better: Any = "lower", **about: Any) -> Callable[..., Any]:
+    """Declare a function under a name."""
+    of.__name__ = name
+    return ctxbench.metric(better=better, **about)(of)
+
+
+def test_each_table_that_a_function_may_take(made: ctxbench.BenchmarkRun) -> None:
+    """Steps, probes, answers, and what was sent: the mean over the conversations, in the summary by its name."""
+    for table in ("steps", "probes", "answers", "contexts"):
+        declared(lambda rows: len(rows) or None, f"of_{table}", table=table)
+    summary, steps, probes = made.summary(), made.table("steps"), made.table("probes")
+    assert summary.of_steps.tolist() == summary.of_contexts.tolist() == [len(steps) / 2 / 25] * 2
+    assert summary.of_probes["none"] == (probes.strategy == "none").sum() / probes.conversation.nunique()
+    assert summary.of_answers.tolist() == summary.of_probes.tolist()
+
+
+def test_it_stands_wherever_metrics_stand(made: ctxbench.BenchmarkRun, tmp_path: Path) -> None:
+    """Comparisons by its name or its function, the report's tables and page, and what trackers are sent."""
+    function = declared(longest, "longest_call", unit="tokens")
+    assert "longest_call" in set(made.compare().metric)
+    for given in ("longest_call", function, [function]):
+        assert made.compare(metrics=given).better_in.tolist() == [20]
+    assert "longest call" in made.report(tmp_path).read_text("utf-8")
+    assert "| longest call" in (tmp_path / "report.md").read_text("utf-8")
+    assert (tmp_path / "tables" / "own_metrics.csv").read_text().startswith("strategy,longest_call\nnone,")
+    assert all("longest_call" in entry.numbers for entry in bench(made.reader).entries)
+
+
+def test_a_file_on_the_command_line(made: ctxbench.BenchmarkRun, tmp_path: Path) -> None:
+    """`compare` and `gate` take FILE.py:NAME; what its file uses is part of its version."""
+    file = tmp_path / "own.py"
+    file.write_text(FILE)
+    name, run = "own.py:longest_call", made.folder
+
+    def said(*words: object, code: int = 0) -> str:
+        done = command(*words, cwd=tmp_path, code=code)
+        return done.stdout + done.stderr
+
+    assert "longest call" in said("compare", run, "--metric", name)
+    said("gate", run, "--update", "-b", "b.json")
+    assert "The gate passes" in said("gate", run, "-b", "b.json", "--metric", name)
+    said("gate", run, "--update", "-b", "b.json", "--metric", name)
+    assert "The gate passes" in said("gate", run, "-b", "b.json", "--metric", name)
+    assert "--metric FILE.py:longest_call" in said("gate", run, "-b", "b.json", code=2)
+    assert "has no metric 'FROM'" in said("compare", run, "--metric", "own.py:FROM", code=2)
+    assert "metric broken (own.py:13): AttributeError" in said("compare", run, "--metric", "own.py:broken", code=2)
+    assert "unknown metric 'longest_cal'" in said("compare", run, "--metric", "longest_cal", code=2)
+    (tmp_path / "ctxbench.toml").write_text(f'[gate]\nmetric = ["{name}"]\n')
+    assert "runs code" in said("gate", run, "-b", "b.json", code=2)
+    file.write_text(FILE.replace("FROM = 0", "FROM = 1"))
+    assert "Incomparable: longest_call" in said("gate", run, "-b", "b.json", "--metric", name, code=1)
+
+
+@pytest.mark.parametrize(
+    ("declare", "said"),
+    [
+        (lambda: declared(longest, "answer_quality"), "answer_quality: is the name of a metric of ctxbench"),
+        (lambda: ctxbench.metric(better="lower")(lambda steps: 1), "write it with def"),
+        (lambda: declared(longest, "mine", better="bigger"), "'bigger': give one of 'lower', 'higher', ''"),
+        (lambda: declared(lambda steps: steps.no, "mine"), r"metric mine \(test_own_metrics.py:\d+\): Attrib"),
+        (lambda: declared(lambda steps: "x", "mine"), "metric mine: returned a str: return a number, None or Missing"),
+        (lambda: declared(lambda: 1, "mine"), r"metric mine .*TypeError.* takes 0 positional"),
+    ],
+)
+def test_a_mistake_is_one_clear_error(made: ctxbench.BenchmarkRun, declare: Callable[[], Any], said: str) -> None:
+    """It is said where it is declared, or with the user's own line where it is measured."""
+    with pytest.raises(ctxbench.UserError, match=said):
+        (declare(), made.summary())
+
+
+def test_what_is_missing_counts_in_no_mean(made: ctxbench.BenchmarkRun) -> None:
+    """The mean is over the conversations that have a number; it is missing where none has."""
+    for value in (None, Missing("undefined", "why"), float("nan")):
+        declared(lambda steps, value=value: 2 if steps.conversation.iloc[0] == "coding/en-0-2" else value, "two")
+        assert made.summary().two.tolist() == [2, 2]
+    declared(lambda _: None, "two")
+    assert made.summary().two.isna().all()
