@@ -24,15 +24,15 @@ DOCUMENT_MASK = (1 << COUNT_SHIFT) - 1
 class TermIndex:
     """Documents as bags of words, each indexed once, when it is added: documents by word, and words by document."""
 
-    __slots__ = ("_documents", "_lengths", "_postings", "_size", "_tally", "_terms", "_times")
+    __slots__ = ("_lengths", "_postings", "_size", "_starts", "_tally", "_terms", "_times")
 
     def __init__(self) -> None:
         self._size = 0
         self._terms: dict[str, int] = {}
         # For each term, the documents that have it: the number in the low bits, how often less one in the high bits.
         self._postings: list[array[int]] = []
-        # The same by document, flat: document, term, how often.
-        self._documents, self._tally, self._times = array("q"), array("q"), array("d")
+        # The same by document, flat: term, how often; and how many of these are before each document, and in all.
+        self._tally, self._times, self._starts = array("q"), array("i"), array("q", [0])
         self._lengths: Scores = np.zeros(0)  # of the documents' vectors, where they are wanted
 
     def checkpoint(self) -> Callable[[], None]:
@@ -45,7 +45,7 @@ class TermIndex:
                     postings.pop()
             while len(self._terms) > terms:
                 self._terms.popitem()
-            del self._postings[terms:], self._documents[entries:], self._tally[entries:], self._times[entries:]
+            del self._postings[terms:], self._starts[size + 1 :], self._tally[entries:], self._times[entries:]
             self._size, self._lengths = size, lengths
 
         return restore
@@ -66,9 +66,9 @@ class TermIndex:
                     postings.append(array("q"))
                 postings[term].append(number if times == 1 else number | (times - 1) << COUNT_SHIFT)
                 which.append(term)
-            self._documents.extend([number] * len(which))
             self._tally.extend(which)
             self._times.extend(counts.values())
+            self._starts.append(len(self._tally))
             self._size += 1
 
 
@@ -120,8 +120,9 @@ class TfIdf(TermIndex):
             # additions.
             tally = np.frombuffer(self._tally, np.int64)
             having = np.bincount(tally, minlength=len(self._postings))
-            weights = np.frombuffer(self._times, np.float64) * self._idf(having)[tally]
-            documents = np.frombuffer(self._documents, np.int64)
+            weights = np.frombuffer(self._times, np.int32) * self._idf(having)[tally]
+            starts = np.frombuffer(self._starts, np.int64)
+            documents = np.repeat(np.arange(self._size), starts[1:] - starts[:-1])
             lengths = np.sqrt(np.bincount(documents, weights * weights, minlength=self._size))
             self._lengths = np.where(lengths == 0, 1, lengths)
         return self._lengths

@@ -51,6 +51,7 @@ class Table:
     names: int = 1
     """Number of columns, from the left, that are names. The others are figures."""
     spare: tuple[str, ...] = ()  # heads of the columns that a narrow terminal leaves out, the first to go first
+    empty: tuple[str, ...] = ()  # heads of the columns that went because no row has a figure for them
     prose: bool = False  # true if all columns are text, which may be broken into lines
     widest: int = 0  # characters of the longest line, however wide the terminal is; 0 = no such limit
     model: str = ""  # the billed model that the figures are of; the page shows one at a time
@@ -87,7 +88,10 @@ def table_of(
     notes: Iterable[str] = (),
     **options: Any,
 ) -> Table:
-    """Return a table of rows by its columns. The last note says why cells are a reason in brackets; empty ones go."""
+    """Return a table of rows by its columns. The last note says why cells are a reason in brackets; empty ones go.
+
+    A column of a dash in each of several rows has nothing to say, and goes as well.
+    """
     columns, missing, body = list(columns), list[Missing](), []
     for row in rows:
         values = [column.value(row) for column in columns]
@@ -98,11 +102,14 @@ def table_of(
                     part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, Missing)
                 ]
         body.append(tuple(cell + column.mark(row) for column, cell in zip(columns, cells, strict=True)))
+    said = [at for at in range(len(columns)) if len(body) < 2 or any(row[at] != "–" for row in body)]
+    empty = tuple(column.head for at, column in enumerate(columns) if at not in said)
+    columns, body = [columns[at] for at in said], [tuple(row[at] for at in said) for row in body]
     ranked = [column.head for column in sorted(columns, key=lambda column: column.spare) if column.spare]
     reach = "± is half the 95 % interval." * any(re.search(r"± \d", cell) for row in body for cell in row)
     every_note = tuple(filter(None, (*notes, reach, reasons(missing))))
     heads = tuple(column.head for column in columns)
-    return Table(title, heads, tuple(body), every_note, spare=tuple(ranked), **options)
+    return Table(title, heads, tuple(body), every_note, spare=tuple(ranked), empty=empty, **options)
 
 
 def exact(value: Any) -> Any:
@@ -164,7 +171,8 @@ def show(console: Console, tables: Sequence[Table]) -> None:
         left_out = list[str]()
         if table.heads:
             left_out = _show_prose(console, table) if table.prose else _show_figures(console, table)
-        absent = tuple(f"{head}: " for head in left_out)  # whose legend would explain what is not there
+        # Their legend would explain what is not there.
+        absent = tuple(f"{head.lower()}: " for head in (*left_out, *table.empty))
         for note in table.notes:
             told = " ".join(part for part in re.split(r"(?<=\.) ", note) if not part.lower().startswith(absent))
             _print_paragraph(console, told, "dim" if table.heads else "")

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from ctxbench.metrics.value import Missing
-from ctxbench.reports.render import Table, as_csv, markdown, percent, show
+from ctxbench.reports.render import Column, Table, as_csv, markdown, percent, plain, show, table_of
 
 NAMES = ("none", "layered | smart | session_summary | cache_marks", "window(max_tokens=8000)")
 HEADS = ("strategy", "saved", "tokens sent", "OpenAI refuses", "decides in")
@@ -111,3 +111,15 @@ def test_csv() -> None:
         [repr(0.1 + 0.2), "(failed: why, not)", "'=1+1", "'-1"],
         ["", "3", "·,\n", "'·=1"],
     ]
+
+
+def test_a_column_without_any_figure_goes() -> None:
+    """Where no row has a figure the column is left out, and what explains it; in a single row a dash is an answer."""
+    columns = [Column("strategy", "name"), Column("LRU-K hit", "hit"), Column("saved", "saved")]
+    rows = [{"name": "none", "hit": "–", "saved": "–"}, {"name": "archive", "hit": "–", "saved": "5 %"}]
+    table = table_of("T", columns, rows, ["Saved: of all. LRU-K hit: of look-ups."])
+    assert table.heads == ("strategy", "saved")
+    assert table.rows == (("none", "–"), ("archive", "5 %"))
+    assert "Saved: of all." in plain([table])
+    assert "look-ups" not in plain([table])
+    assert table_of("T", columns, rows[:1]).heads == ("strategy", "LRU-K hit", "saved")

@@ -105,9 +105,8 @@ class Postings(TermIndex):
 
     def _ranges(self, documents: Numbers) -> tuple[Numbers, Numbers]:
         """Return where the terms of documents start, and how many they are."""
-        owners = np.frombuffer(self._documents, np.int64)
-        starts: Numbers = owners.searchsorted(documents)
-        return starts, owners.searchsorted(documents, side="right") - starts
+        starts = np.frombuffer(self._starts, np.int64)
+        return starts[documents], starts[documents + 1] - starts[documents]
 
 
 def _document(entry: int) -> int:
