@@ -88,5 +88,7 @@ def _changed(key: str, change: Difference | Missing) -> tuple[str, Ends | Missin
     if isinstance(change, Missing):
         return "–", change
     how = MEASURES[key].unit, change.relative
-    ends = between(change.shown, *how)
-    return f"{moved(change.value, *how)} {f'({ends})' if isinstance(change.shown, Ends) else ends}", change.shown
+    ends, text = between(change.shown, *how), moved(change.value, *how)
+    if text == ends:  # the same change in every unit
+        return text, change.shown
+    return f"{text} {f'({ends})' if isinstance(change.shown, Ends) else ends}", change.shown

@@ -445,7 +445,7 @@ def _rejected_by_own(results: Results) -> dict[str, dict[str, Value]]:
 
 
 _BROKEN = {
-    "without_newest": "newest message missing",
+    "without_newest": "newest dropped",
     "dropped_system": "system message dropped",
     "empty": "empty",
     "over_budget": "over budget",

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib import resources
+from importlib.metadata import entry_points
 from math import isnan, nan
 from typing import Any
 
@@ -236,7 +237,9 @@ def how_to_have(name: str) -> str:
     except SpecError:  # a strategy of the user's own file
         return ""
     have = tomllib.loads(resources.files(__package__).joinpath("have.toml").read_text("utf-8"))
-    return ". ".join(f"{stage}: {have.get(stage, f'see ctxbench list strategies {stage}')}" for stage in stages)
+    # A notebook's own are in no list.
+    listed = [stage for stage in stages if entry_points(group="ctxbench.strategies", name=stage)]
+    return ". ".join(f"{stage}: {have.get(stage, f'see ctxbench list strategies {stage}')}" for stage in listed)
 
 
 def choices_table(verdict: RunVerdict) -> Table:

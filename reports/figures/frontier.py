@@ -73,7 +73,7 @@ def frontier(
             mark |= {"linestyle": "none", "markeredgewidth": 1.0, "zorder": above}
             mark["markersize"] = 12 if place == "chosen" else 6
             own = rows[rows.place == place]
-            axes.plot(own.cost, own.quality, **mark, label=look.words)
+            axes.plot(own.cost, own.quality, **mark, label=look.words.removeprefix(f"{CROSS} "))
         axes.set_xlim(_limits(rows.cost, _BESIDE))
         low, high = _limits(rows.quality, _ABOVE)
         axes.set_ylim(low, min(high, 1 + 0.04 * (1 - low)))  # shares, and room for a mark

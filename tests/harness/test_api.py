@@ -131,7 +131,7 @@ def test_the_verdict_has_its_figures(smoke: ctxbench.BenchmarkRun, monkeypatch: 
     assert window[:-1] == list(verdict.breaks["window(max_tokens=2000)"])
     assert window[-1] == "it lost 23.1 points here: 5 points are accepted"
     assert set(rows.place) == set(verdict.places.values())
-    assert "newest message missing" in rows.breaks["window(max_tokens=2000)"]
+    assert "newest dropped" in rows.breaks["window(max_tokens=2000)"]
 
 
 def fewer_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:

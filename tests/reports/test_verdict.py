@@ -216,11 +216,11 @@ def test_what_to_use() -> None:
     assert lines["quality"] == "grounding recall 84.0 % instead of 85.0 %: −1.0 points"
     few = "not known: 8 independent conversations are too few (it takes 15). In single conversations here: "
     assert lines["elsewhere"] == f"{few}50.0 to 60.0 % less cost and −4.0 to +2.0 points"
-    assert lines["broken"] == "cheaper here, but breaks calls: broken (newest message missing: 3)"
+    assert lines["broken"] == "cheaper here, but breaks calls: broken (newest dropped: 3)"
     assert lines["next"] == "everything else: ctxbench report 'runs/by hand' --all -m m"
     assert len(answer(found).rows) + 1 <= 12
     exact = as_json(found)
-    assert (exact["ship"], exact["breaks"]) == ("good", {"broken": ["newest message missing: 3"]})
+    assert (exact["ship"], exact["breaks"]) == ("good", {"broken": ["newest dropped: 3"]})
     assert exact["choices"] == {"0": "none", "1": "good", "5": "good", "10": "good"}
 
 
@@ -394,7 +394,7 @@ def test_the_five_measures() -> None:
     table = five_measures(by_hand(COSTS, SHARES, {"broken": 3}))
     assert [row[0] for row in table.rows] == ["good", "cheap", "none", "dark", "✗ broken"]
     assert table.rows[0][2:5] == ("25 %", "2.22 ×", "50 %")
-    assert [row[-1] for row in table.rows] == ["", "", "", "", "newest message missing: 3"]
+    assert [row[-1] for row in table.rows] == ["", "", "", "", "newest dropped: 3"]
 
 
 def test_break_even_and_live_runs() -> None:
@@ -494,7 +494,7 @@ def test_a_window_falls_into_the_traps_of_its_size(tmp_path: Path) -> None:
     faults = trap_faults(found)
     assert faults["none"] == faults["last_turn"] == {}
     assert set(faults["window(max_tokens=8000)"]) == {"enormous_result", "long_single_user_message"}
-    assert all("newest message missing: 1" in what for what in faults["window(max_tokens=8000)"].values())
+    assert all("newest dropped: 1" in what for what in faults["window(max_tokens=8000)"].values())
     table = trap_table(found)
     assert table.title == "Which of 14 traps break a strategy? 2 of 3 strategies pass them all"
     assert [row[1] for row in table.rows] == ["0", "0", "2"]

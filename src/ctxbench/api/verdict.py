@@ -114,7 +114,7 @@ class BenchmarkVerdict(_Shown):
     def breaks(self) -> Mapping[str, Sequence[str]]:
         """Map from each strategy that breaks more than the whole history to what it breaks; others are left out.
 
-        `breaks["window(max_tokens=8000)"]` is `["newest message missing: 22"]`.
+        `breaks["window(max_tokens=8000)"]` is `["newest dropped: 22"]`.
         """
         return self._places.broken
 
