@@ -382,7 +382,8 @@ def _accept(gate: Gate) -> Iterator[tuple[str, str]]:
     """Yield how to make the baseline anew, how to loosen the policy, and how to compare a strategy that was renamed."""
     yield "the change is wanted", update_command(gate.compared.before, gate.compared.after)
     most = dict[str, float]()  # the most that each metric lost in one of the conversations that are named
-    for row in _most(gate.failing, _MOST_LINES // 2):
+    comparable = [row for row in gate.failing if row.verdict.word != "incomparable"]
+    for row in _most(comparable, _MOST_LINES // 2):
         for _, before, after, gain in row.moved:
             if gain < 0 and not isinstance(before, Missing) and not isinstance(after, Missing):
                 most[row.metric] = max(most.get(row.metric, 0.0), abs(after - before))

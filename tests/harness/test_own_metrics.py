@@ -98,6 +98,7 @@ def test_a_file_on_the_command_line(made: ctxbench.BenchmarkRun, tmp_path: Path)
     assert figures["none"]["longest_call"] > figures["last_turn"]["longest_call"]
     for words in ((), ("--all",)):
         assert "Your own metrics" in said("report", run, "--print-only", "--metric", name, *words)
+    assert "unknown metric 'longest'" in said("report", run, "--print-only", "--metric", "longest", code=2)
     assert "has no metric 'FROM'" in said("compare", run, "--metric", "own.py:FROM", code=2)
     assert "metric broken (own.py:13) in docs_qa/en-0-1: AttributeError" in said(
         "compare", run, "--metric", "own.py:broken", code=2
@@ -110,6 +111,7 @@ def test_a_file_on_the_command_line(made: ctxbench.BenchmarkRun, tmp_path: Path)
     failed = said("gate", run, "-b", "b.json", "--metric", name, code=1)
     assert "Incomparable: longest_call" in failed
     assert f"--update --baseline b.json --metric {name}" in failed
+    assert "may get worse" not in failed  # no policy makes figures of two versions comparable
 
 
 def test_one_that_fails_takes_no_other_figure_with_it(made: ctxbench.BenchmarkRun, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from ctxbench.harness.folder.run import Run
-from ctxbench.metrics.figures import OWN
+from ctxbench.metrics.figures import BILLED, METRICS, OWN
 from ctxbench.scenarios.errors import RunError, SpecError, UserError
 from ctxbench.scenarios.spec import calls, nearest, suggestion
 from ctxbench.strategies.chain import StrategyLike, parse, spec, texts_of
@@ -47,6 +47,7 @@ def metric_keys(given: Iterable[MetricLike]) -> list[str]:
         if (metric := getattr(each, "metric", None)) is None:
             raise SpecError(f"{name} is no metric: write @ctxbench.metric(better=…) above its function")
         OWN[name] = metric  # another function of the name may have been declared since
+    check_known((key.partition("(")[0] for key in keys), [*METRICS, *BILLED, *OWN])
     if twice := next((key for key in keys if keys.count(key) > 1), None):
         raise SpecError(f"{twice}: is named twice, or is the name of two metrics: name it once")
     return keys
@@ -55,7 +56,7 @@ def metric_keys(given: Iterable[MetricLike]) -> list[str]:
 def check_known(metrics: Iterable[str], known: Iterable[str]) -> None:
     """Raise SpecError for a metric that is not among those that are known."""
     names = dict.fromkeys(known)
-    if unknown := next((name for name in metrics if name not in names), None):
+    if (unknown := next((name for name in metrics if name not in names), None)) is not None:
         raise SpecError(f"unknown metric {unknown!r}{suggestion(unknown, names, 'ctxbench list metrics')}")
 
 
