@@ -160,6 +160,40 @@ def test_a_class_of_a_notebook_cell(tmp_path: Path) -> None:
     assert "as it should be" in ran.stdout, ran.stdout + ran.stderr
 
 
+class Holder:
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+    def newest(self, messages: list[Any]) -> list[Any]:
+        return messages[-self.n :]
+
+
+def held(holder: Holder) -> Callable[..., Any]:
+    def newest(messages: list[Any]) -> list[Any]:
+        return holder.newest(messages)
+
+    return newest
+
+
+@live
+def stepless(_: Any) -> Any:
+    return None
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (Recent("x"), r"Recent\(turns='x'\) failed in every conversation, .*test_defined_strat.*:\d"),
+        (stepless, "stepless returned NoneType, not a step: a function of the new messages"),
+        (len, "len returned int, not a list of messages"),
+    ],
+)
+def test_a_strategy_that_always_fails_warns(given: Any, said: str) -> None:
+    """The warning says what it should return, or has the user's own line."""
+    with pytest.warns(UserWarning, match=said):
+        ctxbench.run("smoke", strategies=["none", given], answers=False)
+
+
 def retrieval(messages: list[Any]) -> list[Any]:
     return messages
 
@@ -168,7 +202,7 @@ def retrieval(messages: list[Any]) -> list[Any]:
     ("given", "said"),
     [
         (lambda messages: messages, "<lambda>: stands in tables as NAME"),
-        (functools.partial(newest, 3), "and name parameters"),
+        (functools.partial(newest, 3), "and name its parameters"),
         (functools.partial(newest, n="x"), "n must be a whole number, not 'x'"),
         (retrieval, "is the name of a strategy that is there already"),
         (Recent(object()), "Recent: turns is <object .* cannot be written down: .* make the rest in start"),
@@ -178,20 +212,14 @@ def retrieval(messages: list[Any]) -> list[Any]:
         (3, "3 is no strategy"),
         (Path, "Path: is neither a strategy class"),
         ([another(1), another(2)], "newest: is the name of two strategies"),
+        ([held(Holder(1)), held(Holder(2))], "newest: is the name of two strategies"),
+        (Holder(1).newest, "write it with def outside of a class"),
     ],
 )
 def test_a_mistake_is_one_clear_error(given: Any, said: str) -> None:
     """What is no strategy, or could not be told from another, says so before anything runs."""
     with pytest.raises(ctxbench.UserError, match=said):
         ctxbench.run("smoke", strategies=given)
-
-
-def test_a_strategy_that_always_fails_warns() -> None:
-    """The warning has the user's own line."""
-    with pytest.warns(
-        UserWarning, match=r"Recent\(turns='x'\) failed in every conversation, .*test_defined_strat.*:\d"
-    ):
-        ctxbench.run("smoke", strategies=["none", Recent("x")], answers=False)
 
 
 def test_what_a_strangers_run_holds_is_not_run(tmp_path: Path) -> None:

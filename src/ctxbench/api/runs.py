@@ -345,8 +345,7 @@ class BenchmarkRun:
         Figures are over the conversations that every strategy finished, and equal those of `ctxbench compare`.
         """
         keys = metric_keys(several(metrics))
-        own = {key.partition("(")[0] for key in keys} or None
-        figures = overall(measured(self.reader, models or self.models[:1], clock=True, own=own))
+        figures = overall(measured(self.reader, models or self.models[:1], clock=True, named=keys))
         rows = {
             strategy: {name: np.nan if isinstance(value, Missing) else value for name, value in values.items()}
             for strategy, values in figures.items()

@@ -256,7 +256,7 @@ def gate_of(run: Run, baseline: Path, policy: Path | None = None, metrics: Seque
     """Compare a run with a baseline file, which has `metrics`, under a policy file, as `ctxbench gate` does."""
     before = read_baseline(baseline)
     own = [name for name, about in before.metrics.items() if about.version.startswith(OWN_VERSION)]
-    keys = {name.partition("(")[0] for name in before.metrics}
+    keys = [name.partition("(")[0] for name in before.metrics]
     if unguarded := [name for name in metrics if name not in keys]:
         how = update_command(baseline, str(run.folder))
         raise RunError(f"{baseline}: {', '.join(unguarded)} is not in it, so it is not guarded: {how}")
@@ -267,7 +267,7 @@ def gate_of(run: Run, baseline: Path, policy: Path | None = None, metrics: Seque
     rules = GatePolicy() if policy is None else read_policy(policy, before.metrics, [*before.sums, *texts])
     models = {name: billed_model(name) for name in before.metrics}
     guarded = [model for name, model in models.items() if model and rules.rule(name, before.metrics[name])]
-    after = measured_by_name(run, list(dict.fromkeys(guarded)), own=keys)  # a bill that nothing guards is not made
+    after = measured_by_name(run, list(dict.fromkeys(guarded)), named=keys)  # a bill that nothing guards is not made
 
     def look(metric: str, conversation: str, strategy: str) -> int | None:
         return worst_step(run, metric, conversation, texts[strategy])
@@ -294,17 +294,16 @@ def comparison_of(
     Raises RunError for a strategy that was not run, SpecError for an unknown metric.
     """
     later, keys = before if after is None else after, metric_keys(metrics)
-    own = {name.partition("(")[0] for name in keys} or None
     texts = [find_strategy(later, name) for name in strategies] or later.manifest.plan.strategies
     names = list(dict.fromkeys(map(later.manifest.name_of, texts)))
-    one = measured_by_name(before, compared_models(before, models), clock, own)
+    one = measured_by_name(before, compared_models(before, models), clock, keys)
     if after is None:
         base = before.manifest.name_of(find_strategy(before, against))
         pairs = [(name, base) for name in names if name != base]
         if not pairs:
             raise RunError(f"{before.folder}: {base} alone has nothing to be compared with: name another run")
         return compare(one, one, pairs, _rules(one, keys)), (base, "with it")
-    two = measured_by_name(after, compared_models(after, models), clock, own)
+    two = measured_by_name(after, compared_models(after, models), clock, keys)
     compared = compare(one, two, [(name, name) for name in names if name in one.sums], _rules(two, keys))
     # A strategy that only one run has is no news to who named the strategies to compare.
     apart = [] if strategies else on_one_side("strategy", one, two)
