@@ -17,7 +17,7 @@ import re
 import sys
 import traceback
 from collections.abc import Container
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from functools import cache, partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -82,7 +82,7 @@ def load_metric(name: str) -> str:
     if not isinstance(metric := getattr(value, "metric", None), Metric):
         raise SpecError(f"{path}: has no metric {wanted!r}: write @ctxbench.metric(better=…) above its function")
     key: str = value.__name__  # type: ignore[union-attr]
-    OWN[key] = metric
+    OWN[key] = replace(metric, file=name)
     return key
 
 

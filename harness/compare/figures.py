@@ -9,7 +9,7 @@ The figures are those of `metrics.figures.METRICS`, whatever table of a run they
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
@@ -117,13 +117,18 @@ def of_answers() -> list[str]:
 _PLACED = ["strategy", "conversation"]
 
 
-def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: Prices | None = None) -> MeasuredRun:
+Own = Collection[str] | None  # metrics of the user's own that are measured; None = all
+
+
+def measured(
+    run: Run, models: Sequence[str] = (), clock: bool = False, prices: Prices | None = None, own: Own = None
+) -> MeasuredRun:
     """Measure every figure of a run, of the clock only with `clock`. Raises RunError for a model without a price."""
     conversations = run.table("conversations")
     names = [str(name) for name in conversations.conversation]
     grid = SumGrid(names, list(run.manifest.plan.strategies))
     failed = run.failures
-    every = {**METRICS, **OWN}
+    every = {**METRICS, **{name: metric for name, metric in OWN.items() if own is None or name in own}}
     wanted = {
         name: metric for name, metric in every.items() if metric.table != ANSWERS and (clock or metric.unit != CLOCK)
     }
@@ -152,7 +157,7 @@ def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: 
         form: Form = metric.of.form if isinstance(metric.of, get_args(Summed)) else "ratio"
         about[name] = About(metric.unit, metric.better, form, version)
     for answers in answered(run).whole:
-        answered_metrics = {name: every[name] for name in of_answers()}
+        answered_metrics = {name: every[name] for name in of_answers() if name in every}
         sums_of_answers = grid.sums(answered_metrics, answers.rows)
         for name, metric in answered_metrics.items():
             # Figures of other answer models and graders, or versions, do not compare.
@@ -177,12 +182,12 @@ def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: 
     return MeasuredRun(*about_run, run.manifest.libraries())
 
 
-def measured_by_name(run: Run, models: Sequence[str] = (), clock: bool = False) -> MeasuredRun:
+def measured_by_name(run: Run, models: Sequence[str] = (), clock: bool = False, own: Own = None) -> MeasuredRun:
     """Measure a run, its strategies by name. Raises RunError where answers are damaged: a guard must not miss them."""
     stored = answered(run)
     if stored.left_out:
         raise RunError(f"{run.folder}: {' '.join(stored.left_out)}")
-    measures, of = measured(run, models, clock), run.manifest.name_of
+    measures, of = measured(run, models, clock, own=own), run.manifest.name_of
     by_name: dict[str, Any] = {
         key: {of(text): item for text, item in getattr(measures, key).items()}
         for key in ("sums", "failed", "libraries")
