@@ -139,9 +139,7 @@ def _written(name: str, key: str, value: object) -> str:
         if ast.literal_eval(text := repr(value)) == value:
             return text
     what = f"{key} is {reprlib.repr(value)}, which cannot be written down: a strategy goes by its text"
-    raise SpecError(
-        f"{name}: {what}. Give plain numbers, texts, True, None and lists of them, and make the rest in start"
-    )
+    raise SpecError(f"{name}: {what}. Give plain numbers, texts and lists of them, and make the rest in start")
 
 
 def parameters(kind: type[Any]) -> list[Field[Any]]:
