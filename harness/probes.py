@@ -180,10 +180,48 @@ def checkpoint(view: Callable[..., object], services: RecordedContext | None) ->
     waiting: list[Any] = [view]
     while waiting:
         value = waiting.pop()
-        note = _NOTES[type(value)]
-        if note is not None and id(value) not in seen:
-            seen[id(value)] = value
-            note(value, undo, waiting)
+        kind = type(value)
+        if _IS_SHARED[kind] or id(value) in seen:
+            continue
+        seen[id(value)] = value
+        if hasattr(kind, "checkpoint"):
+            undo.append(value.checkpoint())
+        elif kind is types.FunctionType:
+            waiting += value.__closure__ or ()
+        elif kind is types.CellType:
+            try:
+                waiting.append(value.cell_contents)
+                undo.append(partial(setattr, value, "cell_contents", waiting[-1]))
+            except ValueError:  # a name that has no value yet
+                undo.append(partial(_forget, _CELL, value))
+        elif kind in (types.MethodType, types.BuiltinMethodType):
+            waiting.append(value.__self__)
+        elif kind is _Cached and not value.__wrapped__.__closure__:
+            pass
+        elif issubclass(kind, tuple):
+            waiting += value
+        elif issubclass(kind, list | array):
+            undo.append(partial(value.__setitem__, slice(None), value[:]))
+            waiting += _changeable(value)
+        elif issubclass(kind, np.ndarray):
+            undo.append(partial(value.__setitem__, ..., value.copy()))
+        elif kind in _CONTAINERS:
+            # An ordered dictionary takes ten times as long to copy as its items do.
+            undo.append(partial(_refill, value, list(value.items()) if kind is OrderedDict else value.copy()))
+            waiting += _changeable(value)
+            waiting += _changeable(value.values()) if isinstance(value, dict) else ()
+        else:
+            for member in _slots(kind):  # type: ignore[arg-type]
+                try:
+                    attribute = member.__get__(value)
+                    undo.append(partial(member.__set__, value, attribute))
+                    if not _IS_SHARED[type(attribute)]:
+                        waiting.append(attribute)
+                except AttributeError:  # one that has no value yet
+                    undo.append(partial(_forget, member, value))
+            if kind.__dictoffset__:
+                undo.append(partial(_refill, vars(value), dict(vars(value))))
+                waiting += [attribute for attribute in vars(value).values() if not _IS_SHARED[type(attribute)]]
 
     def restore() -> None:
         for action in undo:
@@ -192,91 +230,13 @@ def checkpoint(view: Callable[..., object], services: RecordedContext | None) ->
     return restore
 
 
-_Note = Callable[[Any, list[Callable[[], object]], list[Any]], None]
-"""Adds to the second argument how to put a value back, and to the third what it holds and may change."""
+class _Kinds(dict[type, bool]):
+    """Map each type to whether its instances never change."""
 
-
-class _Notes(dict[type, _Note | None]):
-    """Map each type to how its instances are noted; None if they never change."""
-
-    def __missing__(self, kind: type) -> _Note | None:
+    def __missing__(self, kind: type) -> bool:
         frozen = issubclass(kind, msgspec.Struct) and kind.__struct_config__.frozen
-        self[kind] = None if frozen or issubclass(kind, _SHARED) else self._choose(kind)
+        self[kind] = frozen or issubclass(kind, _SHARED)
         return self[kind]
-
-    def _choose(self, kind: type) -> _Note:
-        if hasattr(kind, "checkpoint"):
-            return lambda value, undo, _: undo.append(value.checkpoint())
-        if kind is types.FunctionType:
-            return lambda value, _, waiting: waiting.extend(value.__closure__ or ())
-        if kind is types.CellType:
-            return _note_cell
-        if kind in (types.MethodType, types.BuiltinMethodType):
-            return lambda value, _, waiting: waiting.append(value.__self__)
-        if kind is _Cached:
-            return _note_cached
-        if issubclass(kind, tuple):
-            return lambda value, _, waiting: waiting.extend(value)
-        if issubclass(kind, list | array):
-            return _note_list
-        if issubclass(kind, np.ndarray):
-            return lambda value, undo, _: undo.append(partial(value.__setitem__, ..., value.copy()))
-        return _note_container if kind in _CONTAINERS else partial(_note_object, _slots(kind), _is_frozen(kind))
-
-
-def _note_cell(cell: Any, undo: list[Callable[[], object]], waiting: list[Any]) -> None:
-    try:
-        waiting.append(cell.cell_contents)
-        undo.append(partial(setattr, cell, "cell_contents", waiting[-1]))
-    except ValueError:  # a name that has no value yet
-        undo.append(partial(_forget, _CELL, cell))
-
-
-def _note_cached(function: Any, _: list[Callable[[], object]], __: list[Any]) -> None:
-    if function.__wrapped__.__closure__:
-        _slots(type(function))
-
-
-def _note_list(value: Any, undo: list[Callable[[], object]], waiting: list[Any]) -> None:
-    undo.append(partial(value.__setitem__, slice(None), value[:]))
-    if type(value) is not array:
-        waiting += _changeable(value)
-
-
-def _note_container(value: Any, undo: list[Callable[[], object]], waiting: list[Any]) -> None:
-    # An ordered dictionary takes ten times as long to copy as its items do.
-    undo.append(partial(_refill, value, list(value.items()) if type(value) is OrderedDict else value.copy()))
-    waiting += _changeable(value)
-    waiting += _changeable(value.values()) if isinstance(value, dict) else ()
-
-
-def _note_object(
-    slots: Sequence[types.MemberDescriptorType],
-    is_frozen: bool,
-    value: Any,
-    undo: list[Callable[[], object]],
-    waiting: list[Any],
-) -> None:
-    for member in slots:
-        try:
-            attribute = member.__get__(value)
-        except AttributeError:  # one that has no value yet
-            undo.append(partial(_forget, member, value))
-            continue
-        if not is_frozen:
-            undo.append(partial(member.__set__, value, attribute))
-        if _NOTES[type(attribute)] is not None:
-            waiting.append(attribute)
-    if (attributes := getattr(value, "__dict__", None)) is not None:
-        if not is_frozen:
-            undo.append(partial(_refill, attributes, attributes.copy()))
-        waiting += [attribute for attribute in attributes.values() if _NOTES[type(attribute)] is not None]
-
-
-def _is_frozen(kind: type) -> bool:
-    """Return whether a type is a frozen dataclass, whose instances hold the same values, which may change, for ever."""
-    parameters = getattr(kind, "__dataclass_params__", None)
-    return parameters is not None and bool(parameters.frozen)
 
 
 _SHARED = (
@@ -285,7 +245,7 @@ _SHARED = (
     *(Ledger, Structure, TokenCounter, ConversationIndex),
 )
 # A plain object has nothing that changes: it is a mark, which functions compare by identity with their module's.
-_NOTES = _Notes({object: None})
+_IS_SHARED = _Kinds({object: True})
 _Cached = type(lru_cache(len))
 _CELL = vars(types.CellType)["cell_contents"]
 _CONTAINERS = {deque, set, dict, defaultdict, OrderedDict, Counter}
@@ -293,15 +253,16 @@ _CONTAINERS = {deque, set, dict, defaultdict, OrderedDict, Counter}
 
 def _changeable(values: Iterable[Any]) -> Iterable[Any]:
     """Return the values that may change, or hold what may. There are many tuples: those are looked into together."""
-    while any(map(_NOTES.__getitem__, kinds := set(map(type, values)))):
+    while not all(map(_IS_SHARED.__getitem__, kinds := set(map(type, values)))):
         if not all(issubclass(kind, tuple) for kind in kinds):
-            values = [value for value in values if _NOTES[type(value)] is not None]
-            if not all(issubclass(kind, tuple) for kind in kinds if _NOTES[kind] is not None):
+            values = [value for value in values if not _IS_SHARED[type(value)]]
+            if not all(issubclass(kind, tuple) for kind in kinds if not _IS_SHARED[kind]):
                 return values
         values = list(chain.from_iterable(values))
     return ()
 
 
+@lru_cache(1 << 10)
 def _slots(kind: type) -> tuple[types.MemberDescriptorType, ...]:
     """Return the slots of a type. Raises StrategyTypeError if its state is in more than slots and a dictionary."""
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sysconfig
 import traceback
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
@@ -398,6 +399,7 @@ class ContextLog:
 _HARNESS = Path(__file__).parent
 OURS = {_HARNESS, _HARNESS / "engine", Path(base.__file__).parent}
 """Folders where errors about a strategy are raised: a traceback that ends here does not name the place to mend."""
+_LIBRARIES = (str(_HARNESS.parent), "<frozen", *map(sysconfig.get_path, ("stdlib", "purelib", "platlib")))
 
 
 def attempted(action: Callable[[], T]) -> T | str:
@@ -420,5 +422,7 @@ def failure_reason(error: Exception | SystemExit) -> str:
     text = message if is_sentence else f"{type(error).__name__}: {message}"
     frames = [] if isinstance(error, UserError) else traceback.extract_tb(error.__traceback__)
     frames = [frame for frame in frames if not is_sentence or Path(frame.filename).parent not in OURS]
+    # The line to mend is the user's, not that of a library that it calls. A library's own strategy has no other.
+    frames = [frame for frame in frames if not frame.filename.startswith(_LIBRARIES)] or frames
     place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
     return " ".join(without_values(text + place).split()).encode(errors="replace").decode()

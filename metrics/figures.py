@@ -70,6 +70,8 @@ class Metric:
     """The table of a run that the rows are from; `answers`: those of one answer model, with their grades."""
     restates: tuple[str, ...] = ()
     """Metrics that say the same of the same recordings: comparisons use those, unless this one is asked for by key."""
+    file: str = ""
+    """`path/to/file.py:NAME`, where the command line was given a metric of the user's own."""
 
 
 def _with_fault(faults: Iterable[str]) -> Total:
@@ -411,17 +413,20 @@ def _own_value(function: Any, rows: Any) -> Value:
     name, code = function.__name__, function.__code__
     try:
         value = function(rows)
+        number = float(value) if isinstance(value, (int, float, np.integer, np.floating, np.bool_)) else None
     except (Stopped, UserError):
         raise
     except (Exception, SystemExit) as error:
         lines = [at.lineno for at in extract_tb(error.__traceback__) if at.filename == code.co_filename]
         place = f"{Path(code.co_filename).name}:{lines[-1] if lines else code.co_firstlineno}"
-        raise SpecError(f"metric {name} ({place}): {type(error).__name__}: {error}") from error
+        of = f" in {rows.conversation.iloc[0]}" if "conversation" in rows else ""
+        remedy = "Mend it and define it anew, or name the metrics that you want, without it"
+        raise SpecError(f"metric {name} ({place}){of}: {type(error).__name__}: {error}. {remedy}") from error
     if value is None or isinstance(value, Missing):
         return Missing("undefined", f"{name} returned None") if value is None else value
-    if not isinstance(value, (int, float, np.number, np.bool_)):
+    if number is None:
         raise SpecError(f"metric {name}: returned a {type(value).__name__}: return a number, None or Missing")
-    return float(value) if np.isfinite(value) else Missing("undefined", f"{name} returned {value}")
+    return number if np.isfinite(number) else Missing("undefined", f"{name} returned {value}")
 
 
 def metric(*, better: Better, unit: Unit = "", table: OwnTable = "steps") -> Callable[[Function], Function]:
@@ -436,8 +441,8 @@ def metric(*, better: Better, unit: Unit = "", table: OwnTable = "steps") -> Cal
         key = getattr(function, "__name__", "")
         if not inspect.isfunction(function) or not key.isidentifier():
             raise SpecError("a metric is a function with a name: write it with def")
-        if key in METRICS or key in BILLED:
-            raise SpecError(f"{key}: is the name of a metric of ctxbench: give yours another")
+        if key in METRICS or key in BILLED or key == "strategy":
+            raise SpecError(f"{key}: is a name that ctxbench uses: give yours another")
         for value, allowed in ((unit, Unit), (better, Better), (table, OwnTable)):
             if value not in get_args(allowed):
                 raise SpecError(f"metric {key}: {value!r}: give one of {', '.join(map(repr, get_args(allowed)))}")

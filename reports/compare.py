@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from ctxbench.harness.answers.figures import BOUNDS
 from ctxbench.harness.compare.compare import Comparison, MetricChange, RunComparison, Unpaired
 from ctxbench.harness.compare.figures import billed_model
-from ctxbench.harness.compare.gate import Gate
+from ctxbench.harness.compare.gate import Gate, update_command
 from ctxbench.metrics.figures import display_name
 from ctxbench.metrics.statistics.comparison import Word
 from ctxbench.metrics.statistics.intervals import Ends
@@ -380,10 +380,10 @@ def _summary(gate: Gate) -> Iterator[str]:
 
 def _accept(gate: Gate) -> Iterator[tuple[str, str]]:
     """Yield how to make the baseline anew, how to loosen the policy, and how to compare a strategy that was renamed."""
-    run, baseline = (shlex.quote(name) for name in (gate.compared.after, gate.compared.before))
-    yield "the change is wanted", f"ctxbench gate {run} --update --baseline {baseline}"
+    yield "the change is wanted", update_command(gate.compared.before, gate.compared.after)
     most = dict[str, float]()  # the most that each metric lost in one of the conversations that are named
-    for row in _most(gate.failing, _MOST_LINES // 2):
+    comparable = [row for row in gate.failing if row.verdict.word != "incomparable"]
+    for row in _most(comparable, _MOST_LINES // 2):
         for _, before, after, gain in row.moved:
             if gain < 0 and not isinstance(before, Missing) and not isinstance(after, Missing):
                 most[row.metric] = max(most.get(row.metric, 0.0), abs(after - before))

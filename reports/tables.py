@@ -110,13 +110,13 @@ def main_table(summary: RunSummary) -> Table:
     return table_of(", ".join(sizes(summary)), columns, rows_of(summary), _main_notes(summary))
 
 
-def own_table(own: Mapping[str, Mapping[str, Value]]) -> Table:
-    """Return the table of the user's own metrics, a row for each strategy."""
+def own_table(own: Mapping[str, Mapping[str, Value]]) -> list[Table]:
+    """Return the table of the user's own metrics, a row for each strategy; none where there are none."""
     metrics = {name: metric for values in own.values() for name in values if (metric := metric_of(name))}
     columns = [Column(display_name(key), itemgetter(key), partial(amount, of.unit)) for key, of in metrics.items()]
     rows = [{"strategy": strategy, **values} for strategy, values in own.items()]
     notes = (f"{display_name(name)}: {metric.about}" for name, metric in metrics.items())
-    return table_of("Your own metrics", (STRATEGY, *columns), rows, notes)
+    return [table_of("Your own metrics", (STRATEGY, *columns), rows, notes)] if metrics else []
 
 
 def _main_notes(summary: RunSummary) -> Iterator[str]:

@@ -558,7 +558,7 @@ def trap_faults(results: Results) -> dict[str, dict[str, list[str]]]:
 
     Requests that a provider rejects count for the providers of all billed models.
     """
-    figures, models = measured(results.run), " ".join(results.models)
+    figures, models = measured(results.run, named=METRICS), " ".join(results.models)
     by_strategy: dict[str, dict[str, list[str]]] = {name: {} for name in results.strategies}
     for at, trap in enumerate(figures.digests):
         # Faults are totals: the upper sum is their number, and NaN where the strategy failed.

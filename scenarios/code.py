@@ -40,17 +40,19 @@ def _parts(value: Any, seen: set[str]) -> Iterator[tuple[str, str]]:
 
     Constants have no source here: they may be keys.
     """
-    functions = [each for each in (value, *vars(value).values()) if inspect.isfunction(each)]
+    functions = [each for each in (value, *getattr(value, "__dict__", {}).values()) if inspect.isfunction(each)]
     source = _source(value, functions)
     codes = [repr((each.__defaults__, each.__kwdefaults__, *_code(each.__code__))) for each in functions]
     yield source or "\n".join(codes), source
-    scope: dict[str, Any] = {}
+    bases: dict[str, Any] = {base.__name__: base for base in getattr(value, "__bases__", ())}
+    scope = dict(bases)
     for function in functions:
         scope |= function.__globals__
         with suppress(ValueError):  # a variable of the function around it that has no value yet
             scope |= inspect.getclosurevars(function).nonlocals
     seen.add(value.__name__)
-    for name in sorted(_variables(symtable.symtable(source, value.__name__, "exec")) - seen) if source else ():
+    names = _variables(symtable.symtable(source, value.__name__, "exec")) if source else {*bases}
+    for name in sorted(names - seen):
         seen.add(name)
         used = scope.get(name)
         if inspect.isfunction(used) or isinstance(used, type):

@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import ast
 import operator
+import reprlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, fields
 from difflib import get_close_matches
 from functools import cache
@@ -121,15 +123,23 @@ def build(call: SpecCall, kinds: Mapping[str, type[Any]], kind: str) -> Any:
 def spec(name: str, value: Any) -> str:
     """Return the text of an instance: its name, and the parameters that differ from their defaults.
 
-    Raises SpecError for a parameter out of bounds.
+    Raises SpecError for a parameter out of bounds, and for one that text cannot hold.
     """
     try:
         check_bounds(value)
     except ValueError as error:
         raise SpecError(f"{name}: {error}") from None
     given = ((field.name, getattr(value, field.name), _default(field)) for field in parameters(type(value)))
-    arguments = [f"{key}={value!r}" for key, value, default in given if value != default]
+    arguments = [f"{key}={_written(name, key, value)}" for key, value, default in given if value != default]
     return f"{name}({', '.join(arguments)})" if arguments else name
+
+
+def _written(name: str, key: str, value: object) -> str:
+    with suppress(Exception):  # a class of the user's own may print itself as it likes
+        if ast.literal_eval(text := repr(value)) == value:
+            return text
+    what = f"{key} is {reprlib.repr(value)}, which cannot be written down: a strategy goes by its text"
+    raise SpecError(f"{name}: {what}. Give plain numbers, texts and lists of them, and make the rest in start")
 
 
 def parameters(kind: type[Any]) -> list[Field[Any]]:

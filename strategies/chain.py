@@ -187,14 +187,14 @@ def texts_of(strategies_given: Iterable[StrategyLike]) -> list[str]:
     Those without the name of a file or package can be parsed by their own in this process from here on. Raises
     SpecError for what is no strategy, and where two share a name.
     """
-    texts, codes = list[str](), dict[str, Code]()
+    texts, kinds = list[str](), dict[str, type[Any]]()
     for given in strategies_given:
         if isinstance(given, str):
             texts.append(given)
             continue
         strategy = Chain(tuple(map(_defined, given.stages))) if isinstance(given, Chain) else _defined(given)
-        for name, code in definitions(strategy).items():
-            if codes.setdefault(name, code) != code:
+        for name in definitions(strategy):
+            if kinds.setdefault(name, plugins.defined[name]) is not plugins.defined[name]:
                 raise SpecError(f"{name}: is the name of two strategies: give each a name of its own")
         texts.append(spec(strategy))
     return texts

@@ -83,6 +83,8 @@ def live(open_step: Callable[..., Any], /, **variables: Any) -> type[Any]:
         step: Step = finished(
             open_step(ChatServices(services), **{f.name: getattr(self, f.name) for f in fields(self)})
         )
+        if not callable(step):
+            raise StepError(f"{name} returned {type(step).__name__}, not a step: a function of the new messages")
         read = sent = Messages()
 
         def view(context: Context) -> Context:

@@ -13,11 +13,12 @@ and a digest of that and of what it uses from the same module: another definitio
 from __future__ import annotations
 
 import hashlib
+import inspect
 import re
 import sys
 import traceback
 from collections.abc import Container
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from functools import cache, partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -82,7 +83,7 @@ def load_metric(name: str) -> str:
     if not isinstance(metric := getattr(value, "metric", None), Metric):
         raise SpecError(f"{path}: has no metric {wanted!r}: write @ctxbench.metric(better=…) above its function")
     key: str = value.__name__  # type: ignore[union-attr]
-    OWN[key] = metric
+    OWN[key] = replace(metric, file=name)
     return key
 
 
@@ -161,8 +162,9 @@ def define(value: Any, taken: Container[str]) -> Any:
     name = getattr(written, "__name__", "")
     if not callable(written) or not name:
         raise SpecError(f"{value!r} is no strategy: give its text, a function of messages, or an object with start")
-    if not name.isidentifier() or args:
-        raise SpecError(f"{name}: stands in tables as NAME(parameter=value): write it with def, and name parameters")
+    if not name.isidentifier() or args or inspect.ismethod(of):  # what a method's object holds is in no text
+        how = "write it with def outside of a class, and name its parameters"
+        raise SpecError(f"{name}: stands in tables as NAME(parameter=value): {how}")
     kind = _strategy_class(written, name)
     if name in taken:
         raise SpecError(f"{name}: is the name of a strategy that is there already: give yours another")

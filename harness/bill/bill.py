@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -517,7 +517,13 @@ FREE = "offline"
 
 
 def _day(started: float) -> str | None:
-    return None if np.isnan(started) else day_of(started)
+    return None if np.isnan(started) else _date(started // HOUR)
+
+
+@cache
+def _date(hours: float) -> str:
+    """Return the date of so many hours since 1970, of which a run has few: it is asked for at every call."""
+    return day_of(hours * HOUR)
 
 
 class SentPrompts(NamedTuple):

@@ -448,31 +448,46 @@ def breaks(requests: RunRequests) -> pd.DataFrame:
         for *key, kind in zip(*(events[name].tolist() for name in events), strict=True):
             place = tuple(key)
             actions[place] = f"{actions[place]}, {kind}" if place in actions else kind
-        rows += (row for conversation in CountedRequests(piece) for row in _breaks(conversation, actions))
+        rows += _breaks(piece, actions)
     import pandas as pd
 
     return pd.DataFrame(rows, columns=list(Break._fields))
 
 
-def _breaks(conversation: ConversationRequests, actions: Mapping[Hashable, str]) -> Iterator[Break]:
-    sent: list[int] = []
-    ends = [0]
-    tokens = conversation.messages.tokens
-    recorded = len(conversation.recording.tokens)
-    tools: tuple[str, ...] | None = None
-    for number, step in enumerate(conversation.steps):
-        shared, new = step.kept, _numbers(step)
-        if shared < len(sent) or step.tools != tools:
-            if tools is not None and (lost := ends[-1] - ends[shared]):
-                cause = "tools" if step.tools != tools else _cause(sent[shared], new, recorded)
-                reported = actions.get((conversation.conversation, conversation.strategy, number), "")
-                yield Break(
-                    conversation.conversation, conversation.strategy, number, shared, lost, ends[-1], cause, reported
-                )
+def _breaks(requests: RunRequests, actions: Mapping[Hashable, str]) -> Iterator[Break]:
+    if not len(requests):
+        return
+    written = dict[tuple[str, str], list[int]]()
+    own = requests.run.arrow("contexts", ["conversation", "strategy", "tokens"])
+    for name, strategy, size in zip(*map(values_of, own.columns), strict=True):
+        written.setdefault((name, strategy), []).append(size)
+    # The lists of a column as one array: results that break nothing, which may be most, are not gone through.
+    table = requests.run.arrow("steps", ["kept", "tools_added", "added_from", "added_to"])
+    kept, tools = table.column("kept").to_numpy(), values_of(table.column("tools_added"))
+    added = [column.combine_chunks() for column in table.columns[2:]]
+    places = added[0].offsets.to_numpy() - added[0].offsets[0].as_py()
+    starts, stops = (column.flatten().to_numpy() for column in added)
+    had = np.roll(kept + np.diff(np.cumsum([0, *(stops - starts)])[places]), 1)
+    is_other = np.array([False, *(before != now for before, now in pairwise(tools))])
+    is_broken = is_other | (kept < had)
+    is_broken[requests.bounds[:-1]] = False
+    broken, shares, firsts, lasts, ends_of = (column.tolist() for column in (is_broken, kept, starts, stops, places))
+    for name, strategy, rows in requests.results:
+        recorded = requests.recordings[name].tokens
+        tokens = [*recorded, *written.get((name, strategy), ())]
+        sent, ends = list[int](), [0]
+        # Behind the last break there is nothing to follow.
+        for row in range(rows.start, rows.start + int(is_broken[rows].nonzero()[0].max(initial=-1)) + 1):
+            shared, spans = shares[row], slice(ends_of[row], ends_of[row + 1])
+            new = list(chain.from_iterable(map(range, firsts[spans], lasts[spans])))
+            if broken[row] and (lost := ends[-1] - ends[shared]):
+                cause = "tools" if is_other[row] else _cause(sent[shared], new, len(recorded))
+                number = row - rows.start
+                reported = actions.get((name, strategy, number), "")
+                yield Break(name, strategy, number, shared, lost, ends[-1], cause, reported)
             del sent[shared:], ends[shared + 1 :]
-        tools = step.tools
-        sent += new
-        ends[-1:] = accumulate((tokens[message] for message in new), initial=ends[-1])
+            sent += new
+            ends[-1:] = accumulate(map(tokens.__getitem__, new), initial=ends[-1])
 
 
 def _cause(gone: int, new: list[int], recorded: int) -> str:

@@ -9,7 +9,7 @@ The figures are those of `metrics.figures.METRICS`, whatever table of a run they
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
@@ -109,21 +109,20 @@ def _sums_of(value: Value) -> tuple[float, int]:
     return (0.0, 0) if isinstance(value, Missing) else (float(value), 1)
 
 
-def of_answers() -> list[str]:
-    """Return the keys of the metrics that exist once per answer model and grader."""
-    return [*OF_ANSWERS, *(name for name, metric in OWN.items() if metric.table == ANSWERS)]
-
-
 _PLACED = ["strategy", "conversation"]
 
 
-def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: Prices | None = None) -> MeasuredRun:
+def measured(
+    run: Run, models: Sequence[str] = (), clock: bool = False, prices: Prices | None = None, named: Collection[str] = ()
+) -> MeasuredRun:
     """Measure every figure of a run, of the clock only with `clock`. Raises RunError for a model without a price."""
     conversations = run.table("conversations")
     names = [str(name) for name in conversations.conversation]
     grid = SumGrid(names, list(run.manifest.plan.strategies))
     failed = run.failures
-    every = {**METRICS, **OWN}
+    # Where some are named, no other metric of the user's own is measured: it may fail.
+    keys = {name.partition("(")[0] for name in named or OWN}
+    every = {**METRICS, **{key: metric for key, metric in OWN.items() if key in keys}}
     wanted = {
         name: metric for name, metric in every.items() if metric.table != ANSWERS and (clock or metric.unit != CLOCK)
     }
@@ -152,7 +151,7 @@ def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: 
         form: Form = metric.of.form if isinstance(metric.of, get_args(Summed)) else "ratio"
         about[name] = About(metric.unit, metric.better, form, version)
     for answers in answered(run).whole:
-        answered_metrics = {name: every[name] for name in of_answers()}
+        answered_metrics = {name: metric for name, metric in every.items() if metric.table == ANSWERS}
         sums_of_answers = grid.sums(answered_metrics, answers.rows)
         for name, metric in answered_metrics.items():
             # Figures of other answer models and graders, or versions, do not compare.
@@ -177,18 +176,21 @@ def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: 
     return MeasuredRun(*about_run, run.manifest.libraries())
 
 
-def measured_by_name(run: Run, models: Sequence[str] = (), clock: bool = False) -> MeasuredRun:
+def measured_by_name(
+    run: Run, models: Sequence[str] = (), clock: bool = False, named: Sequence[str] = ()
+) -> MeasuredRun:
     """Measure a run, its strategies by name. Raises RunError where answers are damaged: a guard must not miss them."""
     stored = answered(run)
     if stored.left_out:
         raise RunError(f"{run.folder}: {' '.join(stored.left_out)}")
-    measures, of = measured(run, models, clock), run.manifest.name_of
+    measures, of = measured(run, models, clock, named=named), run.manifest.name_of
     by_name: dict[str, Any] = {
         key: {of(text): item for text, item in getattr(measures, key).items()}
         for key in ("sums", "failed", "libraries")
     }
     live = {of(tally.strategy) for tally in run_tallies(run) if tally.role == "summariser"}
-    live |= {answers.metric(name) for answers in stored.whole if not answers.is_usual for name in of_answers()}
+    of_answers = [name for name, metric in {**METRICS, **OWN}.items() if metric.table == ANSWERS]
+    live |= {answers.metric(name) for answers in stored.whole if not answers.is_usual for name in of_answers}
     texts = {text: run.manifest.settings_of(text) for text in measures.sums}
     settings = {of(text): settings for text, settings in texts.items() if of(text) != settings}
     return replace(measures, **by_name, settings=settings, live=frozenset(live))

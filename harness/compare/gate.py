@@ -36,7 +36,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import numpy as np
 
-from ctxbench.metrics.figures import METRICS, metric_of
+from ctxbench.metrics.figures import METRICS, OWN, metric_of
 from ctxbench.metrics.statistics.comparison import Direction, Margin, Word
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.files import LARGEST, read_file
@@ -105,7 +105,7 @@ def gate(baseline: MeasuredRun, run: MeasuredRun, policy: GatePolicy) -> Gate:
     found = Gate(compared, policy, not_guarded, unknown, settings)
     if found.result == "passes" and not compared.comparisons:
         what = "no figure in it is guarded, so every run would pass"
-        remedy = f"make it anew with {_update(baseline.source)}, or mend the policy"
+        remedy = f"make it anew with `{update_command(baseline.source)}`, or mend the policy"
         raise RunError(f"{baseline.source}: {what}: {remedy}")
     return found
 
@@ -271,14 +271,14 @@ def _number(value: float) -> float | int | None:
 
 def read_baseline(file: Path) -> MeasuredRun:
     """Read a baseline. Raises RunError for a file that is no baseline, or not as it was written."""
-    anew = f"make it anew with {_update(file)}"
+    anew = f"make it anew with `{update_command(file)}`"
     try:
         said = msgspec.json.decode(read_file(file, LARGEST), type=dict[str, Any])
         if isinstance(number := said.get("format"), int) and number != FORMAT:
             raise RunError(f"{file}: was written by {'an earlier' if number < FORMAT else 'a later'} version: {anew}")
         baseline = msgspec.convert(said, _BaselineFile)
     except FileNotFoundError:
-        raise RunError(f"{file}: there is no baseline: make one with {_update(file)}") from None
+        raise RunError(f"{file}: there is no baseline: make one with `{update_command(file)}`") from None
     except OSError as error:
         why = "is a folder, and a baseline is a file" if file.is_dir() else f"cannot be read: {error.strerror or error}"
         raise RunError(f"{file}: {why}; to compare two runs: ctxbench compare") from None
@@ -300,8 +300,12 @@ def read_baseline(file: Path) -> MeasuredRun:
     )
 
 
-def _update(file: Path | str) -> str:
-    return f"`ctxbench gate RUN --update --baseline {shlex.quote(str(file))}`"
+def update_command(file: Path | str, run: str = "RUN") -> str:
+    """Return how to write a baseline with the metrics that are known here: no file declares those of a notebook."""
+    if not all(metric.file for metric in OWN.values()):
+        return f"run.write_baseline({str(file)!r})"
+    words = ["ctxbench", "gate", run, "--update", "--baseline", str(file)]
+    return shlex.join([*words, *(word for metric in OWN.values() for word in ("--metric", metric.file))])
 
 
 def _digest(baseline: _BaselineFile) -> str:

@@ -367,7 +367,7 @@ def strategies_section(results: Results) -> ReportSection | None:
         return None
     summary = results.summary
     own = results.own
-    shown = (tables.main_table(summary), *tables.lacking_table(summary), *([tables.own_table(own)] if own else []))
+    shown = (tables.main_table(summary), *tables.lacking_table(summary), *tables.own_table(own))
     frames = {"strategies": tables.rows_of(summary), "own_metrics": [{"strategy": name, **own[name]} for name in own]}
     return section_of("strategies", shown, {name: pd.DataFrame(rows) for name, rows in frames.items()})
 

@@ -315,7 +315,7 @@ class TextSearch:
 
 
 SPARSE = 0.25  # share of coordinates other than 0 below which vectors are kept by coordinate
-WAITING = 64
+WAITING = 128
 _ENTRY = np.dtype([("value", np.float32), ("row", np.int32)])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -116,6 +117,83 @@ def test_a_script_and_a_constant_that_it_uses(words: tuple[str, ...], tmp_path: 
         ctxbench.run("smoke", strategies="none", out=tmp_path / "run")
 
 
+CELLS = """
+import ctxbench
+from dataclasses import dataclass
+
+@dataclass(frozen=True, slots=True)
+class Recent:
+    turns: int = 2
+
+    def start(self, services):
+        return lambda context: context.sending(context.messages[-KEEP:])
+
+@dataclass(frozen=True)
+class Wide(Recent):
+    turns: int = 9
+---
+KEEP = 2
+run = ctxbench.run("smoke", strategies=[Recent(turns=4), Wide()], out="run", answers=False)
+first = run.manifest.sources
+---
+KEEP = 3
+run = ctxbench.run("smoke", strategies=[Recent(turns=4), Wide()], out="run", answers=False)
+assert run.strategies == ("Recent(turns=4)", "Wide"), run.strategies
+assert first["Recent"].source.startswith("@dataclass(frozen=True, slots=True)\\nclass Recent:"), first
+assert first["Recent"].source.endswith("context.messages[-KEEP:])\\n"), first
+assert all(first[name].digest != run.manifest.sources[name].digest for name in first), first
+print("as it should be")
+"""
+IPYTHON = """
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance(history_enabled=False)
+for cell in open("cells").read().split("---"):
+    shell.run_cell(cell, store_history=True)
+"""
+
+
+def test_a_class_of_a_notebook_cell(tmp_path: Path) -> None:
+    """Its source is that of its cell; what it uses from another cell counts, of the class that it extends as well."""
+    (tmp_path / "cells").write_text(CELLS)
+    words = [sys.executable, "-c", IPYTHON]
+    ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "IPYTHONDIR": "."})
+    assert "as it should be" in ran.stdout, ran.stdout + ran.stderr
+
+
+class Holder:
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+    def newest(self, messages: list[Any]) -> list[Any]:
+        return messages[-self.n :]
+
+
+def held(holder: Holder) -> Callable[..., Any]:
+    def newest(messages: list[Any]) -> list[Any]:
+        return holder.newest(messages)
+
+    return newest
+
+
+@live
+def stepless(_: Any) -> Any:
+    return None
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (Recent("x"), r"Recent\(turns='x'\) failed in every conversation, .*test_defined_strat.*:\d"),
+        (stepless, "stepless returned NoneType, not a step: a function of the new messages"),
+        (len, "len returned int, not a list of messages"),
+    ],
+)
+def test_a_strategy_that_always_fails_warns(given: Any, said: str) -> None:
+    """The warning says what it should return, or has the user's own line."""
+    with pytest.warns(UserWarning, match=said):
+        ctxbench.run("smoke", strategies=["none", given], answers=False)
+
+
 def retrieval(messages: list[Any]) -> list[Any]:
     return messages
 
@@ -124,27 +202,24 @@ def retrieval(messages: list[Any]) -> list[Any]:
     ("given", "said"),
     [
         (lambda messages: messages, "<lambda>: stands in tables as NAME"),
-        (functools.partial(newest, 3), "and name parameters"),
+        (functools.partial(newest, 3), "and name its parameters"),
         (functools.partial(newest, n="x"), "n must be a whole number, not 'x'"),
         (retrieval, "is the name of a strategy that is there already"),
-        (Recent(object()), "cannot read this strategy: .* was 'Recent"),
+        (Recent(object()), "Recent: turns is <object .* cannot be written down: .* make the rest in start"),
+        (Recent(float("nan")), "Recent: turns is nan, which cannot"),
+        (functools.partial(newest, n=Recent), "newest.*: n must be a whole number"),
+        (Chain((Recent([len]),)), "Recent: turns is .<built-in function len>., which cannot"),
         (3, "3 is no strategy"),
         (Path, "Path: is neither a strategy class"),
         ([another(1), another(2)], "newest: is the name of two strategies"),
+        ([held(Holder(1)), held(Holder(2))], "newest: is the name of two strategies"),
+        (Holder(1).newest, "write it with def outside of a class"),
     ],
 )
 def test_a_mistake_is_one_clear_error(given: Any, said: str) -> None:
     """What is no strategy, or could not be told from another, says so before anything runs."""
     with pytest.raises(ctxbench.UserError, match=said):
         ctxbench.run("smoke", strategies=given)
-
-
-def test_a_strategy_that_always_fails_warns() -> None:
-    """The warning has the user's own line."""
-    with pytest.warns(
-        UserWarning, match=r"Recent\(turns='x'\) failed in every conversation, .*test_defined_strat.*:\d"
-    ):
-        ctxbench.run("smoke", strategies=["none", Recent("x")], answers=False)
 
 
 def test_what_a_strangers_run_holds_is_not_run(tmp_path: Path) -> None:

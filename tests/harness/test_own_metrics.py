@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,7 @@ def test_it_stands_wherever_metrics_stand(made: ctxbench.BenchmarkRun, tmp_path:
 
 
 def test_a_file_on_the_command_line(made: ctxbench.BenchmarkRun, tmp_path: Path) -> None:
-    """`compare` and `gate` take FILE.py:NAME; what its file uses is part of its version."""
+    """`compare`, `gate` and `report` take FILE.py:NAME; what its file uses is part of its version."""
     file = tmp_path / "own.py"
     file.write_text(FILE)
     name, run = "own.py:longest_call", made.folder
@@ -88,26 +89,65 @@ def test_a_file_on_the_command_line(made: ctxbench.BenchmarkRun, tmp_path: Path)
 
     assert "longest call" in said("compare", run, "--metric", name)
     said("gate", run, "--update", "-b", "b.json")
-    assert "The gate passes" in said("gate", run, "-b", "b.json", "--metric", name)
+    assert "longest_call is not in it" in said("gate", run, "-b", "b.json", "--metric", name, code=2)
+    assert "unknown metric 'longest'" in said("gate", run, "--update", "--metric", "longest", code=2)
     said("gate", run, "--update", "-b", "b.json", "--metric", name)
     assert "The gate passes" in said("gate", run, "-b", "b.json", "--metric", name)
     assert "--metric FILE.py:longest_call" in said("gate", run, "-b", "b.json", code=2)
+    figures = json.loads(said("report", run, "--json", "--metric", name))["own_metrics"]
+    assert figures["none"]["longest_call"] > figures["last_turn"]["longest_call"]
+    for words in ((), ("--all",)):
+        assert "Your own metrics" in said("report", run, "--print-only", "--metric", name, *words)
+    assert "unknown metric 'longest'" in said("report", run, "--print-only", "--metric", "longest", code=2)
     assert "has no metric 'FROM'" in said("compare", run, "--metric", "own.py:FROM", code=2)
-    assert "metric broken (own.py:13): AttributeError" in said("compare", run, "--metric", "own.py:broken", code=2)
+    assert "metric broken (own.py:13) in docs_qa/en-0-1: AttributeError" in said(
+        "compare", run, "--metric", "own.py:broken", code=2
+    )
     assert "unknown metric 'longest_cal'" in said("compare", run, "--metric", "longest_cal", code=2)
-    (tmp_path / "ctxbench.toml").write_text(f'[gate]\nmetric = ["{name}"]\n')
-    assert "runs code" in said("gate", run, "-b", "b.json", code=2)
+    for command_name in ("gate", "report"):
+        (tmp_path / "ctxbench.toml").write_text(f'[{command_name}]\nmetric = ["{name}"]\n')
+        assert "runs code" in said(command_name, run, code=2)
     file.write_text(FILE.replace("FROM = 0", "FROM = 1"))
-    assert "Incomparable: longest_call" in said("gate", run, "-b", "b.json", "--metric", name, code=1)
+    failed = said("gate", run, "-b", "b.json", "--metric", name, code=1)
+    assert "Incomparable: longest_call" in failed
+    assert f"--update --baseline b.json --metric {name}" in failed
+    assert "may get worse" not in failed  # no policy makes figures of two versions comparable
+
+
+def test_one_that_fails_takes_no_other_figure_with_it(made: ctxbench.BenchmarkRun, tmp_path: Path) -> None:
+    """The error has the metric, its line, the conversation and what helps; what is named without it is measured."""
+    baseline = made.write_baseline(tmp_path / "b.json")
+    good = declared(longest, "good")
+    declared(lambda steps: 1 / (steps.conversation.iloc[0] != "coding/en-0-2"), "bad")
+    with pytest.raises(ctxbench.UserError, match=r"metric bad \(.*py:\d+\) in coding/en-0-2: Zero.* define it anew"):
+        made.summary()
+    assert list(made.summary(metrics=["tokens_sent", good])) == ["tokens_sent", "good"]
+    assert made.summary("gpt-4o", metrics="cost(gpt-4o)").shape == (2, 1)
+    assert made.compare(metrics=good).metric.tolist() == ["good"]
+    assert made.gate(baseline).passes
+    assert str(made.verdict())
+    with pytest.raises(ctxbench.UserError, match="unknown metric 'goood'; did you mean 'good'"):
+        made.summary(metrics="goood")
+
+
+def test_a_function_stands_for_its_own_metric(made: ctxbench.BenchmarkRun) -> None:
+    """It is measured though another function of its name was declared later, and refused if it declares none."""
+    one, _ = declared(longest, "mine"), declared(lambda _: 7, "mine")
+    assert made.summary().mine.tolist() == [7, 7]
+    assert made.summary(metrics=one).mine["none"] > 7
+    with pytest.raises(ctxbench.UserError, match="declared is no metric: write @ctxbench"):
+        made.compare(metrics=declared)
 
 
 @pytest.mark.parametrize(
     ("declare", "said"),
     [
-        (lambda: declared(longest, "answer_quality"), "answer_quality: is the name of a metric of ctxbench"),
+        (lambda: declared(longest, "answer_quality"), "answer_quality: is a name that ctxbench uses"),
+        (lambda: declared(longest, "strategy"), "strategy: is a name that ctxbench uses"),
+        (lambda: declared(lambda steps: 10**400, "mine"), r"metric mine .*OverflowError"),
         (lambda: ctxbench.metric(better="lower")(lambda steps: 1), "write it with def"),
         (lambda: declared(longest, "mine", better="bigger"), "'bigger': give one of 'lower', 'higher', ''"),
-        (lambda: declared(lambda steps: steps.no, "mine"), r"metric mine \(test_own_metrics.py:\d+\): Attrib"),
+        (lambda: declared(lambda steps: steps.no, "mine"), r"metric mine \(test_own_metrics.py:\d+\) in .*: Attrib"),
         (lambda: declared(lambda steps: "x", "mine"), "metric mine: returned a str: return a number, None or Missing"),
         (lambda: declared(lambda: 1, "mine"), r"metric mine .*TypeError.* takes 0 positional"),
     ],

@@ -7,8 +7,9 @@ from contextlib import suppress
 from typing import Any
 
 from ctxbench.harness.folder.run import Run
+from ctxbench.metrics.figures import BILLED, METRICS, OWN
 from ctxbench.scenarios.errors import RunError, SpecError, UserError
-from ctxbench.scenarios.spec import calls, nearest
+from ctxbench.scenarios.spec import calls, nearest, suggestion
 from ctxbench.strategies.chain import StrategyLike, parse, spec, texts_of
 from ctxbench.strategies.plugins import load_metric, quote_files
 
@@ -32,13 +33,31 @@ def find_probe(run: Run, conversation: str, text: str) -> int:
     return at
 
 
-def metric_keys(given: Iterable[str | Callable[..., Any]]) -> list[str]:
+MetricLike = str | Callable[..., Any]  # its key, `file.py:NAME`, or a function that declares it
+
+
+def metric_keys(given: Iterable[MetricLike]) -> list[str]:
     """Return the keys of metrics that are given by key, as `file.py:NAME`, or as a function that declares one."""
-    texts = [str(getattr(each, "__name__", each)) for each in given]
-    keys = [load_metric(text) if ".py" in text else text for text in texts]
+    keys = list[str]()
+    for each in given:
+        if isinstance(each, str):
+            keys.append(load_metric(each) if ".py" in each else each)
+            continue
+        keys.append(name := getattr(each, "__name__", repr(each)))
+        if (metric := getattr(each, "metric", None)) is None:
+            raise SpecError(f"{name} is no metric: write @ctxbench.metric(better=…) above its function")
+        OWN[name] = metric  # another function of the name may have been declared since
+    check_known((key.partition("(")[0] for key in keys), [*METRICS, *BILLED, *OWN])
     if twice := next((key for key in keys if keys.count(key) > 1), None):
         raise SpecError(f"{twice}: is named twice, or is the name of two metrics: name it once")
     return keys
+
+
+def check_known(metrics: Iterable[str], known: Iterable[str]) -> None:
+    """Raise SpecError for a metric that is not among those that are known."""
+    names = dict.fromkeys(known)
+    if (unknown := next((name for name in metrics if name not in names), None)) is not None:
+        raise SpecError(f"unknown metric {unknown!r}{suggestion(unknown, names, 'ctxbench list metrics')}")
 
 
 def _at(names: Sequence[str], text: str) -> int | None:

@@ -52,7 +52,7 @@ from ctxbench.scenarios.spec import suggestion
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.chain import StrategyLike, is_plain, listed, texts_of, use_pythons
 
-from .names import find_strategy
+from .names import MetricLike, check_known, find_strategy, metric_keys
 from .verdict import MORE, BenchmarkGate, BenchmarkLive, BenchmarkVerdict, comparison_frame, comparison_of, gate_of
 
 if TYPE_CHECKING:
@@ -335,17 +335,24 @@ class BenchmarkRun:
             billed = replace(billed, lose=lose)
         return BenchmarkVerdict(verdict(billed), MORE if self._is_temporary else "")
 
-    def summary(self, *models: str, names: Names = "keys") -> pd.DataFrame:
+    def summary(
+        self, *models: str, metrics: MetricLike | Iterable[MetricLike] = (), names: Names = "keys"
+    ) -> pd.DataFrame:
         """Return one row per strategy and one column per metric; NaN where a value is missing, never 0.
 
         Columns of the bill, such as `cost(MODEL)` in US dollars, are of `models`, by default of the first of the run's.
+        `metrics` are the columns to return, by default all; no other metric of your own is measured.
         Figures are over the conversations that every strategy finished, and equal those of `ctxbench compare`.
         """
+        keys = metric_keys(several(metrics))
+        figures = overall(measured(self.reader, models or self.models[:1], clock=True, named=keys))
         rows = {
-            strategy: {name: np.nan if isinstance(value, Missing) else value for name, value in metrics.items()}
-            for strategy, metrics in overall(measured(self.reader, models or self.models[:1], clock=True)).items()
+            strategy: {name: np.nan if isinstance(value, Missing) else value for name, value in values.items()}
+            for strategy, values in figures.items()
         }
-        return described(pd.DataFrame.from_dict(rows, orient="index").rename_axis("strategy"), names)
+        frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("strategy")
+        check_known(keys, frame.columns)
+        return described(frame[keys] if keys else frame, names)
 
     def growth(self, *, names: Names = "keys") -> pd.DataFrame:
         """Return tokens of a call by strategy and turn: conversations, mean tokens_full and tokens_sent, saving."""
@@ -417,7 +424,7 @@ class BenchmarkRun:
         *,
         against: StrategyLike = "none",
         strategies: StrategyLike | Iterable[StrategyLike] = (),
-        metrics: str | Callable[..., Any] | Iterable[str | Callable[..., Any]] = (),
+        metrics: MetricLike | Iterable[MetricLike] = (),
         clock: bool = False,
     ) -> pd.DataFrame:
         """Compare this run with a later one of the same recordings, or without `other` its strategies with `against`.

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from math import isnan, nan
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -15,7 +14,7 @@ from ctxbench.harness.answers.figures import WHOLE
 from ctxbench.harness.bill.requests import billed_models
 from ctxbench.harness.compare.compare import Rules, RunComparison, compare, on_one_side, usual_rules
 from ctxbench.harness.compare.figures import MeasuredRun, billed_model, measured_by_name, worst_step
-from ctxbench.harness.compare.gate import Gate, GatePolicy, Result, gate, read_baseline, read_policy
+from ctxbench.harness.compare.gate import Gate, GatePolicy, Result, gate, read_baseline, read_policy, update_command
 from ctxbench.harness.folder.run import Run
 from ctxbench.harness.live import MEASURES, LiveRuns
 from ctxbench.metrics.figures import METRICS, OWN, OWN_VERSION, metric_of
@@ -27,11 +26,10 @@ from ctxbench.reports.render import Table, html, plain
 from ctxbench.reports.tables import incomplete
 from ctxbench.reports.verdict import ROUNDING, Place, RunVerdict
 from ctxbench.reports.verdict_text import first_screen, how_sure, points_in_words, too_few, why_placed
-from ctxbench.scenarios.errors import RunError, SpecError
-from ctxbench.scenarios.spec import suggestion
+from ctxbench.scenarios.errors import RunError
 from ctxbench.strategies.chain import StrategyLike
 
-from .names import find_strategy, metric_keys
+from .names import MetricLike, check_known, find_strategy, metric_keys
 
 MORE = "report() of the run writes it as a page"
 """How to see all figures of a run in a temporary folder, which no command will find."""
@@ -254,10 +252,14 @@ class BenchmarkLive(_Shown):
         return live_tables(self.found)
 
 
-def gate_of(run: Run, baseline: Path, policy: Path | None = None) -> BenchmarkGate:
-    """Compare a run with a baseline file under a policy file, as `ctxbench gate` does."""
+def gate_of(run: Run, baseline: Path, policy: Path | None = None, metrics: Sequence[str] = ()) -> BenchmarkGate:
+    """Compare a run with a baseline file, which has `metrics`, under a policy file, as `ctxbench gate` does."""
     before = read_baseline(baseline)
     own = [name for name, about in before.metrics.items() if about.version.startswith(OWN_VERSION)]
+    keys = [name.partition("(")[0] for name in before.metrics]
+    if unguarded := [name for name in metrics if name not in keys]:
+        how = update_command(baseline, str(run.folder))
+        raise RunError(f"{baseline}: {', '.join(unguarded)} is not in it, so it is not guarded: {how}")
     if lacking := [name for name in own if metric_of(name) is None]:
         how = f"define it with @ctxbench.metric, or give its file: --metric FILE.py:{lacking[0]}"
         raise RunError(f"{baseline}: {', '.join(lacking)} is a metric of your own that is not known here: {how}")
@@ -265,7 +267,7 @@ def gate_of(run: Run, baseline: Path, policy: Path | None = None) -> BenchmarkGa
     rules = GatePolicy() if policy is None else read_policy(policy, before.metrics, [*before.sums, *texts])
     models = {name: billed_model(name) for name in before.metrics}
     guarded = [model for name, model in models.items() if model and rules.rule(name, before.metrics[name])]
-    after = measured_by_name(run, list(dict.fromkeys(guarded)))  # a bill that nothing guards is not made
+    after = measured_by_name(run, list(dict.fromkeys(guarded)), named=keys)  # a bill that nothing guards is not made
 
     def look(metric: str, conversation: str, strategy: str) -> int | None:
         return worst_step(run, metric, conversation, texts[strategy])
@@ -283,7 +285,7 @@ def comparison_of(
     after: Run | None = None,
     against: StrategyLike = WHOLE,
     strategies: Sequence[StrategyLike] = (),
-    metrics: Sequence[str | Callable[..., Any]] = (),
+    metrics: Sequence[MetricLike] = (),
     models: Sequence[str] = (),
     clock: bool = False,
 ) -> tuple[RunComparison, tuple[str, str]]:
@@ -294,14 +296,14 @@ def comparison_of(
     later, keys = before if after is None else after, metric_keys(metrics)
     texts = [find_strategy(later, name) for name in strategies] or later.manifest.plan.strategies
     names = list(dict.fromkeys(map(later.manifest.name_of, texts)))
-    one = measured_by_name(before, compared_models(before, models), clock)
+    one = measured_by_name(before, compared_models(before, models), clock, keys)
     if after is None:
         base = before.manifest.name_of(find_strategy(before, against))
         pairs = [(name, base) for name in names if name != base]
         if not pairs:
             raise RunError(f"{before.folder}: {base} alone has nothing to be compared with: name another run")
         return compare(one, one, pairs, _rules(one, keys)), (base, "with it")
-    two = measured_by_name(after, compared_models(after, models), clock)
+    two = measured_by_name(after, compared_models(after, models), clock, keys)
     compared = compare(one, two, [(name, name) for name in names if name in one.sums], _rules(two, keys))
     # A strategy that only one run has is no news to who named the strategies to compare.
     apart = [] if strategies else on_one_side("strategy", one, two)
@@ -310,10 +312,7 @@ def comparison_of(
 
 def _rules(figures: MeasuredRun, metrics: Sequence[str]) -> Rules:
     """Return the usual margins of some metrics, by default of all. Raises SpecError for an unknown one."""
-    known = dict.fromkeys([*figures.metrics, *METRICS, *OWN])
-    for name in metrics:
-        if name not in known:
-            raise SpecError(f"unknown metric {name!r}{suggestion(name, known)}")
+    check_known(metrics, [*figures.metrics, *METRICS, *OWN])
     return usual_rules(metrics)
 
 

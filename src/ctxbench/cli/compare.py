@@ -81,7 +81,6 @@ def gate(
     Args:
         baseline (-b FILE): The file of the baseline.
         update: Write the baseline from the run, to be reviewed and committed.
-        metric (FILE.py:NAME): Guard a metric of your own as well; repeat it (docs/metrics.md).
         policy (FILE): File of guarded metrics, and how much worse each may get (docs/ci.md). [default: everything in
             the baseline, and not at all]
         junit (FILE): Write JUnit XML to this file.
@@ -111,7 +110,7 @@ def gate(
             why = "--update writes the baseline and compares nothing" if update else "the baseline names what is billed"
             raise UserError(f"{parameter.opts[0]}: {why}: leave it out{'' if update else ', or add --update'}")
     opened = load(run_folder(run))
-    metric_keys(metric or ())
+    own = metric_keys(metric or ())
     if update:
         figures = measured_by_name(opened, compared_models(opened, model or ()))
         if str(baseline) == "-":
@@ -122,7 +121,7 @@ def gate(
         sizes = count(len(figures.digests), "conversation"), strategies, count(len(figures.metrics), "metric")
         say(f"written: {baseline} ({' × '.join(sizes)})")
         return
-    answer = gate_of(opened, baseline, policy)
+    answer = gate_of(opened, baseline, policy, own)
     tables = list(gate_tables(answer.decision, answer.look, every))
     if junit is not None:
         write_text(as_junit(answer.decision), junit)

@@ -20,7 +20,7 @@ from ctxbench.reports.render import WIDE, Table, exact, show
 from ctxbench.reports.render import markdown as as_markdown
 from ctxbench.reports.results import Results, as_json
 from ctxbench.reports.reuse import reuse_table
-from ctxbench.reports.tables import incomplete, lacking, tables
+from ctxbench.reports.tables import incomplete, lacking, own_table, tables
 from ctxbench.reports.verdict import as_json as verdict_json
 from ctxbench.reports.verdict import verdict
 from ctxbench.reports.verdict_text import first_screen, is_traps, trap_table
@@ -39,13 +39,13 @@ def verdict_tables(results: Results) -> list[Table]:
     """Return the verdict and the measures, or of traps which of them break a strategy; and what could not be read."""
     if is_traps(results):
         return [trap_table(results), *incomplete(results.summary)]
-    return [*first_screen(verdict(results)), *incomplete(results.summary)]
+    return [*first_screen(verdict(results)), *own_table(results.own), *incomplete(results.summary)]
 
 
 def run_tables(results: Results) -> list[Table]:
     """Return the verdict and all tables of a run; with `none` in it, also what each strategy saves of the bill."""
     shown = [trap_table(results)] if is_traps(results) else first_screen(verdict(results))
-    shown += tables(results.summary)
+    shown += [*tables(results.summary), *own_table(results.own)]
     shown += [] if results.reuse.empty else [reuse_table(results.reuse)]
     if "none" in results.strategies and len(results.totals):
         shown.append(against(results.totals, lacking(results.summary), *results.sampling_notes))
@@ -54,7 +54,8 @@ def run_tables(results: Results) -> list[Table]:
 
 def run_json(results: Results) -> dict[str, object]:
     """Return the verdict on a run and all its figures."""
-    return {"verdict": verdict_json(verdict(results)), **as_json(results.summary)}
+    own = {"own_metrics": figures} if (figures := results.own) else {}
+    return {"verdict": verdict_json(verdict(results)), **as_json(results.summary), **own}
 
 
 def console() -> Console:

@@ -31,6 +31,7 @@ def report(
     out: Path | None = None,
     model: list[str] | None = None,
     lose: Loss = 5.0,
+    metric: list[str] | None = None,
     every: bool = False,
     figures: bool = False,
     print_only: bool = False,
@@ -49,11 +50,13 @@ def report(
         figures: Draw the charts as SVG and PNG too, for papers: figures/.
         print_only: Print, and write no report.
     """
+    from ctxbench.api.names import metric_keys
     from ctxbench.harness.bill import check_priced
 
     from .output import check_form, print_tables, put, results_of, run_json, run_tables, verdict_tables
 
     check_form(as_json, markdown)
+    metric_keys(metric or ())
     folder = run_folder(run)
     check_priced(model or ())
     results = results_of(folder, model or (), lose=lose, text=not no_text)

@@ -271,20 +271,12 @@ class Draft:
 
     def clean(self, parts: Sequence[PartEntry]) -> None:
         """Rewrite parts without their deleted messages, and the dictionary without their text."""
-        # The deleted text is still in the dictionary, which is the text of these blocks: all blocks are written again
-        # with a new one.
-        is_trained = any(part.taught for part in parts)
         for part in parts:
             # The number of taught blocks decides when the next dictionary is due.
-            if not (is_trained and part.sealed):
-                self._replace(part, part.taught)
-                continue
-            at, items, number = self.parts.index(part), self._live(part), self.next
-            del self.parts[at]
-            if items:
-                self.parts.insert(at, replace(part, number=number, deleted=()))
-                self._items[number], self.next = items, number + 1
-        if is_trained:
+            self._replace(part, part.taught)
+        # The deleted text is still in the dictionary, which is the text of these blocks: all blocks are written again
+        # with a new one.
+        if any(part.taught for part in parts):
             self._train([part.number for part in self.parts if part.taught])
 
     def _train(self, numbers: Sequence[int]) -> None:

@@ -166,8 +166,7 @@ def block_part(
     number: int, items: Sequence[ArchivedMessage], level: int, dictionary: Dictionary, using: int
 ) -> tuple[PartEntry, bytes]:
     """Return a block in the layout of fewest bytes, and its bytes. `using` is the number of the dictionary."""
-    columns = columns_of(items)
-    layouts = [content for content in (_layout_bytes(columns, ()), by_key(items, columns)) if content is not None]
+    layouts = [content for content in (by_field(items), by_key(items)) if content is not None]
     parts = [new_part(number, items, content, dictionary, level) for content in layouts]
     best, data = min(parts, key=lambda part: len(part[1]))
     return replace(best, sealed=True, dictionary=using), data
@@ -202,11 +201,12 @@ Columns = dict[tuple[str, ...], list[bytes]]
 
 def by_field(items: Sequence[ArchivedMessage]) -> bytes:
     """Lay messages out in columns, each text in one line."""
-    return _layout_bytes(columns_of(items), ())
+    return _layout_bytes(_columns(items), ())
 
 
-def by_key(items: Sequence[ArchivedMessage], columns: Columns) -> bytes | None:
-    """Lay messages out in their columns, JSON texts by their keys, which joins the columns; None if no text is JSON."""
+def by_key(items: Sequence[ArchivedMessage]) -> bytes | None:
+    """Lay messages out in columns, JSON texts by their keys; None if no text is JSON."""
+    columns = _columns(items)
     shapes: dict[str, int] = {}
     for at, item in enumerate(items):
         if (split := split_shape(item.message.text)) is None:
@@ -258,8 +258,7 @@ class PartMessages:
         return msgspec.convert(record, Message)
 
 
-def columns_of(items: Sequence[ArchivedMessage]) -> Columns:
-    """Return the fields of messages in columns, each value as JSON; an empty line is a field that is not there."""
+def _columns(items: Sequence[ArchivedMessage]) -> Columns:
     columns: Columns = {_TEXT: [b""] * len(items)}
     for at, item in enumerate(items):
         record = msgspec.json.decode(msgspec.json.encode(item.message), type=dict[str, Any])

@@ -15,7 +15,7 @@ from ctxbench.metrics.grounding import named
 from ctxbench.metrics.values import occurs
 from ctxbench.scenarios.errors import MissingExtra, SpecError
 from ctxbench.scenarios.model import Message, Tool
-from ctxbench.scenarios.view import Messages, Span, joined
+from ctxbench.scenarios.view import Messages, Span
 
 from ...base import Context, StrategyContext, View
 from ...events import Recalled
@@ -151,7 +151,7 @@ class TieredSession:
         messages, places = self._messages, list[int]()
         read: list[tuple[str, str, float | None]] = []
         for start, score in sorted(units.items()):
-            members = self._left_out(start, here)
+            members = [at for at in range(*self._dialogue.units.around(start)) if messages[at].id not in here]
             places += map(self._dialogue.place, members)
             for id in (messages[at].id for at in members):
                 if id not in self.tiers.loans.sent and id in self.tiers:
@@ -171,12 +171,9 @@ class TieredSession:
                 continue
             start = units.before(at)
             # Results that have lost their call cannot be sent.
-            if start in taken or messages[start].role == "tool":
+            if start in taken or messages[start].role == "tool" or self._is_lost(start, here):
                 continue
-            places = self._left_out(start, here)
-            if self._is_lost(places):
-                continue
-            tokens = sum([self._sizes[at] for at in places])
+            tokens = self._tokens((start,), here)
             if tokens <= room:
                 taken[start] = score
                 room -= tokens
@@ -190,26 +187,23 @@ class TieredSession:
             if opening is None:
                 break
             start = self._dialogue.units.before(self._places[history[opening].id])
-            if not self._is_lost(self._left_out(start, here)) and self._tokens((start,), here) <= room:
+            if not self._is_lost(start, here) and self._tokens((start,), here) <= room:
                 taken[start] = taken[first]
                 break
             room += self._tokens((first,), here)
             del taken[first]
         return taken
 
-    def _left_out(self, start: int, here: set[str]) -> list[int]:
-        """Return the places of the messages of a unit that are not sent anyway."""
-        messages = self._messages
-        return [at for at in range(*self._dialogue.units.around(start)) if messages[at].id not in here]
-
-    def _is_lost(self, places: Iterable[int]) -> bool:
-        """Return whether one of these messages is in no tier."""
-        return any(self.tiers.lost(self._messages[at].id) for at in places)
+    def _is_lost(self, start: int, here: set[str]) -> bool:
+        """Return whether a message of a unit is neither sent anyway nor in any tier."""
+        members = (self._messages[at].id for at in range(*self._dialogue.units.around(start)))
+        return any(id not in here and self.tiers.lost(id) for id in members)
 
     def _tokens(self, starts: Iterable[int], here: set[str]) -> int:
         """Return the tokens of units without the messages that are sent anyway."""
-        sizes = self._sizes
-        return sum([sizes[at] for start in starts for at in self._left_out(start, here)])
+        messages, sizes, units = self._messages, self._sizes, self._dialogue.units
+        places = (at for start in starts for at in range(*units.around(start)))
+        return sum([sizes[at] for at in places if messages[at].id not in here])
 
     def _report(self, looked_up: Sequence[tuple[str, str, float | None]]) -> None:
         """Record look-ups by tier, searched messages and named ones separately."""
@@ -250,7 +244,7 @@ def insert_recalled(history: Messages, sent: Messages, places: Sequence[int]) ->
             spans.append(piece)
     while waiting:
         spans += history[waiting[-1] : waiting.pop() + 1].spans
-    return joined(spans)
+    return sum((Messages((span,)) for span in spans), Messages())
 
 
 RESERVE = 8

@@ -88,18 +88,13 @@ def _read(text: str) -> tuple[list[str], dict[int, int]]:
     return _read_cached(text) if len(text) <= SHORT else _read_cached.__wrapped__(text)
 
 
-@lru_cache(1 << 14)
-def _code(word: str) -> int:
-    return crc32(word.encode())
-
-
 # A text is read when it is new, and again when it leaves Focus: mostly soon after.
 @lru_cache(256)
 def _read_cached(text: str) -> tuple[list[str], dict[int, int]]:
     words = _WORD.findall(text.lower())
     if len(words) < QUOTED:
         return words, {}
-    codes = np.array(list(map(_code, words)), np.uint64)
+    codes = np.array([crc32(word.encode()) for word in words], np.uint64)
     hashes = _windows(codes, GRAM) @ _POWERS
     smallest = np.zeros(len(hashes) + WINDOW - 1, np.uint64)
     _windows(hashes, WINDOW).min(axis=1, out=smallest[WINDOW - 1 : len(hashes)])

@@ -31,7 +31,7 @@ from . import Tiered
 from .quotes import Prints
 from .tiers import KEPT, Event, Loans, Tiers
 
-HEAD = b"ctxbench memory tiers 6\n"
+HEAD = b"ctxbench memory tiers 5\n"
 Held = dict[str, tuple[Message, int]]
 STATE: dict[str, Any] = {
     "now": float,
@@ -46,7 +46,6 @@ STATE: dict[str, Any] = {
     "blocks.sizes": dict[str, int],
     "blocks.tokens": int,
     "blocks.waiting": dict[str, ArchivedMessage],
-    "blocks.waiting_tokens": int,
     "blocks.written": dict[str, int],
     "blocks.dead": dict[str, int],
     "blocks.saved": float | None,

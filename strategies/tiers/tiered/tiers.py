@@ -127,7 +127,6 @@ class Blocks:
         self.sizes: dict[str, int] = {}
         """Tokens by id."""
         self.waiting: dict[str, ArchivedMessage] = {}
-        self.waiting_tokens = 0
         self.written: dict[str, int] = {}
         """Messages in the archive's files, with their bytes as JSON."""
         self.dead: dict[str, int] = {}
@@ -149,8 +148,7 @@ class Blocks:
                 return
             self.archive.delete([id], now)
         self.waiting[id] = ArchivedMessage(id, tokens, content)
-        self.waiting_tokens += tokens
-        if self.waiting_tokens >= self.block:
+        if sum(item.tokens for item in self.waiting.values()) >= self.block:
             self.flush(now)
 
     def get(self, id: str) -> Message:
@@ -159,10 +157,8 @@ class Blocks:
 
     def delete(self, id: str, now: float) -> None:  # noqa: ARG002
         """Delete the message of an id. Its bytes may stay in a block until the block is rewritten."""
-        tokens = self.sizes.pop(id, 0)
-        self.tokens -= tokens
-        if self.waiting.pop(id, None) is not None:
-            self.waiting_tokens -= tokens
+        self.tokens -= self.sizes.pop(id, 0)
+        self.waiting.pop(id, None)
         if (size := self.written.pop(id, None)) is not None:
             self.dead[id] = size
 
@@ -173,7 +169,7 @@ class Blocks:
             self.dead = {}
         self.archive.put(self.waiting.values())
         self.written |= {id: len(msgspec.json.encode(item.message)) for id, item in self.waiting.items()}
-        self.waiting, self.waiting_tokens = {}, 0
+        self.waiting = {}
         if raw := sum(self.written.values()):
             messages = sum(part.messages for part in self.archive.parts)
             self.saved = 1 - self.archive.size * len(self.written) / messages / raw

@@ -56,6 +56,7 @@ class Bad:
         ("return context.sending([Message('m', 'user', None)])", "a Message of the strategy is not well formed"),
         ("return Context(Messages([Span((), 0, 9)]))", "have a span 0:9 of 0"),
         ("sys.exit(3)", "SystemExit: 3 (bad.py:14)"),
+        ("__import__('json').loads('{')", "line 1 column 2 (char 1) (bad.py:14)"),  # the user's line, not the library's
     ],
 )
 def test_a_bad_step_loses_the_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, why: str) -> None:

@@ -16,7 +16,6 @@ from ctxbench.strategies.tiers.archive.part import (
     PartMessages,
     by_field,
     by_key,
-    columns_of,
     join_shape,
     split_shape,
 )
@@ -61,7 +60,7 @@ def test_every_message_comes_back_alone(messages: list[Message]) -> None:
     """Each message of either layout is read without the others, and is what it was, its id too."""
     for prefix in ("talk/", "", "other/x"):
         items = [ArchivedMessage(f"{prefix}{message.id}", 1, message) for message in messages]
-        for content in (by_field(items), by_key(items, columns_of(items))):
+        for content in (by_field(items), by_key(items)):
             if content is not None:
                 laid = PartMessages(content, [item.id for item in items])
                 for at in reversed(range(len(items))):
