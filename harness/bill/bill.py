@@ -34,7 +34,7 @@ from ctxbench.strategies.events import Called
 
 from ..folder.run import KEYS, Floats, Ints, Run
 from . import OWN_MODELS, usual_prices
-from .requests import CountedRequests, RunRequests, TokenFactors, billed_models, own_models
+from .requests import CountedRequests, RunRequests, TokenFactors, billed_models, conversations_of, own_models
 from .simulation import BOUND, Scheme, Usages, bounds, is_bounded, rule_of, simulated
 
 if TYPE_CHECKING:
@@ -424,11 +424,13 @@ def bill(
     given = None if factor is None else TokenFactors(factor, factor)
     factors = {name: given or requests.token_factors(name, thinking) for name in models}
     counted = {name: requests.counted_for(name, factors[name].prompt, thinking) for name in models}
+    named = {scheme.model for scheme in billed_schemes}
+    only = {model: names for model, names in conversations_of(requests.run, own).items() if model not in named}
     usages: dict[Scheme, Usages] = {}
     # Without media all models have the same requests, and share the work.
     for number, same in enumerate(dict.fromkeys(counted.values())):
         alike = [scheme for scheme in needed if counted[scheme.model] == same]
-        usages.update(zip(alike, simulated(same, alike, None if number else done), strict=True))
+        usages.update(zip(alike, simulated(same, alike, None if number else done, only), strict=True))
     return Billed(requests, billed_schemes, prices, usages, factors, counted, thinking, own)
 
 

@@ -517,6 +517,16 @@ def billed_models(run: Run, named: Sequence[str] = (), prices: Prices | None = N
     return tuple(dict.fromkeys((*[OWN_MODELS] * (len(own) > 1), *recorded, *MODELS)))[: len(MODELS)]
 
 
+def conversations_of(run: Run, own: Mapping[str, str]) -> dict[str, set[str]]:
+    """Map each model in `own` to the conversations that it is the own model of, or recorded some calls of."""
+    names: dict[str, set[str]] = {model: set() for model in own.values()}
+    columns = run.arrow("messages", ["conversation", "model"]).columns if own else ()
+    for name, model in {*own.items(), *zip(*(column.to_pylist() for column in columns), strict=True)}:
+        if model in names:
+            names[model].add(name)
+    return names
+
+
 def own_models(run: Run, prices: Prices, recorded: Iterable[str] | None = None) -> dict[str, str]:
     """Map each conversation to the model that it was recorded with: of those whose price is known, that of most calls.
 

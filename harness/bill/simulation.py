@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from collections.abc import Callable, Hashable, Iterator, Sequence, Set
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from itertools import chain
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -82,20 +83,26 @@ class Usages(NamedTuple):
 
 
 def simulate(
-    counted: CountedRequests, schemes: Sequence[Scheme], done: Callable[[], object] | None = None
+    counted: CountedRequests,
+    schemes: Sequence[Scheme],
+    done: Callable[[], object] | None = None,
+    only: Mapping[str, Set[str]] = MappingProxyType({}),
 ) -> list[Usages]:
     """Simulate every conversation and strategy under every scheme; `done` is called after each.
 
     Schemes with the same rules share the work, and so do strategies that make the same requests. Each conversation and
-    strategy has its own caches, which begin empty.
+    strategy has its own caches, which begin empty. A model that `only` names has usage in those conversations alone.
     """
-    by_log: dict[tuple[object, ...], list[tuple[Table, int]]] = {}
+    by_log: dict[tuple[object, ...], dict[Scheme, tuple[Table, int]]] = {}
     results = []
-    for conversation in counted:
+    for conversation, rows in zip(counted, np.diff(counted.requests.bounds), strict=True):
+        wanted = [one for one in schemes if one.model not in only or conversation.conversation in only[one.model]]
         # A strategy with nothing to do sends what `none` sends: equal logs are simulated once.
-        if conversation.log not in by_log:
-            by_log[conversation.log] = _under(counted, schemes, conversation)
-        results.append(by_log[conversation.log])
+        log = (conversation.log, *wanted)
+        if log not in by_log:
+            by_log[log] = dict(zip(wanted, _under(counted, wanted, conversation), strict=True)) if wanted else {}
+        nothing = np.zeros((rows, len(CacheUsage._fields))), 0
+        results.append([by_log[log].get(scheme, nothing) for scheme in schemes])
         if done is not None:
             done()
     return [_usages([under[at] for under in results]) for at in range(len(schemes))]
@@ -210,17 +217,22 @@ def _usages(results: Sequence[tuple[Table, int]]) -> Usages:
 
 
 def simulated(
-    counted: CountedRequests, schemes: Sequence[Scheme], done: Callable[[], object] | None = None
+    counted: CountedRequests,
+    schemes: Sequence[Scheme],
+    done: Callable[[], object] | None = None,
+    only: Mapping[str, Set[str]] = MappingProxyType({}),
 ) -> list[Usages]:
     """Simulate every conversation and strategy under every scheme, or read the usages that are stored.
 
     `done` is called after each one that has to be simulated. Requests of a large run are made some shards at a time.
     """
-    names, parts = [_name(scheme, counted) for scheme in schemes], list[list[Usages]]()
+    parts = list[list[Usages]]()
     for piece in counted.requests.pieces():
+        here = {name for name, _, _ in piece.results}
+        names = [_name(one, counted, sorted(only[one.model] & here) if one.model in only else None) for one in schemes]
         stored = [read_derived(piece.run, name, Usages._fields) for name in names]
         missing = [scheme for scheme, table in zip(schemes, stored, strict=True) if table is None]
-        made = iter(simulate(replace(counted, requests=piece), missing, done) if missing else ())
+        made = iter(simulate(replace(counted, requests=piece), missing, done, only) if missing else ())
         parts.append([])
         for name, table in zip(names, stored, strict=True):
             if table is None:
@@ -232,14 +244,14 @@ def simulated(
     return [Usages(*map(np.concatenate, zip(*of_scheme, strict=True))) for of_scheme in zip(*parts, strict=True)]
 
 
-def _name(scheme: Scheme, requests: CountedRequests) -> str:
-    """Return the name of a scheme's stored usages."""
+def _name(scheme: Scheme, requests: CountedRequests, only: Sequence[str] | None) -> str:
+    """Return the name of a scheme's stored usages, of some conversations or of all."""
     plain = re.sub(r"[^\w.-]", "_", f"{scheme.model}-{scheme.placement}")[:100]
     # With the rules: usages simulated before a rule changed are not found any more.
     rules = [rule.rules for every in (RULES, STORED, DOCUMENT) for rule in rules_of(scheme.model, every)]
     counted = (requests.factor, media_rule(scheme.model)) if requests.model else ()
     thinking = (thinking_rule(scheme.model),) if requests.thinking else ()
-    identity = (scheme, rules, *counted, *thinking)
+    identity = (scheme, rules, *counted, *thinking, *(() if only is None else (only,)))
     return f"{plain}-{hashlib.sha256(repr(identity).encode()).hexdigest()[:8]}"
 
 

@@ -117,7 +117,9 @@ def test_conversations_of_several_models_are_billed_each_under_its_own(tmp_path:
     run = run_of(tmp_path, *(talk(name, model, [(500, 9, 0.0), (900, 9, 0.0)]) for name, model in talks.items()))
     assert recorded_models(run) == {GPT: 2, CLAUDE: 2, "nobody/knows-it": 2}
     assert billed_models(run) == (OWN_MODELS, GPT, MODELS[0])
+    alone = conversation_bills(run, [Scheme(OWN_MODELS)])  # each model in its own conversations, and kept so
     bills = conversation_bills(run, [Scheme(model) for model in (OWN_MODELS, GPT, CLAUDE)])
+    assert alone.equals(bills[bills.model == OWN_MODELS])
     costs = bills.astype({"conversation": str}).groupby(["conversation", "model"]).cost.sum().unstack()
     assert dict(costs[OWN_MODELS]) == {"a": costs[GPT]["a"], "b": costs[CLAUDE]["b"], "c": costs[GPT]["c"]}
     assert costs[GPT]["b"] != costs[CLAUDE]["b"]

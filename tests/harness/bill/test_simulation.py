@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from shutil import copytree
+from typing import Any
 
 import msgspec
 import pandas as pd
@@ -14,7 +14,7 @@ import pytest
 from ctxbench.harness.bill import OWN_MODELS, simulation
 from ctxbench.harness.bill.bill import bill as billed_as
 from ctxbench.harness.bill.bill import conversation_bills
-from ctxbench.harness.bill.requests import RunRequests
+from ctxbench.harness.bill.requests import CountedRequests, RunRequests
 from ctxbench.harness.bill.simulation import Scheme, Usages, simulate
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder import run as run_module
@@ -49,9 +49,9 @@ def simulated(monkeypatch: pytest.MonkeyPatch) -> list[Scheme]:
     """The schemes that were simulated, in order."""
     asked: list[Scheme] = []
 
-    def told(cells: RunRequests, schemes: list[Scheme], done: Callable[[], object] | None = None) -> list[Usages]:
+    def told(cells: CountedRequests, schemes: list[Scheme], *rest: Any) -> list[Usages]:
         asked.extend(schemes)
-        return simulate(cells, schemes, done)
+        return simulate(cells, schemes, *rest)
 
     monkeypatch.setattr(simulation, "simulate", told)
     return asked
@@ -81,7 +81,7 @@ def test_other_prices_need_no_simulation(run: Run, simulated: list[Scheme]) -> N
 def test_code_that_changed_is_asked_again(run: Run, simulated: list[Scheme], monkeypatch: pytest.MonkeyPatch) -> None:
     """What another version of ctxbench has simulated does not count."""
     billed(run)
-    monkeypatch.setattr(run_module, "_code", lambda: b"another")
+    monkeypatch.setattr(run_module, "code_digest", lambda: b"another")
     billed(run)
     assert simulated == [*SCHEMES, *SCHEMES]
 
