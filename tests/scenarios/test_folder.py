@@ -101,7 +101,7 @@ def test_a_folder_without_recordings(tmp_path: Path) -> None:
         (b"{}\n{}\n", ": no conversation is in it"),
         (b'{"messages": "none"}', ""),
         (b'{"names": []}', ""),
-        (b"\x00\x01[]", ""),
+        (b"\x00\x01[]", ": not JSON: invalid character (byte 0)"),
     ],
 )
 def test_a_file_that_holds_nothing(tmp_path: Path, content: bytes, why: str) -> None:
