@@ -40,5 +40,5 @@ def test_the_first_lines_run(
 
 
 def test_every_public_name_has_an_example() -> None:
-    """Whatever `import ctxbench` offers stands in code that the test above runs."""
+    """Every public name of `ctxbench` stands in code that the test above runs."""
     assert [name for name in ctxbench.__all__ if f"ctxbench.{name}" not in CODE["reference/python.md"]] == []

@@ -1,4 +1,4 @@
-"""What is released: the sdist, the wheel that is built from it, one version in all places, and the issue templates."""
+"""Check a release: the sdist, the wheel built from it, one version in all places, and the issue templates."""
 
 from __future__ import annotations
 

@@ -217,7 +217,7 @@ def retrieval(messages: list[Any]) -> list[Any]:
     ],
 )
 def test_a_mistake_is_one_clear_error(given: Any, said: str) -> None:
-    """What is no strategy, or could not be told from another, says so before anything runs."""
+    """Values that are no strategy, and two strategies of one name, are refused before anything runs."""
     with pytest.raises(ctxbench.UserError, match=said):
         ctxbench.run("smoke", strategies=given)
 

@@ -155,8 +155,8 @@ def test_how_many_tasks_it_takes() -> None:
 
 
 def test_the_same_recordings_on_both_sides() -> None:
-    """Who names one folder twice is told so; where only some tasks are the same, how many. What never varies asks for
-    no number of tasks."""
+    """The headline says that a folder was named twice, a note how many tasks are the same, and no tasks are asked for
+    where nothing varies."""
     one, other = [talk(name, calls=4) for name in "abc"], [talk(name, calls=5) for name in "abc"]
     found = live(one, one)
     assert live_headline(found) == "Before and after are the same recordings of 3 tasks: name two different folders"
