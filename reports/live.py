@@ -18,7 +18,7 @@ def live_headline(live: LiveRuns) -> str:
     """Return what became of the bill, the model calls and the tasks solved, in one sentence."""
     bill, tasks = live.measures["cost"].change, count(live.tasks, "task")
     if live.same == live.tasks:
-        return f"Before and after are the same recordings of {tasks}: name two different folders"
+        return f"Before and after are the same recordings of {tasks}: there is nothing to compare"
     low, high = bill.shown if isinstance(bill, Difference) and isinstance(bill.shown, Ends) else (-1, 1)
     judged = "costs more" if low > 0 else "costs less" if high < 0 else "may cost more or less"
     changes = [

@@ -159,7 +159,7 @@ def test_the_same_recordings_on_both_sides() -> None:
     where nothing varies."""
     one, other = [talk(name, calls=4) for name in "abc"], [talk(name, calls=5) for name in "abc"]
     found = live(one, one)
-    assert live_headline(found) == "Before and after are the same recordings of 3 tasks: name two different folders"
+    assert live_headline(found) == "Before and after are the same recordings of 3 tasks: there is nothing to compare"
     assert found.measures["calls"].needed == Missing("undefined", "nothing varies between the tasks")
     notes = " ".join(live_tables(live(one, [*one[:1], *other[1:]]))[0].notes)
     assert "1 of 3 tasks have the same recordings before and after" in notes

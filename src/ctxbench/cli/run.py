@@ -247,7 +247,8 @@ def _check_stored(folder: Path, named: Sequence[str]) -> None:
             trust.refuse(folder / "manifest.json", effects, how)
         if not manifest.complete:
             finished = finished_conversations(folder, len(plan.strategies))
-            say(f"{folder}: goes on with the run that was stopped, {finished:,} conversations of it are finished")
+            under_all = f": under all strategies {finished:,} conversations are finished" if finished else ""
+            say(f"{folder}: goes on with the run that was stopped{under_all}")
 
 
 def _name(names: tuple[str, ...]) -> str:
