@@ -171,7 +171,7 @@ def _name_marks(axes: Axes, points: Mapping[str, Point], path: Sequence[tuple[fl
         ways = np.array([np.multiply(way, sizes[at] + (6 + away) * point) for away, way in product(aways, _WAYS)])
         own = _boxes(at + ways, sizes[at] + point)
         outside = (own[:, :2] < frame[:2]).any(axis=1) | (own[:, 2:] > frame[2:]).any(axis=1)
-        hidden = list(zip(outside.tolist(), _overlaps(own, boxes).tolist(), strict=True))
+        hidden = list(map(tuple, np.column_stack([outside, _overlaps(own, boxes)]).tolist()))
         if any(least := min(hidden)) and aways != _AWAY:
             continue
         # What a line to a label crosses matters less than what the label covers.
