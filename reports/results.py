@@ -32,6 +32,7 @@ from ctxbench.harness.folder.schema import LEFT_OUT, Manifest
 from ctxbench.harness.folder.schema import without_text as manifest_without_text
 from ctxbench.harness.graders.profiles import user_folder
 from ctxbench.metrics.figures import METRICS, OF_STEPS, OWN
+from ctxbench.metrics.models import prices_version
 from ctxbench.metrics.prices import BUNDLED, Prices
 from ctxbench.metrics.survival import Survival, shown_share
 from ctxbench.metrics.value import Missing, Value, grouped
@@ -252,9 +253,16 @@ class Results:
         for folder in (run.folder, user_folder()):  # of the graders that the user has calibrated
             paths = (path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file())
             names = [path.as_posix() for path in paths if path.parts[0] not in ("bills", "report", ".lock")]
+            try:
+                if any((folder / name).stat().st_ctime > run.opened for name in names):
+                    return make()  # what is in memory may be of the files before
+            except OSError:
+                return make()
             digests.append(file_digests(folder, names))
         asked = (what, self.models, self.named, self.text, self.lose, run.folder, run.folder.resolve())
-        code = cache.basis(code_digest((Path(__file__).parent,)).hex(), version("matplotlib"))
+        room = Path(__file__).parent
+        versions = [prices_version(), *map(version, ("matplotlib", "jinja2", "rich", "ir-measures"))]
+        code = cache.basis(code_digest((room, room.parent / "api")).hex(), *versions)
         key, store = cache.key(code, repr(asked), repr(digests)), cache.results()
         if (data := store.get(key)) is None:
             store.put({key: (data := make())})

@@ -19,6 +19,7 @@ from functools import cached_property
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
+from time import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -77,6 +78,8 @@ class Run:
     shards: tuple[int, ...] | None = None
     """The only shards that are read: of a large run some at a time, or the one of a run that still goes on; None =
     all."""
+    opened: float = field(default_factory=time, init=False, repr=False, compare=False)
+    """When it was opened, in seconds since 1970: files that changed since may be another run's."""
     # Tables that were read and are small, which a report reads a dozen times, and files read for one conversation.
     _tables: dict[str, pa.Table] = field(default_factory=dict, init=False, repr=False, compare=False)
     _parts: dict[Any, dict[Any, Rows]] = field(default_factory=dict, init=False, repr=False, compare=False)

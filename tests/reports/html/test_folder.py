@@ -79,6 +79,28 @@ def test_what_was_made_before_is_not_made_again(run: Run, tmp_path: Path, monkey
     assert len(made) == 7
 
 
+def test_what_the_cache_has_is_of_these_files_and_prices(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other prices make it anew. What was read before a file changed is not kept as the page of the new file."""
+    monkeypatch.setenv("CTXBENCH_CACHE", str(tmp_path / "cache"))
+    copy = shutil.copytree(run.folder, tmp_path / "run")
+    before, words = Results(Run(copy), ("gpt-4o",)), ["one", "two", "three"]
+
+    def kept(of: Results) -> bytes:
+        return of.kept("words", lambda: words.pop(0).encode())
+
+    assert kept(before) == kept(before) == b"one"
+    (copy / "answers").mkdir(exist_ok=True)
+    (copy / "answers" / "new").write_text("new")
+    assert kept(before) == b"two"
+    after = Results(Run(copy), ("gpt-4o",))
+    assert kept(after) == kept(after) == b"three"
+    words.append("four")
+    monkeypatch.setattr("ctxbench.reports.results.prices_version", lambda: "genai-prices 99")
+    assert kept(after) == b"four"
+
+
 def test_a_folder_of_others(tmp_path: Path) -> None:
     """Where no report of ours is, nothing is removed; where nothing can be written, one error says so."""
     (tmp_path / "figures").mkdir()
