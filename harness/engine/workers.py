@@ -174,7 +174,9 @@ def _pool(task: Callable[[bytes], T], jobs: int) -> Iterator[tuple[Submit[T], Fi
 
     def finished(futures: Sequence[Future[T]]) -> Iterator[tuple[Future[T], T]]:
         while not (done := wait(futures, 5.0, FIRST_COMPLETED).done):
-            if executor._broken:  # where a piece was submitted at that very moment, its future is never told
+            # The pool tells no future of a piece that was submitted while it broke, and waits for ever for the rest of a
+            # result whose worker was killed while it wrote.
+            if any(process.exitcode is not None for process in processes()):
                 raise BrokenProcessPool
         return ((future, future.result()) for future in done)
 
@@ -194,6 +196,8 @@ def _pool(task: Callable[[bytes], T], jobs: int) -> Iterator[tuple[Submit[T], Fi
             process.kill()
         raise
     finally:
+        # What waits for the rest of a result learns that none comes.
+        executor._result_queue._writer.close()  # type: ignore[attr-defined]
         executor.shutdown(wait=True, cancel_futures=True)
 
 

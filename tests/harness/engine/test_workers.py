@@ -109,3 +109,16 @@ def test_a_worker_that_is_killed_while_another_starts(monkeypatch: pytest.Monkey
     monkeypatch.setattr(popen_forkserver.Popen, "_launch", launch)
     with pytest.raises(RunError, match="a worker was ended by SIGKILL"):
         side_by_side(os.fsdecode, [b"one", b"two"], 2, print)
+
+
+def half_a_result(_: bytes) -> None:
+    """End as a worker that is killed while it writes a result: its length, and no more."""
+    results = sys._getframe(1).f_locals["result_queue"]
+    os.write(results._writer.fileno(), (1000).to_bytes(4, "big"))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_worker_that_is_killed_while_it_writes_a_result() -> None:
+    """The run ends in one line: the pool would wait for the rest of the result."""
+    with pytest.raises(RunError, match="a worker was ended by SIGKILL"):
+        side_by_side(half_a_result, [b"one"], 2, print)
