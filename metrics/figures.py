@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 import numpy as np
 
 from ctxbench.scenarios.code import code_of
-from ctxbench.scenarios.errors import SpecError, Stopped, UserError
+from ctxbench.scenarios.errors import SpecError, Stopped
 
 from .probes import State
 from .statistics.comparison import Difference
@@ -414,14 +414,12 @@ def _own_value(function: Any, rows: Any) -> Value:
     try:
         value = function(rows)
         number = float(value) if isinstance(value, (int, float, np.integer, np.floating, np.bool_)) else None
-    except (Stopped, UserError):
+    except Stopped:
         raise
     except (Exception, SystemExit) as error:
         lines = [at.lineno for at in extract_tb(error.__traceback__) if at.filename == code.co_filename]
         place = f"{Path(code.co_filename).name}:{lines[-1] if lines else code.co_firstlineno}"
-        of = f" in {rows.conversation.iloc[0]}" if "conversation" in rows else ""
-        remedy = "Mend it and define it anew, or name the metrics that you want, without it"
-        raise SpecError(f"metric {name} ({place}){of}: {type(error).__name__}: {error}. {remedy}") from error
+        raise SpecError(f"metric {name} ({place}): {type(error).__name__}: {error}") from None
     if value is None or isinstance(value, Missing):
         return Missing("undefined", f"{name} returned None") if value is None else value
     if number is None:
@@ -429,13 +427,18 @@ def _own_value(function: Any, rows: Any) -> Value:
     return number if np.isfinite(number) else Missing("undefined", f"{name} returned {value}")
 
 
-def metric(*, better: Better, unit: Unit = "", table: OwnTable = "steps") -> Callable[[Function], Function]:
+def metric(
+    bare: object = None, /, *, better: Better | None = None, unit: Unit = "", table: OwnTable = "steps"
+) -> Callable[[Function], Function]:
     """Declare a metric of one's own: a function of one conversation under one strategy, which returns a number.
 
     It is measured with all others from here on, by the function's name; over several conversations it is the mean of
     those with a finite number. It takes a data frame with the rows of `table`, or with "contexts" a list of what was
-    sent at each call. The digest of its source is its version. Raises SpecError for a name that is taken.
+    sent at each call. The digest of its source is its version. Raises SpecError without `better`, which nobody can
+    guess, and for a name that is taken.
     """
+    if bare is not None or better is None:
+        raise SpecError('a metric says what is better: write @ctxbench.metric(better="lower"), or "higher"')
 
     def declare(function: Function) -> Function:
         key = getattr(function, "__name__", "")

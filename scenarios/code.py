@@ -1,7 +1,7 @@
 """The source of what a notebook, a script or a file defines, and a digest by which one definition is told from another.
 
-The digest is over the source of a function or class, and of the functions, classes and plain constants of the same
-module that it uses. What is imported is not followed.
+The digest is over the source of a function or class, and of the functions, classes, constants and objects of the same
+module that it uses. What is imported is not followed. An object whose content cannot be seen is told in a warning.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ import ast
 import hashlib
 import inspect
 import linecache
+import re
 import symtable
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from textwrap import dedent
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any
 
 import msgspec
@@ -55,12 +58,38 @@ def _parts(value: Any, seen: set[str]) -> Iterator[tuple[str, str]]:
     for name in sorted(names - seen):
         seen.add(name)
         used = scope.get(name)
+        used = getattr(used, "__wrapped__", used) if callable(used) else used  # such as by functools.cache
         if inspect.isfunction(used) or isinstance(used, type):
             if used.__module__ == value.__module__:
                 yield from _parts(vars(used).get("written_as", used), seen)
-        else:
-            with suppress(Exception):  # what is no plain value, such as a module
-                yield f"{name}={msgspec.json.encode(used, order='deterministic')!r}", ""
+            continue
+        is_own, kind = type(used).__module__ == value.__module__, type(used)
+        if is_own and kind.__name__ not in seen:
+            yield from _parts(kind, seen)
+        try:
+            content = msgspec.json.encode(used, enc_hook=partial(_content, value.__module__), order="deterministic")
+            yield f"{name}={content!r}", ""
+        except Exception:  # no plain value
+            is_imported = callable(used) or isinstance(used, ModuleType) or kind.__module__ in ("typing", "logging")
+            if is_own or not is_imported:
+                text = f"{value.__name__} uses {name}, whose content cannot be seen: a change in it is not measured "
+                text += "anew. Give it as a parameter, or as plain values"
+                code = functions[0].__code__
+                warnings.warn_explicit(text, UserWarning, code.co_filename, code.co_firstlineno, registry=_TOLD)
+
+
+_TOLD = dict[Any, Any]()  # what was said of objects that cannot be seen, so that it is said once
+
+
+def _content(module: str, value: Any) -> object:
+    """Return what stands for an object in a digest. Raises TypeError for a class that the module does not define."""
+    if isinstance(value, re.Pattern):
+        return value.pattern, value.flags
+    if inspect.isfunction(value) or isinstance(value, type):
+        return code_of(value).digest
+    if type(value).__module__ != module:
+        raise TypeError(f"{type(value).__name__} is not defined here")
+    return code_of(type(value)).digest, vars(value)
 
 
 def _variables(table: symtable.SymbolTable) -> set[str]:

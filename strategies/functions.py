@@ -69,14 +69,17 @@ def strategy_of(function: Callable[..., Any], name: str) -> type[Any]:
     return _strategy_class(function, name, "a list of messages", start, {"copyable": stateless, "__doc__": doc})
 
 
-def live(open_step: Callable[..., Any], /, **variables: Any) -> type[Any]:
+def live(open_step: Callable[..., Any] | None = None, /, **variables: Any) -> Any:
     """Return a strategy class of a function that opens a step, or of a class whose objects are steps.
 
     For each conversation `open_step` is called with `ChatServices` and the strategy's parameters, which are its own
     after the first. The step that it returns keeps what it likes. Before each model call the step is called with the
     dicts of the messages that are new, and returns the dicts to send. Either may be a coroutine function. `variables`
-    are class variables of the strategy, such as `source` and `fails`. Raises SpecError if it takes no services.
+    are class variables of the strategy, such as `source` and `fails`: `@live(fails="…")`. Raises SpecError if it takes
+    no services.
     """
+    if open_step is None:
+        return partial(live, **variables)
     name = open_step.__name__
 
     def start(self: Any, services: StrategyContext) -> View:
@@ -177,7 +180,8 @@ def _strategy_class(
 def _matched(answer: Any, history: Messages, name: str) -> Messages:
     """Return the messages of a function's answer, as messages of the history where they match. Raises StepError."""
     if isinstance(answer, (str, Mapping)) or not isinstance(answer, Iterable):
-        raise StepError(f"{name} returned {type(answer).__name__}, not a list of messages")
+        remedy = ": write @live above a function that opens a step" if callable(answer) else ""
+        raise StepError(f"{name} returned {type(answer).__name__}, not a list of messages{remedy}")
     answered = [_message(row, at, name) for at, row in enumerate(answer)]
     by_id = {message.id: at for at, message in enumerate(history)}
     by_content: dict[object, list[int]] = {}

@@ -15,7 +15,7 @@ import msgspec
 
 from ctxbench.scenarios.errors import MissingExtra
 
-from .base import ModelError, Prompt, StrategyContext
+from .base import ModelError, Prompt, StrategyContext, StrategyTypeError
 from .events import Failed
 
 if TYPE_CHECKING:
@@ -32,6 +32,9 @@ class ChatServices:
     def __init__(self, context: StrategyContext) -> None:
         self.context = context
         """The services as strategies that are classes have them: exact tokens, embeddings, events."""
+
+    def __getitem__(self, _: object) -> None:
+        raise StrategyTypeError("@live gives a function services, and takes the step that it returns: leave it out")
 
     @property
     def conversation(self) -> str:

@@ -213,7 +213,8 @@ CODINGS = {"zstd 9, no dictionary": DOCUMENT, "zstd 19, raw dictionary": Coding(
 
 def _pairs(inputs: ClaimInputs) -> list[list[Conversation]]:
     """Return the conversations of the acceptance scenario in both languages, by seed."""
-    return inputs.once("mem_003", lambda: [list(scenario("mem_003", None, seed)) for seed in range(3)])
+    whole = inputs.once("mem_003", lambda: list(scenario("mem_003")))
+    return [whole[at : at + 2] for at in range(0, len(whole), 2)]
 
 
 def samples(inputs: ClaimInputs) -> list[list[ArchivedMessage]]:

@@ -9,6 +9,7 @@ The figures are those of `metrics.figures.METRICS`, whatever table of a run they
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from ctxbench.metrics.figures import BILLED, METRICS, OF_ANSWERS, OWN, Metric
 from ctxbench.metrics.prices import Prices
 from ctxbench.metrics.value import Form, Missing, Ratio, Summed, Value, value
-from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.errors import RunError, UserError
 
 from ..answers.store import answered
 from ..answers.tally import run_tallies
@@ -66,6 +67,8 @@ class MeasuredRun:
     """By strategy of another package: that package and its version. A baseline has none."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """By strategy that goes by another name: its text, with its settings and digests of files."""
+    raised: Mapping[str, str] = field(default_factory=dict)
+    """By metric of the user's own that raised: where, and what. It has no sums."""
     live: frozenset[str] = frozenset()
     """Strategies that live models summarised for, and metrics of their answers: figures that have noise."""
 
@@ -77,6 +80,21 @@ class SumGrid:
         self.conversations = {name: at for at, name in enumerate(conversations)}
         self.strategies = {name: at for at, name in enumerate(strategies)}
         self.shape = (len(strategies), len(conversations), 2)
+        self.raised = dict[str, str]()  # by metric of the user's own: where it raised, and what
+
+    def sums_of(self, name: str, metric: Metric, rows: Any, strategy: str, conversation: str) -> tuple[float, float]:
+        """Return the two sums of a figure of one conversation, which counts in no mean where it is missing.
+
+        A metric that raises once has no figure anywhere: a mean over the rest would be of other conversations.
+        """
+        if name in self.raised:
+            return np.nan, np.nan
+        try:
+            value = metric.of(rows)
+        except UserError as error:
+            self.raised[name] = f"{error}, in {conversation} under {strategy}"
+            return np.nan, np.nan
+        return (0.0, 0.0) if isinstance(value, Missing) else (float(value), 1.0)
 
     def sums(self, metrics: Mapping[str, Metric], rows: pd.DataFrame | Columns) -> dict[str, Floats]:
         """Return both sums of some figures, by strategy and conversation. Rows of bounds (not run) are left out.
@@ -100,16 +118,12 @@ class SumGrid:
             tables[name] = np.zeros(self.shape)
             for key, rows_of_result in pd.DataFrame(rows, copy=False).groupby(_PLACED, observed=True, sort=False):
                 place = self.strategies[str(key[0])], self.conversations[str(key[1])]
-                tables[name][place] = _sums_of(metric.of(rows_of_result))
+                tables[name][place] = self.sums_of(name, metric, rows_of_result, *map(str, key))
         return tables
 
 
-def _sums_of(value: Value) -> tuple[float, int]:
-    """Return the two sums of a figure of one conversation, which counts in no mean where it is missing."""
-    return (0.0, 0) if isinstance(value, Missing) else (float(value), 1)
-
-
 _PLACED = ["strategy", "conversation"]
+_TOLD = dict[Any, Any]()  # what was said of metrics that raise, so that it is said once
 
 
 def measured(
@@ -133,7 +147,8 @@ def measured(
             if conversation.id not in failed.get(strategy, ()):
                 sent = list(run.contexts(conversation, strategy))
                 for name, metric in of_contexts.items():
-                    tables[name][at, grid.conversations[conversation.id]] = _sums_of(metric.of(sent))  # type: ignore[arg-type]
+                    sums_here = grid.sums_of(name, metric, sent, strategy, conversation.id)
+                    tables[name][at, grid.conversations[conversation.id]] = sums_here
     for piece in run.pieces():
         for kind in dict.fromkeys(metric.table for metric in wanted.values() if metric.table != CONTEXTS):
             of_kind = {name: metric for name, metric in wanted.items() if metric.table == kind}
@@ -165,15 +180,21 @@ def measured(
         columns = [grid.conversations[conversation] for conversation in conversations_failed]
         for table in tables.values():
             table[grid.strategies[strategy], columns] = np.nan
+    raised = {name: grid.raised[key] for name in tables if (key := name.partition("(")[0]) in grid.raised}
+    for key, why in grid.raised.items():
+        code = OWN[key].of.args[0].__code__  # type: ignore[attr-defined]
+        warnings.warn_explicit(why, UserWarning, code.co_filename, code.co_firstlineno, registry=_TOLD)
     sums = {
-        strategy: {name: table[at] for name, table in tables.items() if np.nansum(table[at][:, 1])}
+        strategy: {
+            name: table[at] for name, table in tables.items() if name not in raised and np.nansum(table[at][:, 1])
+        }
         for strategy, at in grid.strategies.items()
     }
     digests = dict(zip(names, map(str, conversations.digest), strict=True))
-    known = frozenset[str]().union(*sums.values())
+    known = frozenset(raised).union(*sums.values())
     described = {name: description for name, description in about.items() if name in known}
     about_run = (str(run.folder), run.manifest.plan.encoding, digests, described, sums, failed, run.units)
-    return MeasuredRun(*about_run, run.manifest.libraries())
+    return MeasuredRun(*about_run, run.manifest.libraries(), raised=raised)
 
 
 def measured_by_name(
@@ -258,6 +279,8 @@ def _figure(run: MeasuredRun, strategy: str, metric: str, common: NDArray[np.boo
         return Missing("failed", "in every conversation")
     if not common.any():
         return Missing("undefined", "no conversation that every strategy finished")
+    if metric in run.raised:
+        return Missing("failed", run.raised[metric])
     sums = run.sums[strategy].get(metric)
     if sums is None:
         return Missing("undefined", "nothing to measure")

@@ -173,7 +173,10 @@ def _pool(task: Callable[[bytes], T], jobs: int) -> Iterator[tuple[Submit[T], Fi
             sys.modules["__main__"] = script
 
     def finished(futures: Sequence[Future[T]]) -> Iterator[tuple[Future[T], T]]:
-        return ((future, future.result()) for future in wait(futures, return_when=FIRST_COMPLETED).done)
+        while not (done := wait(futures, 5.0, FIRST_COMPLETED).done):
+            if executor._broken:  # where a piece was submitted at that very moment, its future is never told
+                raise BrokenProcessPool
+        return ((future, future.result()) for future in done)
 
     def processes() -> list[BaseProcess]:  # which no public name leads to
         return list((executor._processes or {}).values())
@@ -181,8 +184,10 @@ def _pool(task: Callable[[bytes], T], jobs: int) -> Iterator[tuple[Submit[T], Fi
     try:
         yield submit, finished
     except BrokenProcessPool:
-        # The pool itself ends the others by SIGTERM.
+        # The pool itself ends the others by SIGTERM, but for one that was started meanwhile: for that it would wait.
         codes = {process.exitcode for process in processes()} - {None, -signal.SIGTERM}
+        for process in processes():
+            process.kill()
         raise RunError(_why_broken(codes.pop() if codes else None)) from None
     except BaseException:
         for process in processes():

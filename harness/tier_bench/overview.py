@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 import pandas as pd
@@ -76,7 +77,8 @@ class Overview:
 
     def measure(self, bench: BenchSetup) -> OverviewMeasurement:
         """Measure all tiers."""
-        items, coding, load = items_of(scenario(ARCHIVED), TokenCounter()), Coding(), f"{LOAD}(turns={self.turns})"
+        items = items_of(islice(scenario(ARCHIVED), 2), TokenCounter())
+        coding, load = Coding(), f"{LOAD}(turns={self.turns})"
         blocks = coded_blocks(items, coding)
 
         def recall(index: Index) -> Interval | Missing:

@@ -9,7 +9,7 @@ the same bytes from the same seed, one conversation at a time, in English and Ch
 
 Conversations that are alike by the way they were made are one independent unit, `meta["unit"]` (`scenarios/model.py`).
 
-An accepted answer of a probe stands word for word in its evidence, unless it is worked out from it (a sum, a number of
+An accepted answer of a probe stands word for word in its evidence, unless it was worked out from it (a sum, a number of
 days): the ids of computed probes are in `meta["computed_probes"]`, with spaces between them.
 """
 
@@ -89,18 +89,12 @@ def messages_in(name: str) -> int:
 
 
 def _made(name: str, turns: int, seed: int, language: str) -> Conversation:
-    if name in ("mem_001", "mem_002"):
-        from . import memory
+    from . import plant_log
 
-        conversation = (memory.mem_001 if name == "mem_001" else memory.mem_002)(seed, turns, language)
-    else:
-        from . import assistant
-
-        number = f"{language}-{seed}-{turns}" if name == "load" else f"{language}-{seed}"
-        conversation = msgspec.structs.replace(assistant.make(seed, turns, language), id=f"{name}/{number}")
-    # The two languages of a seed of `load` are twins; another seed draws another world, people and order of events.
+    make = {"load": plant_log.load, "mem_001": plant_log.mem_001, "mem_002": plant_log.mem_002}[name]
+    # The two languages of a seed of `load` are twins; another seed draws other records, people and questions.
     unit = f"{name}-{seed}" if name == "load" else name
-    return msgspec.structs.replace(conversation, meta={**conversation.meta, "unit": unit})
+    return msgspec.structs.replace(make(seed, turns, language), meta={"unit": unit})
 
 
 def _read(name: str) -> Iterator[Conversation]:

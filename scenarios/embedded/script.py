@@ -5,7 +5,7 @@ script.user("How long are audit logs kept?")
 search = script.call("search_docs", {"query": "audit log retention"})
 script.assistant("", [search])
 page = script.result(search, long_text)
-script.wait(hours=2)
+script.wait(7200)
 script.probe("For how many days are audit logs kept?", ["400 days", "400"], [page], "single_hop")
 conversation = script.done()
 """
@@ -18,10 +18,7 @@ from typing import Any
 
 import msgspec
 
-from ..model import Conversation, Message, Probe, Role, Scalar, Tool, ToolCall
-
-CATEGORIES = ("single_hop", "multi_hop", "temporal", "updated_fact", "unanswerable", "preference")
-"""Categories of the probes."""
+from ..model import Conversation, Message, Probe, Role, Tool, ToolCall
 
 
 class Script:
@@ -33,18 +30,11 @@ class Script:
         self._now = datetime.fromisoformat(start).replace(tzinfo=UTC).timestamp()
         self._messages: list[Message] = []
         self._probes: list[Probe] = []
-        self._computed: list[str] = []
         self._calls = 0
-        self.meta: dict[str, Scalar] = {}
 
-    @property
-    def now(self) -> datetime:
-        """Return the script's clock, in UTC."""
-        return datetime.fromtimestamp(self._now, UTC)
-
-    def wait(self, *, seconds: float = 0, minutes: float = 0, hours: float = 0, days: float = 0) -> None:
+    def wait(self, seconds: float) -> None:
         """Let time pass. Five minutes and an hour are the lifetimes of common prompt caches."""
-        self._now += seconds + 60 * minutes + 3600 * hours + 86400 * days
+        self._now += seconds
 
     def system(self, text: str) -> str:
         """Add a system message."""
@@ -67,18 +57,9 @@ class Script:
         """Add the result of a tool call."""
         return self._say("tool", text, 0.4 + len(text) / 50_000, answers=call.id, name=call.name)
 
-    def probe(
-        self, question: str, answers: Sequence[str], evidence: Sequence[str], category: str, *, computed: bool = False
-    ) -> None:
-        """Ask a question with its gold after the last message.
-
-        An `unanswerable` one has neither answers nor evidence. The answer of a `computed` probe (a sum, a number of
-        days) is worked out from the evidence; every other answer stands in it word for word. The ids of computed probes
-        are in `meta["computed_probes"]`, with spaces between them, where there are any.
-        """
+    def probe(self, question: str, answers: Sequence[str], evidence: Sequence[str], category: str) -> None:
+        """Ask a question with its gold after the last message; an `unanswerable` one has none."""
         name = f"p{len(self._probes)}"
-        if computed:
-            self._computed.append(name)
         probe = Probe(name, question, tuple(answers), tuple(evidence), category, after=self._messages[-1].id)
         is_answerable = category != "unanswerable"
         self._probes.append(msgspec.structs.replace(probe, answerable=is_answerable, time=self._now))
@@ -93,7 +74,6 @@ class Script:
             source=f"embedded:{self._name}",
             licence="Apache-2.0",
             language=self._language,
-            meta=self.meta | ({"computed_probes": " ".join(self._computed)} if self._computed else {}),
         )
 
     def _say(self, role: Role, text: str, seconds: float, **fields: Any) -> str:

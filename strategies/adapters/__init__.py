@@ -69,7 +69,9 @@ def adapter(by: Callable[..., Step] | None = None, **row: str) -> Callable[[Call
 
         variables = {"library": library, "extra": extra, "source": library, "family": about["family"]}
         variables["fails"] = about.get("fails") or rows["fails"][about["family"]]
-        return live(open_in_place, open_step=staticmethod(opened), __post_init__=check_installed, **variables)
+        methods: dict[str, Any] = {"open_step": staticmethod(opened), "__post_init__": check_installed}
+        kind: type[Any] = live(open_in_place, **methods, **variables)
+        return kind
 
     return strategy
 

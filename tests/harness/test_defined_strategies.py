@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import ctxbench
+from ctxbench.scenarios.code import code_of
 from ctxbench.strategies import live
 from ctxbench.strategies.base import StrategyContext, View
 from ctxbench.strategies.cache_marks import CacheMarks
@@ -175,9 +176,27 @@ def held(holder: Holder) -> Callable[..., Any]:
     return newest
 
 
+def test_what_an_object_around_a_function_holds_counts() -> None:
+    """Its class and its values are part of the digest. What cannot be seen is said, with its name."""
+    one, other = code_of(held(Holder(1))), code_of(held(Holder(2)))
+    assert one.digest != other.digest
+    assert "class Holder" in one.source
+    with pytest.warns(UserWarning, match="newest uses holder, whose content cannot be seen"):
+        code_of(held(object()))  # type: ignore[arg-type]
+
+
 @live
 def stepless(_: Any) -> Any:
     return None
+
+
+@live(fails="always")
+def messages_of(messages: Any) -> Any:
+    return messages[-3:]
+
+
+def opens_a_step(_: Any) -> Any:
+    return lambda new: new
 
 
 @pytest.mark.parametrize(
@@ -186,6 +205,8 @@ def stepless(_: Any) -> Any:
         (Recent("x"), r"Recent\(turns='x'\) failed in every conversation, .*test_defined_strat.*:\d"),
         (stepless, "stepless returned NoneType, not a step: a function of the new messages"),
         (len, "len returned int, not a list of messages"),
+        (messages_of, "and takes the step that it returns: leave it out"),
+        (opens_a_step, "not a list of messages: write @live above"),
     ],
 )
 def test_a_strategy_that_always_fails_warns(given: Any, said: str) -> None:

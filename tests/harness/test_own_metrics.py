@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -100,9 +101,10 @@ def test_a_file_on_the_command_line(made: ctxbench.BenchmarkRun, tmp_path: Path)
         assert "Your own metrics" in said("report", run, "--print-only", "--metric", name, *words)
     assert "unknown metric 'longest'" in said("report", run, "--print-only", "--metric", "longest", code=2)
     assert "has no metric 'FROM'" in said("compare", run, "--metric", "own.py:FROM", code=2)
-    assert "metric broken (own.py:13) in docs_qa/en-0-1: AttributeError" in said(
-        "compare", run, "--metric", "own.py:broken", code=2
-    )
+    broken = said("compare", run, "--metric", "own.py:broken", "--metric", name)
+    assert "warning: metric broken (own.py:13): AttributeError" in broken
+    assert "Incomparable: broken (metric broken (own.py:13): AttributeError" in broken
+    assert "longest call" in broken
     assert "unknown metric 'longest_cal'" in said("compare", run, "--metric", "longest_cal", code=2)
     for command_name in ("gate", "report"):
         (tmp_path / "ctxbench.toml").write_text(f'[{command_name}]\nmetric = ["{name}"]\n')
@@ -114,13 +116,25 @@ def test_a_file_on_the_command_line(made: ctxbench.BenchmarkRun, tmp_path: Path)
     assert "may get worse" not in failed  # no policy makes figures of two versions comparable
 
 
+@pytest.mark.filterwarnings("ignore:metric bad")
 def test_one_that_fails_takes_no_other_figure_with_it(made: ctxbench.BenchmarkRun, tmp_path: Path) -> None:
-    """The error has the metric, its line, the conversation and what helps; what is named without it is measured."""
+    """It is missing everywhere, with its line, what it raised and where; everything else is measured."""
+    good, bad = declared(longest, "good"), declared(lambda _: 7, "bad")
     baseline = made.write_baseline(tmp_path / "b.json")
-    good = declared(longest, "good")
-    declared(lambda steps: 1 / (steps.conversation.iloc[0] != "coding/en-0-2"), "bad")
-    with pytest.raises(ctxbench.UserError, match=r"metric bad \(.*py:\d+\) in coding/en-0-2: Zero.* define it anew"):
-        made.summary()
+    assert made.gate(baseline).passes
+    bad = declared(lambda steps: 1 / (steps.conversation.iloc[0] != "coding/en-0-2"), "bad")
+    why = r"metric bad \(test_own_metrics.py:\d+\): Zero.* by zero, in coding/en-0-2 under none"
+    with pytest.warns(UserWarning, match=why):
+        summary = made.summary()
+    assert summary.bad.isna().all()
+    assert summary.good.notna().all()
+    assert made.compare(metrics=bad).verdict.tolist() == ["incomparable"]
+    assert re.search(why, made.compare(metrics=[bad, good]).why[1])
+    assert re.search(f"Failed: {why}", (made.report(tmp_path / "report").parent / "report.md").read_text("utf-8"))
+    assert re.search(why, bench(made.reader).entries[0].missing["bad"])
+    gate = made.gate(baseline)
+    assert re.search(why, gate.comparisons.set_index("verdict").why["lost"].iloc[0])
+    baseline = made.write_baseline(baseline)  # without it
     assert list(made.summary(metrics=["tokens_sent", good])) == ["tokens_sent", "good"]
     assert made.summary("gpt-4o", metrics="cost(gpt-4o)").shape == (2, 1)
     assert made.compare(metrics=good).metric.tolist() == ["good"]
@@ -144,18 +158,34 @@ def test_a_function_stands_for_its_own_metric(made: ctxbench.BenchmarkRun) -> No
     [
         (lambda: declared(longest, "answer_quality"), "answer_quality: is a name that ctxbench uses"),
         (lambda: declared(longest, "strategy"), "strategy: is a name that ctxbench uses"),
-        (lambda: declared(lambda steps: 10**400, "mine"), r"metric mine .*OverflowError"),
         (lambda: ctxbench.metric(better="lower")(lambda steps: 1), "write it with def"),
         (lambda: declared(longest, "mine", better="bigger"), "'bigger': give one of 'lower', 'higher', ''"),
-        (lambda: declared(lambda steps: steps.no, "mine"), r"metric mine \(test_own_metrics.py:\d+\) in .*: Attrib"),
-        (lambda: declared(lambda steps: "x", "mine"), "metric mine: returned a str: return a number, None or Missing"),
-        (lambda: declared(lambda: 1, "mine"), r"metric mine .*TypeError.* takes 0 positional"),
+        (lambda: ctxbench.metric(longest), r'write @ctxbench.metric\(better="lower"\)'),
+        (lambda: ctxbench.metric(unit="tokens"), r'write @ctxbench.metric\(better="lower"\)'),
     ],
 )
-def test_a_mistake_is_one_clear_error(made: ctxbench.BenchmarkRun, declare: Callable[[], Any], said: str) -> None:
-    """It is said where it is declared, or with the user's own line where it is measured."""
+def test_a_mistake_is_said_where_it_is_declared(declare: Callable[[], Any], said: str) -> None:
+    """A name that is taken, what is no function, and what does not say which way is better."""
     with pytest.raises(ctxbench.UserError, match=said):
-        (declare(), made.summary())
+        declare()
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (lambda steps: 10**400, r"metric mine \(test_own_metrics.py:\d+\): OverflowError"),
+        (lambda steps: steps.no, r"metric mine \(test_own_metrics.py:\d+\): AttributeError"),
+        (lambda steps: "x", "metric mine: returned a str: return a number, None or Missing"),
+        (lambda: 1, r"metric mine .*TypeError.* takes 0 positional"),
+    ],
+)
+def test_a_mistake_is_said_where_it_is_measured(
+    made: ctxbench.BenchmarkRun, function: Callable[..., Any], said: str
+) -> None:
+    """One warning has the user's own line."""
+    declared(function, "mine")
+    with pytest.warns(UserWarning, match=said):
+        assert made.summary().mine.isna().all()
 
 
 def test_what_is_missing_counts_in_no_mean(made: ctxbench.BenchmarkRun) -> None:

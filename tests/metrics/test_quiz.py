@@ -55,6 +55,7 @@ def asked(conversation: Conversation) -> dict[str, str]:
         ({"command": "pytest -q"}, "....\n3 failed, 41 passed in 2s", "How many tests passed", "41 passed"),
         ({"command": 'grep -n "def f" a.py'}, "1471:def f(", "On which line", "1471"),
         ({"command": "python --version"}, "Python 3.11.5", "What did", "Python 3.11.5"),
+        ({"command": "find ."}, "./a.py[Jupyter: /a]\n[Command finished with 0]", "What did", "./a.py"),
         ({"command": "cat a.py"}, 'import os\nLIMIT = "12 MB"\n', "Which value does `LIMIT`", "12 MB"),
         ({"command": "cat a.py"}, "class A(base.Tree):\n", "Which class does `A` extend", "base.Tree"),
         ({"command": "cat a.py"}, "    7\tdef f1(self, colour, depth=3):\n", "Which parameters", "colour, depth=3"),

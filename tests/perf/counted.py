@@ -22,12 +22,12 @@ from ctxbench.metrics.cache.requests import MessageSizes, RequestStep, requests
 from ctxbench.metrics.cache.rules import cache_of, rule_for
 from ctxbench.metrics.statistics.comparison import Margin
 from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.read import find, read
 from ctxbench.scenarios.source import Problems
 from ctxbench.strategies.chain import parse
 from tests.perf.marks import Benchmarks, count
+from tests.perf.peers import recorded
 
 STRATEGIES = {
     "none": "assistant",
@@ -37,7 +37,6 @@ STRATEGIES = {
 }
 """Strategies that are replayed, each with the embedded conversation that it acts on."""
 MODELS = ("claude-sonnet-5", "gpt-4o", "deepseek-chat", "gemini-2.5-pro")
-MEGABYTE = 1_000_000
 STEPS = 200
 
 
@@ -88,13 +87,8 @@ def recordings(folder: Path) -> Path:
 
 def prepare(folder: Path) -> None:
     """Write a megabyte of recordings, and a run of some of them."""
-    size, number = 0, 0
-    talks = list[Conversation]()
-    with recordings(folder).open("wb") as file:
-        while size < MEGABYTE:
-            talks.append(next(scenario("load", 40, number)))
-            size += file.write(talks[-1].to_json() + b"\n")
-            number += 1
+    _, *talks = recorded("talks")
+    recordings(folder).write_bytes(b"".join(talk.to_json() + b"\n" for talk in talks))
     some = folder / "some.jsonl"
     some.write_bytes(b"".join(talk.to_json() + b"\n" for talk in talks[:5]))
     plan = Plan(RunInputs((str(some),)), ("none", "window(max_tokens=2000)"), probes=False, answers=False)
@@ -103,8 +97,7 @@ def prepare(folder: Path) -> None:
 
 def benchmarks(folder: Path) -> Benchmarks:
     """Return the benchmarks, which read what was prepared."""
-    (coding,) = read(find([Path(__file__).with_name("coding.jsonl.zst")], Problems()), Problems())
-    talks = {"assistant": next(scenario("load", 20)), "coding": coding}
+    talks = {"assistant": recorded("talks")[0], "coding": recorded("coding")[0]}
     return {
         **{f"replay {text}": partial(replayed, talks[kind], text) for text, kind in STRATEGIES.items()},
         "simulate four caches": simulated,

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from itertools import cycle, islice
+from pathlib import Path
 from time import process_time
 from typing import Any, NamedTuple
 
@@ -28,6 +29,8 @@ from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.chat import chat_message
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Conversation, Message
+from ctxbench.scenarios.read import find, read
+from ctxbench.scenarios.source import Problems
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context, Prompt
 from ctxbench.strategies.chain import parse
@@ -44,14 +47,20 @@ SUMMARY = "They spoke of the order, its date and its price, and decided to write
 def conversation(kind: str, messages: int) -> Conversation:
     """So many messages in English. Libraries know nothing of its tools, so it offers none.
 
-    `coding` is the recorded sessions of an agent, one after another, over and over; `assistant` is made at any length.
+    `coding` is the recorded sessions of an agent, one after another, over and over; `assistant` is one of 6000
+    messages.
     """
     if kind == "assistant":
-        made = next(scenario("load", 130 * (messages // 500 + 1))).messages
+        (made,) = (each.messages for each in recorded("assistant"))
     else:
         made = tuple(islice(_sessions(kind), messages))
     assert len(made) >= messages
     return Conversation(kind, made[:messages], language="en")
+
+
+def recorded(name: str) -> list[Conversation]:
+    """Return the conversations of a file beside this module."""
+    return list(read(find([Path(__file__).with_name(f"{name}.jsonl.zst")], Problems()), Problems()))
 
 
 def _sessions(kind: str) -> Iterator[Message]:

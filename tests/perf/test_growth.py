@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import process_time
 
-import msgspec
 import numpy as np
 import pytest
 
 from ctxbench.metrics.prices import Prices
 from ctxbench.metrics.validation.comparison import Counters
 from ctxbench.metrics.validation.validation import validation
-from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Call, Conversation, Message, Usage
-from tests.perf.peers import CLOCK, REPLYING, ours
+from tests.perf.peers import CLOCK, REPLYING, conversation, ours
 
 pytestmark = pytest.mark.perf
 SIZES = (500, 1500, 6000)
@@ -47,10 +45,10 @@ def validated(model: str) -> dict[int, float]:
     validation([answered(20, model)], counters, prices)  # tables and encodings are loaded
     taken = {}
     for size in SIZES:
-        conversation, rounds = answered(size, model), list[float]()
+        talk, rounds = answered(size, model), list[float]()
         for _ in range(ROUNDS):
             began = process_time()
-            validation([conversation], counters, prices)
+            validation([talk], counters, prices)
             rounds.append(process_time() - began)
         taken[size] = min(rounds) / (size // 2) * 1e6
     return taken
@@ -58,10 +56,9 @@ def validated(model: str) -> dict[int, float]:
 
 def stepped(spec: str) -> dict[int, float]:
     """Median microseconds of a step of a strategy close to each size."""
-    made = next(scenario("load", SIZES[-1] // 4 + 60))
-    conversation = msgspec.structs.replace(made, messages=made.messages[: SIZES[-1]], tools=())
-    step, times = ours(spec, conversation, REPLYING), list[tuple[int, float]]()
-    for at in conversation.calls():
+    talk = conversation("assistant", SIZES[-1])
+    step, times = ours(spec, talk, REPLYING), list[tuple[int, float]]()
+    for at in talk.calls():
         began = CLOCK()
         step(at)
         times.append((at, CLOCK() - began))

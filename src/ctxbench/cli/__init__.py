@@ -10,6 +10,7 @@ import gc
 import os
 import sys
 import traceback
+import warnings
 from pathlib import Path
 
 import typer
@@ -77,6 +78,7 @@ def main() -> None:
     streams.guard()
     streams.listen()
     one_thread()
+    warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
     # Tables as lists are millions of objects without cycles: looking for some took a seventh of a report's time.
     gc.set_threshold(100_000)  # new objects before the next look for garbage in cycles; Python's own number is 700
     try:

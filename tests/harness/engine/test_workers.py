@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import time
+from multiprocessing import popen_forkserver
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
 
+from ctxbench.harness.engine.workers import side_by_side
+from ctxbench.scenarios.errors import RunError
 from tests.harness.command import ctxbench, said
 from tests.harness.runs import recording
 
@@ -83,3 +88,24 @@ def test_a_worker_that_dies(tmp_path: Path, by: int, why: str) -> None:
     [line] = said(done.stderr)
     assert line.startswith(f"error: {why}")
     assert "what is finished is kept" in line
+
+
+def test_a_worker_that_is_killed_while_another_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run ends in one line: the pool would wait for the other, which it knows of too late to end it."""
+    first = list[int]()
+    start, launched = popen_forkserver.forkserver.connect_to_new_process, popen_forkserver.Popen._launch
+
+    def slowly(files: list[int]) -> tuple[int, int]:
+        if first:
+            os.kill(first[0], signal.SIGKILL)
+            time.sleep(0.5)
+        return start(files)
+
+    def launch(self: popen_forkserver.Popen, process: BaseProcess) -> None:
+        launched(self, process)
+        first.append(self.pid)
+
+    monkeypatch.setattr(popen_forkserver.forkserver, "connect_to_new_process", slowly)
+    monkeypatch.setattr(popen_forkserver.Popen, "_launch", launch)
+    with pytest.raises(RunError, match="a worker was ended by SIGKILL"):
+        side_by_side(os.fsdecode, [b"one", b"two"], 2, print)

@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import re
-from datetime import date
-from random import Random
 
 import pytest
 
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.embedded import GENERATED, LANGUAGES, scenario
-from ctxbench.scenarios.embedded.assistant import LifeQuestion, Questions
-from ctxbench.scenarios.embedded.language import LANGUAGES as languages
-from ctxbench.scenarios.embedded.language import Writer
-from ctxbench.scenarios.embedded.life import FactLedger, FactValue
 from ctxbench.scenarios.errors import Place
 from ctxbench.scenarios.model import Conversation, check
-from tests.scenarios.embedded.test_sets import computed_ids, without_gold
+from tests.scenarios.embedded.test_sets import without_gold
 
 COUNTER = TokenCounter()
 PINNED = {
-    "load": "149e5019ec494874",
+    "load": "91135d18fb3fff70",
     "mem_001": "7b7bb58e63cd59ae",
     "mem_002": "e6f83d877d4e23ed",
-    "mem_003": "5fb0c68c7e96555f",
 }
 """The start of the SHA-256 over the digests of seed 3, with 12 turns: claims draw seeds of them."""
 
@@ -75,53 +68,11 @@ def test_each_question_of_the_load_has_its_gold(turns: int, seed: int) -> None:
         for probe in conversation.probes:
             assert all(place[name] <= place[probe.after] for name in probe.evidence)
             assert len(probe.evidence) > 1 or probe.category != "multi_hop"
-        assert len(computed_ids(conversation)) <= len(conversation.probes) / 2
         said = [message.text for message in conversation.messages if message.role in ("user", "assistant")]
         text = "".join((*said, *(probe.question for probe in conversation.probes)))
         assert not re.search(r"[${}«»¶|\[\]]", text)
         if conversation.language == "zh":
             assert not re.search(r"[A-Za-z]{2,} [A-Za-z]{2,}", text)
-
-
-def asked(ledger: FactLedger, category: str) -> list[LifeQuestion]:
-    english = languages["en"]
-    write = Writer(Random(0), english, {"friend": ("Gwen",)}, lambda: date(2026, 3, 1))
-    return Questions(ledger, write, english).of(category)
-
-
-def test_the_newest_value_is_the_gold() -> None:
-    """After a change the updated fact is the new value with the message that changed it; the old one is history."""
-    ledger = FactLedger()
-    trip = ledger.subject("trip", "the trip to Porto")
-    ledger.record(trip, "out", FactValue(("3 May",), "m1", date(2026, 5, 3)))
-    assert asked(ledger, "updated_fact") == []
-    ledger.record(trip, "out", FactValue(("7 May",), "m9", date(2026, 5, 7)))
-    (updated,) = asked(ledger, "updated_fact")
-    assert (updated.answers, updated.evidence) == (("7 May",), ("m9",))
-    (former,) = asked(ledger, "temporal")
-    assert (former.answers, former.evidence) == (("3 May",), ("m1",))
-    assert asked(ledger, "single_hop") == []
-
-
-def test_days_and_prices_are_worked_out() -> None:
-    """3 May to 20 May are 17 days, £30 and £45 a month make £75, and both messages are the evidence."""
-    ledger = FactLedger()
-    ledger.record(ledger.subject("trip", "the trip"), "out", FactValue(("3 May",), "m1", date(2026, 5, 3)))
-    ledger.record(ledger.subject("race", "the race"), "day", FactValue(("20 May",), "m5", date(2026, 5, 20)))
-    for label, amount in (("the gym", 30), ("the broadband", 45)):
-        ledger.record(ledger.subject("bill", label), "price", FactValue((f"£{amount}",), label, amount))
-    (gap,) = asked(ledger, "temporal")
-    (total,) = asked(ledger, "multi_hop")
-    assert (gap.answers[0], gap.evidence) == ("17 days", ("m1", "m5"))
-    assert (total.answers[0], total.evidence) == ("£75", ("the gym", "the broadband"))
-
-
-def test_subjects_with_the_same_name_are_not_asked_about() -> None:
-    """Two trips with one label cannot be told apart, so neither is asked about."""
-    ledger = FactLedger()
-    for source in ("m1", "m7"):
-        ledger.record(ledger.subject("trip", "the trip to Porto"), "ref", FactValue((source.upper(),), source))
-    assert not any(asked(ledger, category) for category in ("single_hop", "updated_fact"))
 
 
 def test_mem_001_is_messages_of_two_hundred_tokens() -> None:
@@ -147,7 +98,7 @@ def test_mem_002_is_ten_thousand_messages_and_a_thousand_questions() -> None:
 
 
 def test_mem_003_is_a_hundred_thousand_tokens() -> None:
-    """Within a tenth."""
+    """Each conversation, within a tenth."""
     for conversation in scenario("mem_003"):
         assert sum(tokens(conversation)) == pytest.approx(100_000, rel=0.1)
 

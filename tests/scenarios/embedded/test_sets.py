@@ -32,6 +32,7 @@ CONTENTS = {
     "traps": (14, "traps/parallel_tool_calls", "traps/tool_call_bad_json", "86b2c079ab204e5d"),
     "sessions": (20, "coding/en-8-18", "coding/en-27-24", "0f522f16615c69f9"),
     "fleet": (16, "fleet/en-0-8/0", "fleet/zh-0-8/7", "90096f1c1de1b5f9"),
+    "mem_003": (6, "mem_003/en-0", "mem_003/zh-2", "4178ece982181c5a"),
     "coding": (8, "coding/en-0-7", "coding/zh-7-6", "c0fd99c4999d0829"),
 }
 """Number of conversations, the first and last id, and the start of the SHA-256 over the digests. Results on other bytes
@@ -137,7 +138,7 @@ def test_sessions_belong_to_the_one_that_started_them() -> None:
     ("name", "message"),
     [
         ("standart", "did you mean 'standard'"),
-        ("traps(conversations=9)", "traps is recorded: only load, mem_001, mem_002, mem_003 take parameters"),
+        ("traps(conversations=9)", "traps is recorded: only load, mem_001, mem_002 take parameters"),
         ("load(turns=0)", "turns must be at least 1 and at most 100000, not 0"),
         ("load(turn=3)", "has no parameter 'turn'; it takes turns, seed, conversations; did you mean 'turns'"),
     ],
