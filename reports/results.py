@@ -68,7 +68,7 @@ class RunSummary:
     manifest: Manifest
     conversations: int
     units: int  # number of independent units among them: intervals are over these
-    subagents: int  # number of conversations that another one of the run started
+    subagents: int  # number of conversations that another one of the run started; not those that go on with its copy
     messages: int
     calls: int
     tokens: int  # of all recorded messages, each once
@@ -134,7 +134,9 @@ def summarise(run: Run) -> RunSummary:
         manifest=run.manifest,
         conversations=len(conversations),
         units=len(set(run.units.values())),
-        subagents=sum(unit != name and unit in run.units for name, unit in run.units.items()),
+        subagents=sum(
+            unit not in (name, name.rpartition("~")[0]) and unit in run.units for name, unit in run.units.items()
+        ),
         messages=int(conversations.messages.sum()),
         calls=int(conversations.calls.sum()),
         tokens=int(conversations.tokens.sum()),
