@@ -229,7 +229,7 @@ class SentText:
                 middle = before - self._ledger.upto(start) + (begin + end) / 2
                 return RetainedEvidence("verbatim", 1.0, end - begin, self._place(middle))
         # The whole text first: cut into sentences, those that are too short to be looked for would be missing from it.
-        for texts in ([evidence.text], evidence.sentences) if evidence.text else ():
+        for texts in ([evidence.text], evidence.sentences) if evidence.text and self._written else ():
             passages = [(text, place) for text in texts if (place := self._find(text)) is not None]
             if passages:
                 return self._parts(evidence, passages, count)
