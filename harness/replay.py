@@ -5,7 +5,7 @@ from __future__ import annotations
 import sysconfig
 import traceback
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter_ns
@@ -21,7 +21,7 @@ from ctxbench.metrics.grounding import Demands, demands, said
 from ctxbench.metrics.measure import Runs
 from ctxbench.metrics.probes import PlacedProbe, placed_probes
 from ctxbench.metrics.structure import Structure
-from ctxbench.metrics.survival import FollowedFacts, shown
+from ctxbench.metrics.survival import FollowedFact, FollowedFacts, facts_in, shown
 from ctxbench.metrics.tokens import Ledger, TokenCounter
 from ctxbench.metrics.visibility import GivenValues, given_values
 from ctxbench.scenarios.errors import Stopped, UserError
@@ -150,6 +150,8 @@ class ConversationIndex:
         self.ledger = Ledger(counter, conversation.messages)
         self.structure = Structure(conversation.messages)
         self._tools: tuple[tuple[Tool, ...], int] = ((), 0)
+        self._stated: dict[str, tuple[FollowedFact, ...]] = {}
+        self._followed = FollowedFacts({})
         self.facts: dict[str, tuple[Fact, ...]] = {}
         """Facts that the recording states, by the id of their message."""
         for fact in conversation.facts:
@@ -207,10 +209,15 @@ class ConversationIndex:
         """The places of the messages of which a call is recorded."""
         return [at for at, message in enumerate(self.conversation.messages) if message.call is not None]
 
-    @cached_property
-    def followed(self) -> FollowedFacts:
-        """The facts of the recorded messages, by their ids: they are followed through summaries."""
-        return FollowedFacts({message.id: said(message) for message in self.conversation.messages})
+    def followed(self, names: Set[str]) -> FollowedFacts:
+        """Return the facts of the messages with these ids, and of those asked for before: they are followed through
+        summaries. Each message is read once, however many strategies summarise it.
+        """
+        if new := (names & self.ids) - self._stated.keys():
+            messages = [message for message in self.conversation.messages if message.id in new]
+            self._stated |= {message.id: facts_in(said(message)) for message in messages}
+            self._followed = FollowedFacts(self._stated)
+        return self._followed
 
 
 class ModelCalls(Protocol):

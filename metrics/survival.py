@@ -64,13 +64,11 @@ class FollowedFacts:
     many summaries and strategies have it.
     """
 
-    def __init__(self, texts: Mapping[str, str]) -> None:
-        """Take the texts of messages, by their names."""
+    def __init__(self, stated: Mapping[str, Iterable[FollowedFact]]) -> None:
+        """Take the facts of messages (`facts_in`), by the messages' names."""
         numbers: dict[FollowedFact, int] = {}
-        self.of = {
-            name: [numbers.setdefault(fact, len(numbers)) for fact in facts_in(text)] for name, text in texts.items()
-        }
-        """The facts in each text, by its name."""
+        self.of = {name: [numbers.setdefault(fact, len(numbers)) for fact in facts] for name, facts in stated.items()}
+        """The facts in each message, by its name."""
         self.kinds = np.array([fact.kind for fact in numbers], np.str_)
         self.needed = SHARE * np.array([len(fact.words) for fact in numbers])  # words of each fact
         self.values, self.different = _parts(fact.values for fact in numbers)

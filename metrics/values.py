@@ -91,29 +91,31 @@ _ZH_NUMBER = r"""
 """
 # What may begin a date or an amount: "May 3", "USD 20". Passed over as plain, it would be lost.
 _NOT_PLAIN = r"Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tue|Wed|Thu|Fri|Sat|Sun|(?:RMB|USD|EUR|GBP|CNY)\ "
-_BREAK = r"(?:[\s,;!?'\")\]*]|[.:](?=[\s*]|\Z))"
-# Words that begin no value: passed over at once, for speed alone.
+# The characters that a value may begin with; none of the alternatives is tried at any other.
+_BEGINS = r"A-Za-z0-9_~./@+\-\#$€£¥￥〇零一二两三四五六七八九十百千万亿上下本星礼周早中晚凌傍第"
+_WORD = rf"(?:[a-z]++|(?=[A-Z])(?!{_NOT_PLAIN})[A-Z](?:[a-z]++|[A-Z]*+))"
+# Words, with up to three hyphens, and marks that begin no value: passed over at once, for speed alone. What follows a
+# word must not make a path, an address or a name of code of it.
 _PLAIN = rf"""
-    (?>(?:(?:[a-z]++|(?!{_NOT_PLAIN})[A-Z](?:[a-z]++|[A-Z]*+))(?={_BREAK}|\Z)(?>{_BREAK}*)[(\[]*+)+)
-    |(?>(?:[\u3400-\u9fff](?<![〇零一二两三四五六七八九十百千万亿上下本星礼周早中晚凌傍第]))+)
+    (?>(?:[^{_BEGINS}]++
+    |(?<![-+./\#])[-+./\#]++(?=[^{_BEGINS}%]|\Z)
+    |{_WORD}(?:-{_WORD}){{0,3}}+
+        (?=[^{_BEGINS}:(]|:(?![:/\\])|\((?!\))|(?<!www)[-+.]++(?:[^{_BEGINS}]|\Z)|\Z))+)
 """
-
-# Blanks and marks that begin no value: there none of the alternatives is tried, which saves a third of the time.
-_BEGINS = r"(?![\s,;:!?()\[\]{}'\"*=|<>`^&%，。：；！？（）“”、])"
 # The order of the alternatives is the order of the kinds: the first that fits takes the text, and no other sees it.
 _PATTERN = re.compile(
-    rf"""(?:{_PLAIN})
-    |{_BEGINS}(?:(?P<url>(?:https?|ftp|wss?|s3|file)://[^\s<>"'`\\\u3000-\uffef]++|(?<![\w.])www\.[\w.-]++(?:/[\w./?&=%\#~+-]*+)?)
+    rf"""(?:{_PLAIN})?+(?:(?P<url>(?:https?|ftp|wss?|s3|file)://[^\s<>"'`\\\u3000-\uffef]++|(?<![\w.])www\.[\w.-]++(?:/[\w./?&=%\#~+-]*+)?)
     |(?P<mail>(?<![\w.+-])[\w.+-]++@[A-Za-z0-9-]++(?>(?:\.[A-Za-z0-9-]++)+))
-    |(?P<date>{_DATE})
+    |(?P<date>(?=[\dJFMASONDTW〇零一二三四五六七八九十上下本星礼周早中晚凌傍])(?:{_DATE}))
     |(?P<path>{_PATH})
     |(?P<uuid>(?<![\w-])[0-9a-fA-F]{{8}}-(?:[0-9a-fA-F]{{4}}-){{3}}[0-9a-fA-F]{{12}}(?![\w-]))
     |(?P<code>\#[\w-]*?\d[\w-]*+|(?<![\w.-])(?:\d++(?>(?:-\d++){{2,}})|\d{{2,8}}-\d{{4,8}}|\d++(?>(?:\.\d++){{2,}}))(?![\w-]))
-    |(?P<number>{_NUMBER})
-    |(?P<hanzi>{_ZH_NUMBER})
-    |(?P<token>(?<!\w)[A-Za-z0-9_]\w*+(?>(?:(?:[-.]|::)\w++)*)(?:\(\))?))
+    |(?P<number>(?=[-+\d$€£¥￥UHREGC])(?:{_NUMBER}))
+    |(?P<hanzi>(?=[第〇零一二两三四五六七八九十百千万亿])(?:{_ZH_NUMBER}))
+    |(?P<token>(?<!\w)[A-Za-z0-9_]\w*+(?>(?:(?:[-.]|::)\w++)*)(?:\(\))?)
+    |.|\Z)
     """,
-    re.VERBOSE | re.ASCII,
+    re.VERBOSE | re.ASCII | re.DOTALL,
 )
 _DIGIT, _LETTER, _CAMEL = re.compile(r"\d"), re.compile(r"[A-Za-z]"), re.compile(r"[a-z][A-Z]")
 _PLAIN_PATH = re.compile(r"[A-Za-z@+%~/-]+")
@@ -158,19 +160,18 @@ def spellings(value: Value) -> tuple[str, ...]:
 def _exact(text: str) -> Iterator[tuple[int, Value]]:
     """Yield each value that is not a name, with its place."""
     for match in _PATTERN.finditer(text):
-        group = match.lastgroup
-        if group is not None and (value := _checked(group, match)) is not None:
-            # The value may be less than the match: blanks and closing marks are cut from it.
-            yield match.start() + match.group().index(value.text), value
+        if group := match.lastgroup:
+            found = match[group]
+            value = _number(match, found.strip()) if group == "number" else _checked(group, found)
+            if value is not None:
+                # The value may be less than the match: blanks and closing marks are cut from it.
+                yield match.start(group) + found.index(value.text), value
 
 
-def _checked(group: str, match: re.Match[str]) -> Value | None:
+def _checked(group: str, text: str) -> Value | None:
     """Return the value of a match, if it is one on a closer look."""
-    text = match.group()
     if group == "token":
         return Value("identifier", text) if _is_identifier(text) else None
-    if group == "number":
-        return _number(match, text.strip())
     if group == "hanzi":
         return Value("number", text) if len(text) > 2 or text[1] in "元岁米斤吨" else None
     if group == "path":
@@ -190,7 +191,8 @@ def _number(match: re.Match[str], text: str) -> Value | None:
         after = match.string[match.end() : match.end() + 1]
         # The number of a list item: `1.`, `2)` or `3、` with nothing before it in its line but blanks, `(` and `*`.
         # Looking back a limited way keeps the cost linear where one line is the whole text.
-        line = match.string[max(0, match.start() - 80) : match.start()].rpartition("\n")[2]
+        start = match.start("number")
+        line = match.string[max(0, start - 80) : start].rpartition("\n")[2]
         if len(text) <= 2 and after in (".", ")", "、") and not line.strip(" \t(*"):
             return None
     return Value("number", text)
@@ -198,11 +200,11 @@ def _number(match: re.Match[str], text: str) -> Value | None:
 
 def _is_identifier(text: str) -> bool:
     """Return whether a text has a digit and a letter, an underscore, a hump, `()`, `::`, or dots between long parts."""
+    if "_" in text.strip("_") or text.endswith("()") or "::" in text:
+        return True
     if len(text) < 3 or _ORDINAL.match(text):
         return False
-    if _DIGIT.search(text) and _LETTER.search(text):
-        return True
-    if "_" in text.strip("_") or text.endswith("()") or "::" in text or _CAMEL.search(text):
+    if (_DIGIT.search(text) and _LETTER.search(text)) or _CAMEL.search(text):
         return True
     return "." in text and all(len(part) > 1 for part in text.split("."))
 

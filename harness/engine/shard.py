@@ -679,15 +679,16 @@ def _events(_: ConversationIndex, log: ContextLog) -> Iterator[dict[str, Any]]:
 def _survived(index: ConversationIndex, log: ContextLog) -> Iterator[dict[str, Any]]:
     """Yield how long facts outlived being summarised, round by round."""
     in_force: dict[tuple[str, int], str] = {}
-    rounds = []
+    rounds = list[tuple[Sequence[str], str]]()
     for _, event in log.events:
         if isinstance(event, Summarised):
             # A summary of summaries replaces no messages, and empties the level below.
             below = {(event.by, level) for level in range(1, event.level)}
             in_force = {place: text for place, text in in_force.items() if place not in below}
             in_force[event.by, event.level] = event.summary
-            names = event.replaced if event.level == 1 else ()
-            replaced = [fact for name in names for fact in index.followed.of.get(name, ())]
-            rounds.append(Round(replaced, "\n".join(in_force.values())))
-    for row in survival(rounds, index.followed) if rounds else ():
-        yield row._asdict()
+            rounds.append((event.replaced if event.level == 1 else (), "\n".join(in_force.values())))
+    if rounds:
+        facts = index.followed({name for names, _ in rounds for name in names})
+        replaced = [[fact for name in names for fact in facts.of.get(name, ())] for names, _ in rounds]
+        numbered = [Round(new, summary) for new, (_, summary) in zip(replaced, rounds, strict=True)]
+        yield from (row._asdict() for row in survival(numbered, facts))

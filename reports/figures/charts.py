@@ -172,9 +172,9 @@ def panels(
         for at in range(len(lines))
     ]
     with style():
-        drawn = figure(wide, high)
-        drawn.set_layout_engine("none")
-        sheet = drawn.add_axes((0, 0, 1, 1))
+        drawn = figure(wide, high, 0)
+        (sheet,) = drawn.axes
+        sheet.set_position((0, 0, 1, 1))
         sheet.set(xlim=(0, wide), ylim=(0, high))
         sheet.set_axis_off()
         _draw_axes(sheet, corners, scales, across, rule)
@@ -296,8 +296,8 @@ def reuse(rows: pd.DataFrame) -> Figure:
     """Draw the share of calls that use a tool result older than a number of results, one curve for each tool."""
     tools = list(rows.tool.value_counts().index[: len(MARKERS)])
     with style():
-        drawn = figure(6.4, 3.6)
-        axes = drawn.subplots()
+        drawn = figure(6.4, 3.6, 0.6, below=2)
+        (axes,) = drawn.axes
         for at, tool in enumerate(tools):
             ages = np.sort(rows.age[rows.tool == tool])
             axes.step(
@@ -308,7 +308,7 @@ def reuse(rows: pd.DataFrame) -> Figure:
         axes.set_xlabel("newest tool results that a window keeps")
         axes.set_ylabel("calls that use an older one, %")
         axes.set_ylim(0, 100)
-        drawn.legend(loc="outside lower center", ncols=4)
+        drawn.legend(loc="lower center", ncols=4)
     return drawn
 
 
@@ -334,14 +334,14 @@ def bill(rows: pd.DataFrame) -> Figure:
     """Draw the parts of the bill: one panel for each model, one bar for each strategy."""
     models, strategies = list(rows.model.unique()), list(rows.strategy.unique())
     with style():
-        drawn, grid = by_row(strategies, 2.6 + 2.7 * len(models), 1.3, 0.24, len(models))
-        for axes, model in zip(grid, models, strict=True):
+        drawn = by_row(strategies, 2.6 + 2.7 * len(models), 0.24, 1, 1.5, len(models))
+        for axes, model in zip(drawn.axes, models, strict=True):
             _stack(axes, rows[rows.model == model], "part", "dollars", strategies)
             axes.set_title(legible(model))
             axes.set_xlabel("US dollars")
-        labels = [axes.get_legend_handles_labels() for axes in grid]
+        labels = [axes.get_legend_handles_labels() for axes in drawn.axes]
         handles = {words: handle for pair in labels for handle, words in zip(*pair, strict=True)}
-        drawn.legend(handles.values(), handles, loc="outside lower center", ncols=len(handles))
+        drawn.legend(handles.values(), handles, loc="lower center", ncols=len(handles))
     return drawn
 
 
@@ -396,7 +396,8 @@ def latency(rows: pd.DataFrame) -> Figure:
     places = range(len(rows))
     median, slowest = (rows[key].clip(lower=1e-3) for key in LATENCIES)
     with style():
-        drawn, (axes,) = by_row(rows.strategy, 7.2, 1.1, 0.24)
+        drawn = by_row(rows.strategy, 7.2, 0.24, below=1.5)
+        (axes,) = drawn.axes
         axes.grid(visible=True, axis="y")
         axes.hlines(places, median, slowest, color=COLOURS[0], linewidth=1)
         for at, (label, values) in enumerate(zip(LATENCIES.values(), (median, slowest), strict=True)):
@@ -406,7 +407,7 @@ def latency(rows: pd.DataFrame) -> Figure:
         axes.set_xlabel("latency")
         axes.xaxis.set_major_formatter(duration)
         axes.xaxis.set_minor_locator(NullLocator())
-        drawn.legend(loc="outside lower center", ncols=2)
+        drawn.legend(loc="lower center", ncols=2)
     return drawn
 
 
@@ -424,7 +425,8 @@ def tiers(rows: pd.DataFrame) -> Figure:
     """Draw the share of the looked-up messages that each tier had, with their number."""
     strategies = list(rows.strategy.unique())
     with style():
-        drawn, (axes,) = by_row(strategies, 6.4, 1.4, 0.3)
+        drawn = by_row(strategies, 6.4, 0.3, below=1.5)
+        (axes,) = drawn.axes
         rows = rows.assign(percent=100 * rows.share)
         bars = _stack(axes, rows, "tier", "percent", strategies)
         for bar, (_, own) in zip(bars, rows.groupby("tier", sort=False), strict=True):
@@ -432,15 +434,15 @@ def tiers(rows: pd.DataFrame) -> Figure:
             axes.bar_label(bar, labels, label_type="center", color=ON_COLOUR, fontsize=7)
         axes.set_xlim(0, 100)
         axes.set_xlabel("share of the messages looked up, %")
-        drawn.legend(loc="outside lower center", ncols=len(bars))
+        drawn.legend(loc="lower center", ncols=len(bars))
     return drawn
 
 
 def miss_ratios(rows: pd.DataFrame) -> Figure:
     """Draw misses by the size of the cache, one curve for each policy. No policy can be below the bound."""
     with style():
-        drawn = figure(6.4, 3.6)
-        axes = drawn.subplots()
+        drawn = figure(6.4, 3.6, 0.6, below=2)
+        (axes,) = drawn.axes
         for at, (policy, own) in enumerate(rows.astype({"policy": str}).groupby("policy", sort=False)):
             size, misses = own["size"], 100 * own.misses
             if policy == BOUND:
@@ -452,5 +454,5 @@ def miss_ratios(rows: pd.DataFrame) -> Figure:
         axes.set_xlabel("tokens that Working holds")
         axes.set_ylabel("misses, %")
         axes.set_ylim(0, None)
-        drawn.legend(loc="outside lower center", ncols=4)
+        drawn.legend(loc="lower center", ncols=4)
     return drawn

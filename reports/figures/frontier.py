@@ -61,12 +61,12 @@ def frontier(
     points = dict(zip(rows.strategy, map(Point, rows.cost, rows.quality), strict=True))
     best = sorted(rows.strategy[rows.on_frontier], key=lambda name: (-points[name].cost, -points[name].quality))
     with style():
-        drawn = figure(width, 5.2)
-        axes = drawn.subplots()
+        shown = [place for place in PLACES if (rows.place == place).any()]
+        drawn = figure(width, 5.2, 0.75, above=-(-len(shown) // columns) + 0.2)
+        (axes,) = drawn.axes
         ends = [points[name] for name in best]
         corners = [*ends[:1], *(at for here, there in pairwise(ends) for at in ((here.cost, there.quality), there))]
         axes.plot([x for x, _ in corners], [y for _, y in corners], color=COLOURS[0], linewidth=1.2, zorder=1)
-        shown = [place for place in PLACES if (rows.place == place).any()]
         for above, place in enumerate(reversed(shown), start=2):  # the chosen one comes last
             look = PLACES[place]
             mark: dict[str, Any] = {"marker": look.marker, "markerfacecolor": look.face, "markeredgecolor": look.edge}
@@ -83,9 +83,7 @@ def frontier(
         share_axis(axes.yaxis)
         _draw_intervals(axes, rows)
         handles, labels = axes.get_legend_handles_labels()
-        drawn.legend(handles[::-1], labels[::-1], loc="outside upper center", ncols=columns)
-        drawn.draw_without_rendering()  # lays out the axes
-        drawn.set_layout_engine("none")
+        drawn.legend(handles[::-1], labels[::-1], loc="upper center", ncols=columns)
         bounded = _draw_bounds(axes, bounds)
         _name_marks(axes, {name: points[name] for name in (*best, *points)}, corners, bounded)
     return drawn
@@ -138,7 +136,7 @@ def _draw_bounds(axes: Axes, bounds: Mapping[str, float]) -> Floats:
     return np.array(boxes).reshape(-1, 4)
 
 
-def _name_marks(axes: Axes, points: Mapping[str, Point], line: Sequence[tuple[float, float]], taken: Floats) -> None:
+def _name_marks(axes: Axes, points: Mapping[str, Point], path: Sequence[tuple[float, float]], taken: Floats) -> None:
     """Write the name of each strategy where it hides no mark, no name and no line; those in a crowd have first choice.
 
     A name away from its mark has a thin line to it. Strategies in one place have one label.
@@ -162,43 +160,35 @@ def _name_marks(axes: Axes, points: Mapping[str, Point], line: Sequence[tuple[fl
         sizes[at] = np.array(text.get_window_extent().size) / 2 * (1.05, 1)
         text.remove()
     marks = np.array(list(labels))
-    corners = axes.transData.transform(np.array(line).reshape(-1, 2))
+    corners = axes.transData.transform(np.array(path).reshape(-1, 2))
     boxes = np.vstack([_boxes(marks, 4 * point), taken, *(_boxes_along(*ends) for ends in pairwise(corners))])
     crowd = {at: int((np.abs(marks - at) < np.array(_NEAR) * point).all(axis=1).sum()) for at in labels}
-
-    def spot(at: tuple[float, float], away: float, way: tuple[float, float]) -> _Spot:
-        # The label's nearest side is so many points away from the mark.
-        by = np.array(way) * (sizes[at] + (6 + away) * point)
-        own = _boxes(np.array([at + by]), sizes[at] + point)
-        outside = bool((own[:, :2] < frame[:2]).any() or (own[:, 2:] > frame[2:]).any())
-        covered = _overlaps(own, boxes)
-        link = _boxes_along(np.array(at), at + by, 8 * point) if away else own[:0]
-        crossed = 0 if covered else _overlaps(link, boxes)  # what a line crosses matters less than what a label covers
-        return _Spot((outside, covered, crossed), by / point, np.vstack([own, link]))
-
     rounds = [*((away,) for away in _AWAY), _AWAY]  # the last one takes what hides least, at any distance
     for aways, at in product(rounds, sorted(labels, key=lambda at: -crowd[at])):
         if at not in labels:
             continue
-        spots = (spot(at, *place) for place in product(aways, _WAYS))
-        if aways == _AWAY:
-            best = min(spots, key=lambda spot: spot.hidden)
-        elif free := next((spot for spot in spots if not any(spot.hidden)), None):
-            best = free
-        else:
+        # The label's nearest side is so many points away from the mark.
+        ways = np.array([np.multiply(way, sizes[at] + (6 + away) * point) for away, way in product(aways, _WAYS)])
+        own = _boxes(at + ways, sizes[at] + point)
+        outside = (own[:, :2] < frame[:2]).any(axis=1) | (own[:, 2:] > frame[2:]).any(axis=1)
+        hidden = list(map(tuple, np.column_stack([outside, _overlaps(own, boxes)]).tolist()))
+        if any(least := min(hidden)) and aways != _AWAY:
             continue
-        of, words = labels.pop(at)
-        x, y = best.by
-        axes.annotate(words, of, (x, y), **look, arrowprops=thin if len(best.boxes) > 1 else None)
-        boxes = np.vstack([boxes, best.boxes])
-
-
-class _Spot(NamedTuple):
-    """Place of a label: what it would hide, the points from its mark, its box and those of its line."""
-
-    hidden: tuple[int, int, int]
-    by: Floats
-    boxes: Floats
+        # What a line to a label crosses matters less than what the label covers.
+        best, line, fewest = 0, own[:0], np.inf
+        for number in (number for number, each in enumerate(hidden) if each == least):
+            is_beside = not aways[number // len(_WAYS)]
+            along = own[:0] if is_beside else _boxes_along(np.array(at), at + ways[number], 8 * point)
+            crossed = 0 if least[1] else int(_overlaps(along, boxes).sum())
+            if crossed < fewest:
+                best, line, fewest = number, along, crossed
+            if not crossed:
+                break
+        if not fewest or aways == _AWAY:
+            of, words = labels.pop(at)
+            x, y = ways[best] / point
+            axes.annotate(words, of, (x, y), **look, arrowprops=thin if len(line) else None)
+            boxes = np.vstack([boxes, own[best : best + 1], line])
 
 
 def _boxes(middles: Floats, half: float | Floats) -> Floats:
@@ -213,10 +203,12 @@ def _boxes_along(start: Floats, end: Floats, skipped: float = 0) -> Floats:
     return _boxes(start + shares[:, None] * (end - start), _STEP / 2)
 
 
-def _overlaps(new: Floats, old: Floats) -> int:
-    """Return how many pairs of boxes overlap."""
-    above = (new[:, None, :2] < old[None, :, 2:]).all(axis=2)
-    return int((above & (new[:, None, 2:] > old[None, :, :2]).all(axis=2)).sum())
+def _overlaps(new: Floats, old: Floats) -> NDArray[np.int64]:
+    """Return how many of the old boxes each new one overlaps."""
+    (left, lower, right, upper), others = new.T[:, :, None], old.T
+    within = (left < others[2]) & (right > others[0]) & (lower < others[3]) & (upper > others[1])
+    counts: NDArray[np.int64] = within.sum(axis=1)
+    return counts
 
 
 # Points between the marks of strategies that are in one place; points from a mark to its name, the nearest first.
@@ -243,7 +235,8 @@ def between(
 ) -> Figure:
     """Draw values with their intervals, from `shares`, and the known `bounds` by their names."""
     with style():
-        drawn, (axes,) = by_row(rows.strategy, 6.4, 1.2, _ROW)
+        drawn = by_row(rows.strategy, 6.4, _ROW, above=1.5 if bounds else 0)
+        (axes,) = drawn.axes
         around = [(rows.share - rows.low).tolist(), (rows.high - rows.share).tolist()]
         places, values = list(range(len(rows))), rows.share.tolist()
         axes.errorbar(values, places, xerr=around, fmt="o", color=COLOURS[0], ecolor=INK, elinewidth=0.8)
@@ -256,5 +249,5 @@ def between(
             share_axis(axes.xaxis)
         axes.set_xlabel(along)
         if bounds:
-            drawn.legend(loc="outside upper center", ncols=2)
+            drawn.legend(loc="upper center", ncols=2)
     return drawn

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, cast
 from ctxbench.scenarios.errors import printable
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
@@ -122,31 +121,50 @@ def row_name(text: str) -> str:
     return "\n".join(wrap(legible(text), 36, break_long_words=False, break_on_hyphens=False, **cut))
 
 
-def figure(width: float = 6.4, height: float = 4.4) -> Figure:
-    """Return an empty figure of so many inches. Call this and draw within `style`; `written` applies it by itself."""
+# Inches beside the axes, of their ticks with the words below, of a line of a legend or a title, and between two axes.
+_EDGE, _TICKS, _LINE, _BETWEEN = 0.2, 0.5, 0.2, 0.2
+
+
+def figure(width: float, height: float, left: float, above: float = 0, below: float = 0, across: int = 1) -> Figure:
+    """Return a figure of so many inches with axes beside each other: `left` inches for the words on their left, and
+    lines for legends and titles above and below. Call this and draw within `style`; `written` applies it by itself.
+
+    Places are given, since matplotlib's layout engines draw a figure once more to find them.
+    """
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width, height), layout="constrained")
+    drawn = Figure(figsize=(width, height))
+    sides = {"left": left / width, "right": 1 - _EDGE / width}
+    ends = {"bottom": (_TICKS + below * _LINE) / height, "top": 1 - (_EDGE + above * _LINE) / height}
+    wide = (width - left - _EDGE - (across - 1) * _BETWEEN) / across
+    drawn.subplots(1, across, sharey=True, gridspec_kw={**sides, **ends, "wspace": _BETWEEN / wide})
+    return drawn
 
 
-def by_row(names: Iterable[str], width: float, above: float, each: float, across: int = 1) -> tuple[Figure, list[Axes]]:
-    """Return a figure with a row for each name, `each` so many inches high; `across` axes stand beside each other."""
+def by_row(
+    names: Iterable[str], width: float, each: float, above: float = 0, below: float = 0, across: int = 1
+) -> Figure:
+    """Return a figure with a row for each name, `each` so many inches high, and lines above and below them."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextToPath
+
     rows = [row_name(name) for name in names]
-    drawn = figure(width, above + each * len(rows))
-    grid = list(drawn.subplots(1, across, squeeze=False, sharey=True)[0])
-    for axes in grid:
+    size, widths = FontProperties(size=_STYLE["font.size"]), TextToPath().get_text_width_height_descent
+    left = max((widths(line, size, False)[0] / 72 for row in rows for line in row.split("\n")), default=0)
+    height = each * len(rows) + _EDGE + _TICKS + (above + below) * _LINE
+    drawn = figure(width, height, left + _EDGE, above, below, across)
+    for axes in drawn.axes:
         axes.grid(visible=False, axis="y")
-    grid[0].set_yticks(range(len(rows)), rows)
-    grid[0].invert_yaxis()
-    return drawn, grid
+    drawn.axes[0].set_yticks(range(len(rows)), rows)
+    drawn.axes[0].invert_yaxis()
+    return drawn
 
 
 def written(drawn: Figure, ending: str) -> bytes:
-    """Return a figure in a format. Its parts are laid out the first time only, which is most of the work."""
+    """Return a figure in a format."""
     file = BytesIO()
     with style():
         drawn.savefig(file, format=ending[1:], metadata=FORMATS[ending])
-        drawn.set_layout_engine("none")
     return file.getvalue()
 
 

@@ -28,7 +28,7 @@ from ..results import Results
 ROOM = 970_000  # characters in the page for all conversations
 CUTS = (2000, 700, 240)  # characters of a message's text, more than a line has: as many as leave room for all
 
-# Steps that are considered for the page, and those of which lists are in memory at a time.
+# Steps that are looked at while too little fits, and those of which lists are in memory at a time.
 _MOST_STEPS, _AT_ONCE = 150_000, 20_000
 _FIELD, _ITEMS = 120, 4  # characters of an event's field, and items of a list in it, that are in the page
 _QUOTING = ("why", "instead")  # fields of events that may quote what was said
@@ -49,6 +49,9 @@ class Packed(NamedTuple):
     data: str
 
 
+_Pack = Callable[[int], Packed]  # function that packs a conversation with texts cut at a length
+
+
 class Inspected(NamedTuple):
     """Conversations of the inspector."""
 
@@ -59,35 +62,40 @@ class Inspected(NamedTuple):
 
 def inspected(results: Results) -> Inspected:
     """Return the conversations in the order of the run, as many as fit."""
-    table = results.run.table("conversations")
-    steps = dict(zip(table.conversation, table.calls, strict=True))
-    tools = dict(zip(table.conversation, table.tools_tokens, strict=True))
-    chosen, budget = list[str](), _MOST_STEPS
-    for name, size in steps.items():
-        budget -= size * len(results.strategies)
-        if budget < 0 and chosen:
+    made, packed, considered = list[_Pack](), list[Packed](), 0
+    for pack in _conversations(results):
+        one, left = pack(CUTS[-1]), ROOM - _size(packed)
+        considered += one.steps * len(results.strategies)
+        if len(one.data) <= left:
+            made.append(pack)
+            packed.append(one)
+        elif left < ROOM / 2 or considered > _MOST_STEPS:  # one that has no room by itself keeps none out
             break
-        chosen.append(name)
-    run = results.run if len(chosen) == len(steps) else results.run.confined_to(chosen)
-    conversations: dict[str, Callable[[int], Packed]] = {}
+    conversations = len(results.run.table("conversations"))
+    # Longer texts where all have room for them.
+    for cut in CUTS[:-1] if len(packed) == conversations else ():
+        longer = list[Packed]()
+        while len(longer) < len(made) and _size(longer) <= ROOM:
+            longer.append(made[len(longer)](cut))
+        if _size(longer) <= ROOM:
+            packed = longer
+            break
+    return Inspected(packed, conversations, results.models[0])
+
+
+def _conversations(results: Results) -> Iterator[_Pack]:
+    """Yield the function that packs each conversation, in the order of the run; nothing is read ahead but a piece."""
+    table = results.run.table("conversations")
+    tools = dict(zip(table.conversation, table.tools_tokens.tolist(), strict=True))
     # Lists of a piece's columns are in memory together, and take some ten times as much as what is kept of them.
-    for piece in run.pieces(_AT_ONCE):
+    for piece in results.run.pieces(_AT_ONCE):
         rows = _Rows(piece, results)
         for recorded in piece.conversations():
-            conversations[recorded.id] = rows.conversation(recorded, int(tools[recorded.id]))
-    # The longest texts that leave room for all; with the shortest, as many conversations as there is room for.
-    for cut in CUTS:
-        packed, left = list[Packed](), ROOM
-        for name in chosen:
-            one = conversations[name](cut)
-            if len(one.data) <= left:
-                left -= len(one.data)
-                packed.append(one)
-            elif cut != CUTS[-1]:
-                break
-        else:
-            break
-    return Inspected(packed, len(steps), results.models[0])
+            yield rows.conversation(recorded, tools[recorded.id])
+
+
+def _size(packed: Sequence[Packed]) -> int:
+    return sum(len(one.data) for one in packed)
 
 
 def _packed(
@@ -152,7 +160,7 @@ class _Rows:
         self._read = billed.cached(billed.schemes[0])
         self._billed = {(name, strategy): rows for name, strategy, rows in billed.requests.results}
 
-    def conversation(self, recorded: Conversation, tools: int) -> Callable[[int], Packed]:
+    def conversation(self, recorded: Conversation, tools: int) -> _Pack:
         """Return a function that packs a conversation, and what every strategy did in it, with texts cut at a length.
 
         Where no text may be shown, nothing that was said is in it. `tools` are the tokens of its recorded tools.

@@ -31,7 +31,7 @@ Summaries = list[tuple[list[str], str]]
 
 def followed(said: Summaries) -> list[Survival]:
     """Follow the facts of the texts through the summaries."""
-    facts = FollowedFacts({text: text for texts, _ in said for text in texts})
+    facts = FollowedFacts({text: facts_in(text) for texts, _ in said for text in texts})
     return survival([Round([at for text in texts for at in facts.of[text]], summary) for texts, summary in said], facts)
 
 

@@ -10,8 +10,8 @@ from ctxbench.reports.figures.style import COLOURS, MARKERS, _fonts, figure, leg
 
 def draw(ending: str) -> bytes:
     with style():
-        drawn = figure()
-        axes = drawn.subplots()
+        drawn = figure(6.4, 4.4, 0.6)
+        (axes,) = drawn.axes
         axes.plot([0, 1], [0, 1], marker=MARKERS[1], color=COLOURS[1], label="a")
         axes.set_title("Tokens")
         axes.legend()
@@ -36,7 +36,7 @@ def test_letters_that_no_font_has() -> None:
     shown = legible("中")
     assert shown == ("\\u4e2d" if len(_fonts()) == 1 else "中")
     with style():
-        drawn = figure()
+        drawn = figure(6.4, 4.4, 0.6)
         drawn.text(0.5, 0.5, legible("中文 $a$ \U0001f9ff"))
     assert written(drawn, ".svg")  # a missing letter would be a warning, which is an error here
 
@@ -44,7 +44,7 @@ def test_letters_that_no_font_has() -> None:
 def test_an_axis_of_shares_ends_at_all() -> None:
     """Room for a mark above 100 % has no tick."""
     with style():
-        axes = figure().subplots()
+        (axes,) = figure(6.4, 4.4, 0.6).axes
         axes.set_ylim(0.944, 1.03)
         share_axis(axes.yaxis)
         assert axes.get_yticks()[-1] == pytest.approx(1)
