@@ -174,8 +174,8 @@ def _pool(task: Callable[[bytes], T], jobs: int) -> Iterator[tuple[Submit[T], Fi
 
     def finished(futures: Sequence[Future[T]]) -> Iterator[tuple[Future[T], T]]:
         while not (done := wait(futures, 5.0, FIRST_COMPLETED).done):
-            # The pool tells no future of a piece that was submitted while it broke, and waits for ever for the rest of a
-            # result whose worker was killed while it wrote.
+            # The pool tells no future of a piece that was submitted while it broke, and waits for ever for the rest of
+            # a result whose worker was killed while it wrote.
             if any(process.exitcode is not None for process in processes()):
                 raise BrokenProcessPool
         return ((future, future.result()) for future in done)
