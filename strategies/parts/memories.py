@@ -316,7 +316,6 @@ class TextSearch:
 
 SPARSE = 0.25  # share of coordinates other than 0 below which vectors are kept by coordinate
 WAITING = 128
-_ENTRY = np.dtype([("value", np.float32), ("row", np.int32)])
 
 
 class SparseVectors:
@@ -326,19 +325,21 @@ class SparseVectors:
     """
 
     def __init__(self, dimension: int) -> None:
-        # For each coordinate its entries; an array of integers because it grows in place, and is cheap to copy.
-        self._coordinates: list[array[int]] = [array("q")] * dimension
-        self._own: set[int] = set()  # coordinates whose entries no other place and no checkpoint shares
+        # For each coordinate the rows of the vectors that have it, and their values there. Arrays of Python, because
+        # they grow in place and are cheap to copy.
+        self._rows, self._values = [array("i")] * dimension, [array("f")] * dimension
+        self._own: set[int] = set()  # coordinates whose arrays no other place and no checkpoint shares
         self._size = 0
         self._waiting: Rows[np.float32] = Rows(np.float32, dimension)
 
     def checkpoint(self) -> Callable[[], None]:
-        """Return a function that takes out the vectors added since. Entries are copied before they grow."""
-        coordinates, size, waiting = list(self._coordinates), self._size, self._waiting
+        """Return a function that takes out the vectors added since. Arrays are copied before they grow."""
+        rows, values, size, waiting = list(self._rows), list(self._values), self._size, self._waiting
         self._own, restore_waiting = set(), waiting.checkpoint()
 
         def restore() -> None:
-            self._coordinates[:], self._own, self._size, self._waiting = coordinates, set(), size, waiting
+            self._rows[:], self._values[:] = rows, values
+            self._own, self._size, self._waiting = set(), size, waiting
             restore_waiting()
 
         return restore
@@ -350,18 +351,17 @@ class SparseVectors:
             self._waiting = Rows(np.float32, vectors.shape[1])  # a checkpoint may have the old one
 
     def _enter(self, vectors: NDArray[np.float32]) -> None:
-        coordinates, own = self._coordinates, self._own
+        all_rows, all_values, own = self._rows, self._values, self._own
         places, rows = np.nonzero(vectors.T)  # in the order of the coordinates, so that each grows once
-        entries = np.empty(len(rows), _ENTRY)
-        entries["row"], entries["value"] = rows + self._size, vectors[rows, places]
-        stored = entries.tobytes()
+        new_rows, new_values = (rows + self._size).astype(np.int32).tobytes(), vectors[rows, places].tobytes()
         starts = np.flatnonzero(np.diff(places, prepend=-1))
-        bounds = (np.append(starts, len(rows)) * _ENTRY.itemsize).tolist()
+        bounds = (np.append(starts, len(rows)) * 4).tolist()  # a row and a value have four bytes each
         for place, start, stop in zip(places[starts].tolist(), bounds[:-1], bounds[1:], strict=True):
             if place not in own:
-                coordinates[place] = coordinates[place][:]
+                all_rows[place], all_values[place] = all_rows[place][:], all_values[place][:]
                 own.add(place)
-            coordinates[place].frombytes(stored[start:stop])
+            all_rows[place].frombytes(new_rows[start:stop])
+            all_values[place].frombytes(new_values[start:stop])
         self._size += len(vectors)
 
     def products(self, query: NDArray[np.float32]) -> Scores:
@@ -370,14 +370,18 @@ class SparseVectors:
         if not len(places):
             return np.zeros(self._size + self._waiting.size)
         weights = query[places].astype(np.float64)
-        columns = [self._coordinates[place] for place in places.tolist()]
-        entries = np.frombuffer(b"".join(columns), _ENTRY)
-        products = np.repeat(weights, list(map(len, columns)))
-        products *= entries["value"]
-        sums = np.bincount(entries["row"], products, minlength=self._size)
-        # Added up one after another, as `bincount` does.
-        waiting = (self._waiting.all[:, places] * weights).cumsum(axis=1)[:, -1]
-        return np.concatenate((sums, waiting + 0.0))
+        # Added up one after another, as the product of the others is.
+        waiting = (self._waiting.all[:, places] * weights).cumsum(axis=1)[:, -1] + 0.0
+        if not self._size:
+            return waiting
+        from scipy.sparse import csc_array  # lazy: 0.1 s to import, and few conversations have so many texts
+
+        columns = [self._rows[place] for place in places.tolist()]
+        bounds = np.cumsum([0, *map(len, columns)], dtype=np.int32)
+        rows = np.frombuffer(b"".join(columns), np.int32)
+        values = np.frombuffer(b"".join([self._values[place] for place in places.tolist()]), np.float32)
+        entered = csc_array((values, rows, bounds), (self._size, len(places))) @ weights
+        return np.concatenate((entered, waiting))
 
 
 class VectorSearch(TextSearch):

@@ -144,7 +144,7 @@ class Migration:
         if place is not None:
             if place.tokens != tokens or not self.holds(id, content):
                 raise TierError(f"{id!r} is stored with other content: give changed content a new id")
-            self._use(id, now)
+            self.use(id, now)
             return place.tier
         failures = []
         for name in self._order[self._order.index(tier) :]:
@@ -165,8 +165,13 @@ class Migration:
     def get(self, id: str, now: float) -> Any:
         """Read an item where it is and count a use. It is not promoted. Raises KeyError for an unknown id."""
         content = self._content(id)
-        self._use(id, now)
+        self.use(id, now)
         return content
+
+    def use(self, id: str, now: float) -> None:
+        """Count a use of an item whose content the caller has. Raises KeyError for an unknown id."""
+        self.heat.use(id, now)
+        self._replacements[self.tier(id)].use(id, now)
 
     def forget(self, id: str, now: float) -> None:
         """Delete an item everywhere. Raises KeyError for an unknown id."""
@@ -336,10 +341,6 @@ class Migration:
 
     def _content(self, id: str) -> Any:
         return self.tiers[self._places[id].tier].store.get(id)
-
-    def _use(self, id: str, now: float) -> None:
-        self.heat.use(id, now)
-        self._replacements[self._places[id].tier].use(id, now)
 
     def _arrive(self, id: str, place: Location, is_used: bool = True) -> None:
         """Enter an item in its new tier, and inform the policy."""

@@ -206,8 +206,8 @@ def cache(*, clear: bool = False, as_json: bool = False) -> None:
     """Show how much is kept of what was computed before, or remove it.
 
     A run takes from there what it would compute again: results of the same recording under the same strategy, by the
-    same code. It quotes recordings, lies in the user's cache, and is never needed. CTXBENCH_CACHE names another folder,
-    or is `off`.
+    same code; a second report, and an export to MLflow, the page of the first. It quotes recordings, lies in the user's
+    cache, and is never needed. CTXBENCH_CACHE names another folder, or is `off`.
 
     Args:
         clear: Remove all of it.

@@ -285,7 +285,7 @@ class Tiers:
         them would evict messages that are.
         """
         tier = self.migration.tier(id)
-        self.migration.get(id, now)
+        self.migration.use(id, now)
         if asked:
             self.gauges.look(tier == WORKING)
         hot = self.migration.heat.score(id, now) >= self.migration.tuning.threshold
