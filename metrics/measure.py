@@ -146,7 +146,7 @@ def ranges(low: Ints, high: Ints) -> tuple[Ints, Ints]:
 def distinct(values: Ints) -> Ints:
     """Return the different values of some that are not negative, in order; `np.unique` takes ten times as long."""
     values = np.sort(values)
-    return values[np.diff(values, prepend=-1) != 0]
+    return np.asarray(values[np.diff(values, prepend=-1) != 0])
 
 
 def _united(of: Ints, begin: Ints, end: Ints, steps: int) -> Stretches:
