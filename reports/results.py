@@ -6,6 +6,7 @@ strategy that fails in all of them takes no part.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -67,7 +68,7 @@ class RunSummary:
     manifest: Manifest
     conversations: int
     units: int  # number of independent units among them: intervals are over these
-    subagents: int  # number of conversations that another one of the run started
+    subagents: int  # number of conversations that another one of the run started; not those that go on with its copy
     messages: int
     calls: int
     tokens: int  # of all recorded messages, each once
@@ -133,7 +134,9 @@ def summarise(run: Run) -> RunSummary:
         manifest=run.manifest,
         conversations=len(conversations),
         units=len(set(run.units.values())),
-        subagents=sum(unit != name and unit in run.units for name, unit in run.units.items()),
+        subagents=sum(
+            unit not in (name, name.rpartition("~")[0]) and unit in run.units for name, unit in run.units.items()
+        ),
         messages=int(conversations.messages.sum()),
         calls=int(conversations.calls.sum()),
         tokens=int(conversations.tokens.sum()),
@@ -250,8 +253,9 @@ class Results:
             return make()  # a metric or a price list of the user's own may say something else by now
         digests = list[dict[str, str]]()
         for folder in (run.folder, user_folder()):  # of the graders that the user has calibrated
-            paths = (path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file())
-            names = [path.as_posix() for path in paths if path.parts[0] not in ("bills", "report", ".lock")]
+            paths = (path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.is_file())
+            # Of the run come its bills; what else lies there are live runs that were compared with it.
+            names = [name for name in paths if not re.match(r"bills/(?!live)|report/|\.lock$", name)]
             digests.append(file_digests(folder, names))
         asked = (what, self.models, self.named, self.text, self.lose, run.folder, run.folder.resolve())
         code = cache.basis(code_digest((Path(__file__).parent,)).hex(), version("matplotlib"))

@@ -166,7 +166,9 @@ def shown(lines: Sequence[str]) -> list[str]:
     answer = list(takewhile(lambda line: not re.match(r"[a-z ]+\S  ", line), lines))
     first = next(at for at, line in enumerate(lines) if line.startswith("strategy"))
     known = [line for line in lines[first + 1 :] if "_of_000" not in line]  # a name that says nothing to a stranger
-    return [*answer, "", *lines[first - 1 : first + 1], *known[:ROWS]]
+    at = lines[first - 1].index("LRU-K")  # a column of dashes where none of the rows has a memory tier
+    table = [line[: at - 2] + line[at + 5 :] for line in (*lines[first - 1 : first + 1], *known[:ROWS])]
+    return [*answer, "", *table]
 
 
 def questions(run: Run) -> pd.DataFrame:

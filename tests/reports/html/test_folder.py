@@ -73,10 +73,11 @@ def test_what_was_made_before_is_not_made_again(run: Run, tmp_path: Path, monkey
         write(usual, tmp_path / "one")
         assert len(made) == number
     monkeypatch.delitem(OWN, "mine")
-    (copy.folder / "answers").mkdir(exist_ok=True)
-    (copy.folder / "answers" / "new").write_text("new")
-    write(usual, tmp_path / "one")
-    assert len(made) == 7
+    for number, name in ((6, "bills/new.parquet"), (7, "bills/live.parquet"), (8, "answers/new")):
+        (copy.folder / name).parent.mkdir(exist_ok=True)
+        (copy.folder / name).write_text("new")
+        write(usual, tmp_path / "one")
+        assert len(made) == number
 
 
 def test_a_folder_of_others(tmp_path: Path) -> None:
