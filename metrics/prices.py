@@ -259,6 +259,9 @@ class Prices:
         table = f'in a file of prices (CTXBENCH_PRICES): [models."{model}"]'
         if self._batch and self._listing(model) is not None:
             return f"the batch price of {model} is not known: give it {table} with batch = {{input = …, output = …}}"
+        if "," in model:
+            each = " ".join(f"-m {name.strip()}" for name in model.split(","))
+            return f"{model} is no model: give one at a time, {each}"
         close = nearest(model, {**self._own, **model_names()})
         why = f"{close} Or give it" if close else ": give it"
         return f"the price of {model} is not known{why} {table} with input and output, or with like = 'another model'"

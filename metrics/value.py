@@ -96,7 +96,7 @@ class Ratio:
         return np.asarray(self.top(rows)), np.asarray(self.bottom(rows))
 
     def __call__(self, rows: pd.DataFrame) -> Value:
-        if self.has is not None and not np.any(self.has(rows)):
+        if self.has is not None and len(rows) and not np.any(self.has(rows)):
             return Missing("unsupported", self.lacking)
         return self.over(*self.parts(rows))
 

@@ -6,9 +6,8 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import accumulate, zip_longest
+from itertools import zip_longest
 from math import inf
-from textwrap import wrap
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -42,10 +41,8 @@ from .render import (
 
 # Verdicts, those that need a look first.
 _WORDS: tuple[Word, ...] = ("worse", "lost", "incomparable", "cannot tell", "better", "new", "same")
-# Names that stand in a line of prose; lines of rows, and characters of a line, of a table that is to fit a screen.
-_MOST_NAMES, _MOST_LINES, _WIDEST = 4, 44, 120
-# Characters of a metric's name, and of a strategy's, on one line of such a table.
-_OF_METRIC, _OF_STRATEGY = 12, 26
+# Names that stand in a line of prose; rows, and characters of a line, of a table that is to fit a screen.
+_MOST_NAMES, _MOST_ROWS, _WIDEST = 4, 30, 120
 _PLURALS = {"conversation": "conversations", "strategy": "strategies"}
 
 
@@ -54,7 +51,7 @@ def tables(
 ) -> Iterator[Table]:
     """Yield one table of what moved beyond its threshold, the strategies first in which each metric moved most.
 
-    `titles` are the heads of the two figures. `every`: all that moved at all, in as many lines as it takes.
+    `titles` are the heads of the two figures. `every`: all that moved at all, in as many rows as it takes.
     """
     rows, pairs = compared.comparisons, count(compared.conversations, "pair of conversations", "pairs of conversations")
     title = f"{compared.after} against {compared.before}, in {pairs}"
@@ -67,7 +64,7 @@ def tables(
     signs = Counter((bool(row.better_in), bool(row.worse_in)) for row in rows if row.found is not None)
     better, worse, both, still = (signs[sign] for sign in ((True, False), (False, True), (True, True), (False, False)))
     here = f"{better:,} better, {worse:,} worse, {both:,} better in some and worse in others, {still:,} did not move"
-    notes = [f"{count(len(rows), 'comparison')}. Here: {here}. Elsewhere: {_counts(rows)}."]
+    notes = [f"{count(len(rows), 'comparison')} here: {here}. Elsewhere: {_counts(rows)}."]
     if rest := len(moved) - len(shown):
         notes.append(f"{rest:,} more moved beyond their thresholds; --all shows them.")
     notes += [*_apart(rows), *unpaired(compared.unpaired)]
@@ -79,7 +76,7 @@ def tables(
     if (model := _first_model(shown)) is not None:
         title += f", billed under {model}"
     notes.append(about("comparison") + " " + about("comparison_range") * any(map(_is_range, shown)))
-    moved_in = Column("better/ worse in", lambda row: f"{row.better_in:,}/{row.worse_in:,}")
+    moved_in = Column("here", lambda row: f"{row.better_in:,}/{row.worse_in:,}", spare=1)
     ends, verdict = Column("95 % interval", _interval, mark=_is_range), Column("elsewhere", "verdict.word")
     yield table_of(title, _columns(titles, model, moved_in, ends, verdict), shown, notes, names=2, widest=_WIDEST)
 
@@ -146,8 +143,8 @@ def _is_beyond(row: Comparison) -> bool:
     return change > limit.amount if same_scale and limit is not None else change > 0
 
 
-def _most(rows: Sequence[Comparison], most: int = _MOST_LINES) -> list[Comparison]:
-    """Return the largest change of each metric, then the second largest of each, up to so many lines; bounds last."""
+def _most(rows: Sequence[Comparison], most: int = _MOST_ROWS) -> list[Comparison]:
+    """Return the largest change of each metric, then the second largest of each, up to so many rows; bounds last."""
     first, by_metric = _first_model(rows), dict[str, list[Comparison]]()
     for row in sorted(rows, key=lambda row: (row.strategy in BOUNDS, _is_mixed(row), -abs(_change(row)))):
         by_metric.setdefault(row.metric, []).append(row)
@@ -157,10 +154,7 @@ def _most(rows: Sequence[Comparison], most: int = _MOST_LINES) -> list[Compariso
         key=lambda name: (_is_mixed(by_metric[name][0]), billed_model(name) is None, order[name]),
     )
     ranked = [row for group in zip_longest(*map(by_metric.__getitem__, of_first)) for row in group if row is not None]
-    lines = accumulate(
-        max(len(wrap(_metric(row, first), _OF_METRIC)), -(-len(row.strategy) // _OF_STRATEGY)) for row in ranked
-    )
-    return [row for row, last in zip(ranked, lines, strict=True) if last <= most]
+    return ranked[:most]
 
 
 def _first_model(rows: Iterable[Comparison]) -> str | None:
@@ -222,10 +216,10 @@ def _interval(row: Comparison) -> str:
     """Return the interval, or the range over conversations where too few of them carry the figure."""
     if row.found is None:
         return "–"
-    if not _is_range(row):
-        return between(row.found.shown, row.about.unit, row.found.relative)
-    each = " each" * (row.about.form == "total" and not row.found.relative)  # and not of all together
-    return between(row.found.across, row.about.unit, row.found.relative) + each
+    is_range = _is_range(row)
+    text = between(row.found.across if is_range else row.found.shown, row.about.unit, row.found.relative)
+    each = " each" * (bool(is_range) and row.about.form == "total" and not row.found.relative)  # not of all together
+    return text.removesuffix(" %").removesuffix(" points") + each  # in the unit of the change beside it
 
 
 def _is_range(row: Comparison) -> str:
@@ -247,6 +241,8 @@ def _size(value: float, unit: str, relative: bool) -> str:
         return f"{_short(value * 100)} points"
     if unit == "usd":
         return f"${value:.4f}"
+    if unit == "tokens":
+        return tokens(value)
     if unit == "times":
         return f"{value:,.2f}×"
     return f"{value:,.0f}" if value == round(value) or value >= 100 else f"{value:,.1f}"
@@ -321,43 +317,46 @@ Look = Callable[[str, str, str], int | None]
 def gate_tables(gate: Gate, look: Look, every: bool = False) -> Iterator[Table]:
     """Yield the result, what fails and where it moved most, how to accept it, and what got better.
 
-    `every`: all figures that got worse or better, in as many lines as it takes.
+    `every`: all figures that got worse or better, in as many rows as it takes.
     """
     yield Table(_title(gate), (), (), tuple(_summary(gate)))
     where = Column("worse", lambda row: row.verdict.why if row.verdict.word == "worse" else row.verdict.word)
-    columns = _columns(("was", "is"), None, where)
-    if worse := [row for row in gate.failing if row.found is not None]:
-        yield from _section("What got worse?", columns, worse, WIDE if every else _MOST_LINES // 2)
+    worse = [row for row in gate.failing if row.found is not None]
+    better = [row for row in gate.compared.comparisons if row.verdict.word == "better"]
+    model = _first_model([*worse, *better])
+    columns, under = _columns(("was", "is"), model, where), f", billed under {model}" * (model is not None)
+    if worse:
+        yield from _section(f"What got worse{under}?", columns, worse, WIDE if every else _MOST_ROWS // 2)
         # The worst conversation of each comparison, then the second worst of each; none twice under a strategy.
-        changes = ([(row, change) for change in row.moved if change.gain < 0] for row in _most(worse, _MOST_LINES // 2))
+        changes = ([(row, change) for change in row.moved if change.gain < 0] for row in _most(worse, _MOST_ROWS // 2))
         places = dict[tuple[str, str], tuple[Comparison, MetricChange]]()
         for pair in (pair for rank in zip_longest(*changes) for pair in rank if pair is not None):
             places.setdefault((pair[0].strategy, pair[1].conversation), pair)
-        rows = [_conversation(row, change, look) for row, change in [*places.values()][:_MOST_CONVERSATIONS]]
+        rows = [_conversation(row, change, look, model) for row, change in [*places.values()][:_MOST_CONVERSATIONS]]
         heads = ("conversation", "strategy", "metric", "was", "is", *["step"] * any(row[-1] for row in rows))
         first = [gate.compared.after, rows[0][0], *rows[0][-1].split(), "-s", rows[0][1]] if rows else []
         notes = (f"Look at the first: {shlex.join(['ctxbench', 'show', *first])}",) if rows else ()
         cells = tuple(row[: len(heads)] for row in rows)
-        yield Table("Which conversations moved most?", heads, cells, notes, prose=True)
+        yield Table("Which conversations moved most?", heads, cells, notes, prose=True, widest=_WIDEST)
     if gate.result == "fails":
         yield Table("How to accept it?", ("if", "then"), tuple(_accept(gate)), prose=True)
-    better = [row for row in gate.compared.comparisons if row.verdict.word == "better"]
-    yield from _section("What got better?", columns[:-1], better, WIDE if every else _MOST_LINES // 3)
+    yield from _section(f"What got better{under}?", columns[:-1], better, WIDE if every else _MOST_ROWS // 3)
 
 
-def _section(title: str, columns: Sequence[Column], rows: Sequence[Comparison], lines: int) -> Iterator[Table]:
+def _section(title: str, columns: Sequence[Column], rows: Sequence[Comparison], most: int) -> Iterator[Table]:
     if rows:
-        shown = _most(rows, lines)
+        shown = _most(rows, most)
         notes = [f"{len(rows) - len(shown):,} more: --all."] * (len(rows) > len(shown))
-        yield table_of(title, columns, shown, notes, names=2)
+        yield table_of(title, columns, shown, notes, names=2, widest=_WIDEST)
 
 
 def _title(gate: Gate) -> str:
     if gate.result == "passes":
         return "The gate passes"
     if worse := [row for row in gate.failing if row.verdict.word == "worse"]:
-        ranked = _most(worse, len(worse) * _MOST_LINES)
-        names, metrics = dict.fromkeys(row.strategy for row in worse), dict.fromkeys(map(_metric, [*ranked, *worse]))
+        ranked = _most(worse, len(worse) * _MOST_ROWS)
+        names, model = dict.fromkeys(row.strategy for row in worse), _first_model(ranked)
+        metrics = dict.fromkeys(_metric(row, model) for row in (*ranked, *worse))
         return f"The gate FAILS: {some(list(names))} got worse in {some(list(metrics))}"
     others = dict.fromkeys([*map(_metric, gate.failing), *gate.unknown])
     others |= dict.fromkeys(name for of in gate.gone for name in ((of.strategy,) if of.strategy else of.names))
@@ -366,8 +365,8 @@ def _title(gate: Gate) -> str:
 
 def _summary(gate: Gate) -> Iterator[str]:
     compared = gate.compared
-    pairs = count(compared.conversations, "conversation")
-    yield f"{compared.after} against {compared.before}, in each of {pairs}: {_counts(compared.comparisons)}."
+    figures = f"each metric of each strategy in {count(compared.conversations, 'conversation')}"
+    yield f"{compared.after} against {compared.before}, {figures}: {_counts(compared.comparisons)}."
     yield from _apart(compared.comparisons)
     yield from unpaired(compared.unpaired)
     for name, (was, now) in gate.settings.items():
@@ -383,22 +382,23 @@ def _accept(gate: Gate) -> Iterator[tuple[str, str]]:
     yield "the change is wanted", update_command(gate.compared.before, gate.compared.after)
     most = dict[str, float]()  # the most that each metric lost in one of the conversations that are named
     comparable = [row for row in gate.failing if row.verdict.word != "incomparable"]
-    for row in _most(comparable, _MOST_LINES // 2):
+    for row in _most(comparable, _MOST_ROWS // 2):
         for _, before, after, gain in row.moved:
             if gain < 0 and not isinstance(before, Missing) and not isinstance(after, Missing):
                 most[row.metric] = max(most.get(row.metric, 0.0), abs(after - before))
+    if most:
+        yield "some may get worse", "add --policy gate.toml, a file with lines such as these:"
     for metric, loss in [*most.items()][:_MOST_NAMES]:
-        limit = f"each = {float(f'{1.1 * loss:.1e}'):g}"
-        yield f"{display_name(metric)} may get worse", f'--policy gate.toml, with [metrics."{metric}"] {limit}'
+        yield "", f'metrics."{metric}".each = {float(f"{1.1 * loss:.1e}"):g}'
     if {group.word for group in gate.compared.unpaired if group.what == "strategy"} == {"lost", "new"}:
         yield "a strategy has new settings", "give it one name in both runs, -s 'NAME=SPEC': the gate compares by name"
 
 
-def _conversation(row: Comparison, change: MetricChange, look: Look) -> tuple[str, ...]:
+def _conversation(row: Comparison, change: MetricChange, look: Look, model: str | None) -> tuple[str, ...]:
     unit = row.about.unit
     figures = (amount(unit, value) for value in (change.before, change.after))
     step = look(row.metric, change.conversation, row.strategy)
-    return (change.conversation, row.strategy, display_name(row.metric), *figures, "" if step is None else str(step))
+    return (change.conversation, row.strategy, _metric(row, model), *figures, "" if step is None else str(step))
 
 
 def gate_json(gate: Gate, look: Look) -> dict[str, Any]:

@@ -17,8 +17,11 @@ from .render import Column, Table, about, amount, count, table_of
 def live_headline(live: LiveRuns) -> str:
     """Return what became of the bill, the model calls and the tasks solved, in one sentence."""
     bill, tasks = live.measures["cost"].change, count(live.tasks, "task")
+    sides = zip(("before", "after"), live.alone, strict=True)
+    left = [f"{count(len(names), 'run')} only {side}" for side, names in sides if names]
+    more = f"; left out: {', '.join(left)}" * bool(left)
     if live.same == live.tasks:
-        return f"Before and after are the same recordings of {tasks}: there is nothing to compare"
+        return f"Before and after are the same recordings of {tasks}: there is nothing to compare{more}"
     low, high = bill.shown if isinstance(bill, Difference) and isinstance(bill.shown, Ends) else (-1, 1)
     judged = "costs more" if low > 0 else "costs less" if high < 0 else "may cost more or less"
     changes = [
@@ -27,7 +30,7 @@ def live_headline(live: LiveRuns) -> str:
         if isinstance(change := live.measures[key].change, Difference)
     ]
     who = f"With {live.strategy} the agent" if live.strategy else "After, the agent"
-    return f"{who} {judged} ({tasks} live): {', '.join(changes)}"
+    return f"{who} {judged} ({tasks} live): {', '.join(changes)}{more}"
 
 
 def live_tables(live: LiveRuns) -> list[Table]:

@@ -6,7 +6,7 @@ import math
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache, partial, reduce
 from html import escape as escape_html
 from importlib import resources
@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
+from ctxbench.harness.folder.schema import short_names
 from ctxbench.metrics.figures import LANGUAGE, METRICS, NOTHING_EVICTED
 from ctxbench.metrics.statistics.intervals import Ends, Interval
 from ctxbench.metrics.value import Missing, Value
@@ -31,6 +32,8 @@ WIDE = 100_000  # a width that fits any row
 
 _SHORT, LINE = 20, 100  # characters of a line of prose, at least and at most, whatever the terminal
 _GAP = 2  # spaces between columns
+SHORT = 26  # characters of a strategy's name in a table
+_IN_FULL = "In full: "
 _NAME = 32  # a name is broken within its words only where one is longer than this
 _MOST_REASONS = 4  # reasons for missing figures that stand under a table
 OF_FEW = ("compression_ratio", "lru_k_hit_rate", "constraint_recall")
@@ -153,6 +156,12 @@ def library_column(libraries: Mapping[str, str], strategies: Iterable[str]) -> l
     return [Column("library", "strategy", lambda name: libraries.get(name, "–"))]
 
 
+def in_full(strategies: Iterable[str]) -> list[str]:
+    """Return a note with the whole texts of the strategies whose short names leave parameters out."""
+    cut = [text for text, name in short_names(strategies, SHORT).items() if "…" in name and "…" not in text]
+    return [f"{_IN_FULL}{', '.join(cut)}."] * bool(cut)
+
+
 integer = "{:,}".format
 STRATEGY = Column("strategy", "strategy")
 
@@ -164,8 +173,12 @@ def metric_column(key: str, head: str = "", spare: int = 0, mark: Callable[[Any]
 
 
 def show(console: Console, tables: Sequence[Table]) -> None:
-    """Print tables on a terminal. No figure is cut: where there is no room, columns are left out and named."""
-    for table in tables:
+    """Print tables on a terminal. No figure is cut: where there is no room, columns are left out and named.
+
+    Strategies have their short names, with a note below the first table that leaves any of their parameters out.
+    """
+    in_full_told = set[str]()
+    for table in map(_short_named, tables):
         console.print()
         _print_paragraph(console, table.title, "bold")
         left_out = list[str]()
@@ -173,7 +186,8 @@ def show(console: Console, tables: Sequence[Table]) -> None:
             left_out = _show_prose(console, table) if table.prose else _show_figures(console, table)
         # Their legend would explain what is not there.
         absent = tuple(f"{head.lower()}: " for head in (*left_out, *table.empty))
-        for note in table.notes:
+        for note in (note for note in table.notes if note not in in_full_told):
+            in_full_told.update({note} if note.startswith(_IN_FULL) else ())
             told = " ".join(part for part in re.split(r"(?<=\.) ", note) if not part.lower().startswith(absent))
             _print_paragraph(console, told, "dim" if table.heads else "")
 
@@ -200,6 +214,14 @@ def as_csv(frame: pd.DataFrame) -> str:
     return written
 
 
+def _short_named(table: Table) -> Table:
+    at = table.heads.index(STRATEGY.head) if STRATEGY.head in table.heads else len(table.heads)
+    texts = [row[at] for row in table.rows if at < len(row)]
+    names = short_names(texts, SHORT)
+    rows = ((*row[:at], *(names[text] for text in row[at : at + 1]), *row[at + 1 :]) for row in table.rows)
+    return replace(table, rows=tuple(rows), notes=(*table.notes, *in_full(texts)))
+
+
 def _lines(text: str, width: int) -> list[str]:
     return wrap(printable(text), width, break_long_words=False, break_on_hyphens=False)
 
@@ -217,7 +239,7 @@ def _show_prose(console: Console, table: Table) -> list[str]:
             grid.add_column(head, overflow="fold")
         for row in table.rows:
             grid.add_row(*map(escape, map(printable, row)))
-        console.print(grid, crop=False)
+        console.print(grid, crop=False, width=min(console.width, table.widest or WIDE))
         return []
     # Without heads the rows are labels and texts, in lines of a readable length.
     labels = max((cell_len(label) for label, _ in table.rows), default=0) + _GAP
@@ -267,7 +289,7 @@ class _Fitted:
 
     def __init__(self, head: str, cells: Sequence[str]) -> None:
         self.head = head
-        words = [cell_len(word) for cell in (head, *cells) for word in cell.split()]
+        words = [cell_len(word) for cell in (head, *cells) for word in cell.replace(f"{CROSS} ", "✗_").split()]
         self.whole = max(map(cell_len, (head, *cells)))
         self.least = min(self.whole, max(words, default=0), _NAME)
         # A cell without a mark leaves its place free.

@@ -6,15 +6,19 @@ strategy that fails in all of them takes no part.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import pandas as pd
 
+from ctxbench.harness import cache
 from ctxbench.harness.answers.figures import AnswerFigures
 from ctxbench.harness.answers.tally import Tally, run_tallies, tallies_json, unanswered
 from ctxbench.harness.bill import usual_prices
@@ -22,14 +26,17 @@ from ctxbench.harness.bill.bill import Billed, bill, billed_part
 from ctxbench.harness.bill.requests import breaks
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.compare.figures import measured, overall
+from ctxbench.harness.folder.files import file_digests
 from ctxbench.harness.folder.run import KEYS, Run, recorded_models
 from ctxbench.harness.folder.run import uneven as uneven_of
 from ctxbench.harness.folder.schema import LEFT_OUT, Manifest
 from ctxbench.harness.folder.schema import without_text as manifest_without_text
+from ctxbench.harness.graders.profiles import user_folder
 from ctxbench.metrics.figures import METRICS, OF_STEPS, OWN
-from ctxbench.metrics.prices import Prices
+from ctxbench.metrics.prices import BUNDLED, Prices
 from ctxbench.metrics.survival import Survival, shown_share
 from ctxbench.metrics.value import Missing, Value, grouped
+from ctxbench.scenarios.files import code_digest
 
 from . import LOSE
 from .answers import Answers, all_json, answers_of
@@ -61,7 +68,7 @@ class RunSummary:
     manifest: Manifest
     conversations: int
     units: int  # number of independent units among them: intervals are over these
-    subagents: int  # number of conversations that another one of the run started
+    subagents: int  # number of conversations that another one of the run started; not those that go on with its copy
     messages: int
     calls: int
     tokens: int  # of all recorded messages, each once
@@ -127,7 +134,9 @@ def summarise(run: Run) -> RunSummary:
         manifest=run.manifest,
         conversations=len(conversations),
         units=len(set(run.units.values())),
-        subagents=sum(unit != name and unit in run.units for name, unit in run.units.items()),
+        subagents=sum(
+            unit not in (name, name.rpartition("~")[0]) and unit in run.units for name, unit in run.units.items()
+        ),
         messages=int(conversations.messages.sum()),
         calls=int(conversations.calls.sum()),
         tokens=int(conversations.tokens.sum()),
@@ -236,6 +245,24 @@ class Results:
     text: bool = True  # whether texts of the recordings may be shown, and words that may quote them
     named: Sequence[str] = ()  # models that somebody named: without any the first may be a guess
     lose: float = LOSE  # points of quality that the reader accepts to lose for a lower bill
+
+    def kept(self, what: str, make: Callable[[], bytes]) -> bytes:
+        """Return what is made of the results, or what the same code made of the same files before (`harness.cache`)."""
+        run = self.run
+        if OWN or self.prices is not BUNDLED or run.chosen is not None or run.shards is not None:
+            return make()  # a metric or a price list of the user's own may say something else by now
+        digests = list[dict[str, str]]()
+        for folder in (run.folder, user_folder()):  # of the graders that the user has calibrated
+            paths = (path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.is_file())
+            # Of the run come its bills; what else lies there are live runs that were compared with it.
+            names = [name for name in paths if not re.match(r"bills/(?!live)|report/|\.lock$", name)]
+            digests.append(file_digests(folder, names))
+        asked = (what, self.models, self.named, self.text, self.lose, run.folder, run.folder.resolve())
+        code = cache.basis(code_digest((Path(__file__).parent,)).hex(), version("matplotlib"))
+        key, store = cache.key(code, repr(asked), repr(digests)), cache.results()
+        if (data := store.get(key)) is None:
+            store.put({key: (data := make())})
+        return data
 
     @cached_property
     def summary(self) -> RunSummary:

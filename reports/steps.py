@@ -94,6 +94,8 @@ class MetricSums:
         self._tops, self._bottoms = list[Column](), list[Column]()
 
     def add(self, rows: pd.DataFrame) -> None:
+        if not len(rows):  # without any call nothing says what a strategy lacks
+            return
         if not self._has and isinstance(self._of, Ratio) and self._of.has is not None:
             self._has = bool(np.any(self._of.has(rows)))
         top, bottom = self._of.parts(rows)
@@ -106,7 +108,7 @@ class MetricSums:
         tops = np.concatenate(self._tops or [np.zeros(0)])
         if not isinstance(self._of, Ratio):
             return self._of.of_column(tops)
-        if not self._has:
+        if not self._has and self._tops:
             return Missing("unsupported", self._of.lacking)
         return self._of.over(tops, np.concatenate(self._bottoms or [tops]))
 

@@ -126,7 +126,8 @@ def _main_notes(summary: RunSummary) -> Iterator[str]:
         but = f" but {', '.join(none)}, which finished none" if none else ""
         failed = ", ".join(f"{name} in {number:,}" for name, number in lost.items())
         whole = count(summary.conversations, "conversation")
-        yield about("strategies_failed", compared=summary.compared, whole=whole, but=but, failed=failed)
+        note = "strategies_failed" if summary.compared else "strategies_none"
+        yield about(note, compared=summary.compared, whole=whole, but=but, failed=failed)
     yield about("strategies_saved")
     yield about("strategies_compression")
     named, window = summary.manifest.plan.window, f"{summary.manifest.window:,} tokens"

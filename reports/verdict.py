@@ -394,7 +394,7 @@ def breakage(summary: RunSummary, name: str, model: str, base: str = WHOLE) -> l
     broken = []
     # Where a recording does not say what its agent sent, `recorded` has nothing to replay: that breaks nothing.
     if (lost := summary.failed_conversations[name]) and name != RECORDED:
-        broken.append(f"failed in {count(lost, 'conversation')}")
+        broken.append(f"failed in {lost:,} of {summary.conversations:,}")
     if name in summary.unrepeatable:
         broken.append(f"sends something else when it is replayed again ({summary.unrepeatable[name]})")
     if name in summary.unanswered:

@@ -16,12 +16,12 @@ from importlib.metadata import entry_points
 from math import isnan, nan
 from typing import Any
 
-from ctxbench.harness.answers.figures import WHOLE, StrategyAnswers
+from ctxbench.harness.answers.figures import BOUNDS, WHOLE, StrategyAnswers
 from ctxbench.harness.answers.store import USUAL, grades_itself
 from ctxbench.harness.bill import OWN_MODELS
 from ctxbench.harness.compare.figures import measured
 from ctxbench.harness.engine.plan import family as family_of
-from ctxbench.harness.folder.schema import short_names
+from ctxbench.harness.folder.schema import short_names, without_digest
 from ctxbench.harness.graders.profiles import Profiles
 from ctxbench.harness.models.local import NAME
 from ctxbench.harness.probes import FLOOR
@@ -31,6 +31,7 @@ from ctxbench.metrics.statistics.comparison import Difference
 from ctxbench.metrics.statistics.intervals import FEWEST, FEWEST_OF_RATIOS, HEAVIEST, Ends
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.errors import SpecError
+from ctxbench.scenarios.model import RECORDED
 from ctxbench.scenarios.spec import calls as stages_of
 
 from . import report_options
@@ -38,11 +39,14 @@ from .calibration import interval
 from .render import (
     CROSS,
     LINE,
+    SHORT,
     Column,
     Table,
     about,
     count,
     dollars,
+    in_full,
+    independent,
     library_column,
     metric_column,
     percent,
@@ -52,12 +56,11 @@ from .render import (
     table_of,
     tokens,
 )
-from .results import Results
+from .results import Results, RunSummary
 from .verdict import MODELS_NAMED, RunVerdict, faults, guess, in_order
 
 PREFIX = "traps/"  # start of the ids of the traps
 _BROKEN_NAMED = 2
-_NAME = 26
 
 
 def first_screen(verdict: RunVerdict, more: str = "") -> list[Table]:
@@ -74,20 +77,29 @@ def answer(verdict: RunVerdict, more: str = "") -> Table:
     results = verdict.results
     options = report_options(results.named, results.lose)
     more = more or shlex.join(["ctxbench", "report", results.run.name, "--all", *options])
-    lines = _answer(verdict) if verdict.is_comparable else [("why", _why_no_verdict(verdict))]
+    lines = _answer(verdict) if verdict.is_comparable else ()
     text = recorded_with(verdict)
     if guessed := guess(verdict):  # the headline says it, where there is one
-        text = "; ".join([text or "without the name of a model", *[guessed] * (not verdict.is_comparable)])
-        text += "; to bill under another: -m MODEL"
-    recorded = [("recorded", text)] if text else []
+        text = "; ".join(filter(None, (text, "" if verdict.is_comparable else guessed)))
+        text = f"{text or 'no recording names one'}; to bill under another: -m MODEL"
+    recorded = [("model", text)] if text else []
     last = ("next", f"everything else: {more}")
-    return Table(headline(verdict), ("", ""), (*lines, *_measured_by(verdict), *recorded, last), prose=True)
+    body = (*_failed(results.summary), *lines, *_measured_by(verdict), *recorded, last)
+    return Table(headline(verdict), ("", ""), body, prose=True)
+
+
+def _failed(summary: RunSummary) -> Iterator[tuple[str, str]]:
+    """Yield which strategies failed, in how many conversations, and why they first did."""
+    why = {row["strategy"]: row["detail"] for row in reversed(summary.failed) if row["strategy"] != RECORDED}
+    for name in list(reversed(why))[:_BROKEN_NAMED]:
+        where = f"{summary.failed_conversations[name]:,} of {count(summary.conversations, 'conversation')}"
+        yield "failed", f"{without_digest(name)} in {where}: {why[name]}"
 
 
 def headline(verdict: RunVerdict) -> str:
     """Return the decision in one sentence, with what it saved here."""
     if not verdict.is_comparable:
-        return "No verdict"
+        return f"No verdict: {_why_no_verdict(verdict)}"
     billed = f"; {guess(verdict)}" * bool(guess(verdict))
     if verdict.units < FEWEST:
         return f"No recommendation: {too_few(verdict)}{billed}"
@@ -167,7 +179,7 @@ def _quality(verdict: RunVerdict, name: str) -> Iterator[tuple[str, str]]:
         sentences.append(f"{quality.name} {after}{gain}")
     reader = quality.reader and quality.reader.of(name)
     if not asked and reader and base == WHOLE and not isinstance(reader.of_whole, Missing):
-        sentences.append(f"A word search finds {percent(reader.of_whole)} as many right answers in it as in {whole}.")
+        sentences.append(about("verdict_word_search", right=f"{100 * reader.of_whole:.0f}"))
     yield "quality", " ".join(sentences)
     if quality.graded and asked:
         both = f"{asked.paired:,} of {quality.graded.answerable:,} questions, which it answered from both"
@@ -245,7 +257,7 @@ def how_to_have(name: str) -> str:
 def choices_table(verdict: RunVerdict) -> Table:
     """Return the strategy to choose for each loss of quality that a reader may accept, and what it saved here."""
     base = verdict.points[verdict.base]
-    short = short_names([verdict.choice(points) for points in verdict.losses], _NAME)
+    short = short_names([verdict.choice(points) for points in verdict.losses], SHORT)
 
     def row(points: float) -> tuple[str, ...]:
         name = verdict.choice(points)
@@ -313,7 +325,7 @@ def how_sure(verdict: RunVerdict, name: str) -> str:
 
 def break_even(verdict: RunVerdict, name: str) -> float:
     """Return how many times as many calls use up the saving against the whole history; NaN where there is none."""
-    cost, base = (verdict.points[of].cost if of in verdict.points else nan for of in (name, WHOLE))
+    cost, base = (nan if of in BOUNDS else verdict.cost(of) for of in (name, WHOLE))
     return base / cost if 0 < cost < base else nan
 
 
@@ -365,13 +377,17 @@ def too_few(verdict: RunVerdict) -> str:
 
 
 def _why_no_verdict(verdict: RunVerdict) -> str:
-    results = verdict.results
+    results, lost = verdict.results, verdict.results.summary.failed_conversations
+    if not results.summary.calls:
+        return "no model call is recorded; each recording ends before its first answer"
+    if all(number == results.summary.conversations for number in lost.values()):
+        return "no strategy finished a conversation"
     if WHOLE not in results.strategies:
         return f"the whole history was not run: add --strategy {WHOLE}"
     if len(results.strategies) < 2:
         return "there is one strategy: add others with --strategy"
     if list(verdict.points) == [verdict.base]:
-        return "no other strategy can be compared with the whole history: see the tables below"
+        return "no other strategy can be compared with the whole history"
     if why := reasons(value for value in verdict.values.values() if isinstance(value, Missing)):
         return f"{verdict.quality.name} is not known. {why}"
     return f"the bill under {verdict.model} is not known"
@@ -426,7 +442,7 @@ def five_measures(verdict: RunVerdict) -> Table:
     """Return a row for each strategy: savings, cache hits, compression, LRU-K hits, quality, and what it breaks."""
     results, model, summary, quality = verdict.results, verdict.model, verdict.results.summary, verdict.quality
     shown = in_order(verdict)
-    names = short_names(shown, _NAME)
+    names = short_names(shown, SHORT)
     marks = {"broken": f"{CROSS} {{}}", "bound": "{} (bound)"}
     marked = {name: marks.get(verdict.places[name], "{}").format(short) for name, short in names.items()}
     bills = {str(row.strategy): row for row in results.totals.itertuples() if row.model == model}
@@ -474,15 +490,16 @@ def five_measures(verdict: RunVerdict) -> Table:
         *[Column(quality.name, "quality", percent)] * (quality.metric not in ("answer_quality", "answer_in_context")),
         *[Column("breaks", "breaks")] * bool(verdict.broken),
     )
-    subagents = f"{summary.subagents:,} of them of subagents or forks, " if summary.subagents else ""
+    subagents = f" ({summary.subagents:,} of subagents or forks)" if summary.subagents else ""
     title = (
-        f"{sample(summary.conversations, summary.units)}, {subagents}{count(summary.messages, 'message')}, "
+        f"{count(summary.conversations, 'conversation')}{subagents}"
+        f"{independent(summary.conversations, summary.units)}, {count(summary.messages, 'message')}, "
         f"{count(summary.calls, 'model call')}, billed under {'their own models' if model == OWN_MODELS else model}"
     )
-    table = table_of(title, columns, rows, widest=LINE)
+    table = table_of(title, map(_or_dash, columns), rows, widest=LINE)
     notes = [about("verdict_measures"), about("verdict_nothing") * any("–" in row for row in table.rows)]
     notes = [" ".join(filter(None, (*notes, about("verdict_broken") * bool(verdict.broken))))]
-    notes += [about("verdict_compared", summary=summary)] * (summary.compared < summary.conversations)
+    notes += [about("verdict_compared", summary=summary)] * (0 < summary.compared < summary.conversations)
     if quality.found:
         notes.append(about("verdict_found", chance=share(quality.found.get(FLOOR))))
         notes += [about("verdict_reader")] * (quality.reader is not None)
@@ -493,9 +510,13 @@ def five_measures(verdict: RunVerdict) -> Table:
         few = [of for of in quality.graded.strategies if of.strategy in shown and of.paired and not of.in_pairs]
         right = about("verdict_right", who=answerer_in_words(quality.graded.answerer))
         notes.append(" ".join([right, *(about("verdict_unpaired", of=of) for of in few[:1])]))
-    if cut := [name for name in shown if "…" in names[name]]:
-        notes.append(f"In full: {', '.join(cut)}.")
-    return replace(table, notes=(*notes, *table.notes, *results.sampling_notes))
+    return replace(table, notes=(*notes, *in_full(shown), *table.notes, *results.sampling_notes))
+
+
+def _or_dash(column: Column) -> Column:
+    """Return a column that has a dash where the strategy failed: the last column says so."""
+    show = column.show
+    return column._replace(show=lambda value: "–" if getattr(value, "why", "") == "failed" else show(value))
 
 
 def _right(of: StrategyAnswers | None) -> str:

@@ -17,6 +17,10 @@ SystemExit included: that is its failure. Only Stopped is the user's wish, where
 
 from __future__ import annotations
 
+from itertools import takewhile
+from os.path import dirname, join
+from traceback import extract_tb, format_list
+
 import msgspec
 
 
@@ -26,6 +30,13 @@ class Stopped(SystemExit):
 
 class UserError(Exception):
     """An error that the user can fix. Its text says where, what was wrong and what to do."""
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython shows in a notebook: the user's own lines, without its and ours, and the text."""
+        ours, shell = dirname(dirname(__file__)), join("IPython", "core")
+        frames = takewhile(lambda frame: not frame.filename.startswith(ours), extract_tb(self.__traceback__))
+        lines = format_list([frame for frame in frames if shell not in frame.filename])
+        return [*map(str.rstrip, lines), f"{type(self).__name__}: {self}"]
 
 
 class Place(

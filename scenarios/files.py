@@ -11,6 +11,7 @@ import errno
 import os
 import stat
 import tomllib
+from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
 from importlib import resources
@@ -40,15 +41,16 @@ def shipped(name: str) -> dict[str, Any]:
 
 ROOMS = tuple(Path(__file__).parents[1] / name for name in ("scenarios", "metrics", "strategies", "harness"))
 """Folders of the code, word lists and tables that figures depend on."""
+_CODE = (".py", ".toml", ".txt", ".html", ".css", ".js")
 
 
 @cache
-def code_digest() -> bytes:
-    """Return a digest of the code that figures depend on: what other code made counts for nothing."""
+def code_digest(rooms: Sequence[Path] = ROOMS) -> bytes:
+    """Return a digest of the code that figures depend on, or of other folders: nothing of other code counts."""
     digest = sha256()
-    for room in ROOMS:
+    for room in rooms:
         places = (os.path.join(at, name) for at, _, names in os.walk(room) for name in names)
-        for place in sorted(place for place in places if place.endswith((".py", ".toml", ".txt"))):
+        for place in sorted(place for place in places if place.endswith(_CODE)):
             name = f"{room.name}{place[len(str(room)) :]}"
             digest.update(f"{name}\0".encode() + sha256(Path(place).read_bytes()).digest())
     return digest.digest()

@@ -69,11 +69,12 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
     Ids are made unique by a suffix `~2`, `~3` …; a note says so once all are read. A call counts once in all batches:
     another note says how many stand there again.
     """
-    seen, renamed, calls, unnamed = dict[str, int](), list[str](), _Calls(problems), Counter[str]()
+    seen, calls, unnamed = dict[str, int](), _Calls(problems), Counter[str]()
+    renamed, longer = list[str](), list[str]()
 
     def named(conversation: Conversation) -> Conversation:
         if (name := unique_name(conversation.id, seen)) != conversation.id:
-            renamed.append(name)
+            (longer if conversation.meta.get("parent") == conversation.id else renamed).append(name)
         return replace(conversation, id=name)
 
     yield from map(named, first)
@@ -121,6 +122,11 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
         some = ", ".join(renamed[:4]) + " …" * (len(renamed) > 4)
         had, were = ("conversation", "was") if len(renamed) == 1 else ("conversations", "were")
         problems.notes.append(f"{len(renamed)} {had} had the id of an earlier one and {were} given another: {some}")
+    if longer:
+        some = ", ".join(longer[:4]) + " …" * (len(longer) > 4)
+        was = "recording goes" if len(longer) == 1 else "recordings go"
+        how = "one independent unit with it, and calls of both count once; leave the copy out to see the session whole"
+        problems.notes.append(f"{len(longer)} {was} on where an earlier copy of the same session ends ({some}): {how}")
     problems.note_unknown()
 
 

@@ -378,7 +378,7 @@ GATE = (
         "`cache_marks` minimum × 4",
         'cost "cannot tell"',
         "fails",
-        takes_another("marks", CacheMarks, "min_tokens", 4, "cost (claude-sonnet-5)"),
+        takes_another("marks", CacheMarks, "min_tokens", 4, "cost"),
     ),
     Case("a comment in one's own file", '"Lost …, New …"', "passes", _own_file("def mine", "# a comment\ndef mine")),
     Case("turns − 1 in one's own file", "only `none` is compared", "fails, naming it", _own_file("turns=3", "turns=2")),

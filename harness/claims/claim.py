@@ -109,7 +109,7 @@ def decisive(rows: Sequence[ClaimRow], verdict: Verdict) -> ClaimRow | None:
 
 def exact(value: float) -> Interval:
     """Return an interval for a figure that is known exactly."""
-    return Interval(value, value, value)
+    return Interval(*[float(value)] * 3)
 
 
 def exactly(found: Interval | Missing) -> Interval | Missing:

@@ -226,9 +226,14 @@ def samples(inputs: ClaimInputs) -> list[list[ArchivedMessage]]:
     )
 
 
-def archives(inputs: ClaimInputs, name: str) -> list[tuple[int, archive.Speed]]:
-    """Archive each conversation of the acceptance scenario by itself. Return the bytes of each, and its speed."""
-    return inputs.once(f"archives {name}", lambda: [archive.written(items, CODINGS[name]) for items in samples(inputs)])
+def archives(inputs: ClaimInputs, name: str) -> list[tuple[int, tuple[float, float]]]:
+    """Archive each conversation of the acceptance scenario by itself. Return the bytes of each, and its speeds."""
+
+    def measured(items: list[ArchivedMessage]) -> tuple[int, tuple[float, float]]:
+        with archive.archived(items, CODINGS[name]) as (written, _):
+            return written.size, archive.decompression(written)
+
+    return inputs.once(f"archives {name}", lambda: list(map(measured, samples(inputs))))
 
 
 def compression(inputs: ClaimInputs) -> Figures:
@@ -461,8 +466,8 @@ def decompression(inputs: ClaimInputs) -> Figures:
     for name in CODINGS:
         of, setting = f"{len(samples(inputs))} archives of 100K tokens", f"the archive, {name}"
         speeds = [speed for _, speed in archives(inputs, name)]
-        yield Measured("read", setting, of_seeds(speed.decompress / 1e6 for speed in speeds), of)
-        yield Measured("bare", setting, of_seeds(speed.bare / 1e6 for speed in speeds), of)
+        for figure, rates in zip(("read", "bare"), zip(*speeds, strict=True), strict=True):
+            yield Measured(figure, setting, of_seeds(rate / 1e6 for rate in rates), of)
 
 
 FEW, MANY = 100_000, 1_000_000
@@ -536,7 +541,8 @@ def tier_latencies(inputs: ClaimInputs) -> Figures:
     # 1,500 user turns: some 2,800 messages, 500K tokens; a sixth of the turns are questions.
     items = archive.items_of([next(scenario("mem_002", 1_500))], inputs.counter)
     promoted, demoted = zip(*(_moved(items) for _ in range(REPEATS)), strict=True)
-    gets = [archive.written(items, Coding(LEVEL))[1].gets for _ in range(REPEATS)]
+    with archive.archived(items, Coding(LEVEL)) as (written, _):
+        gets = [archive.reads(written, items) for _ in range(REPEATS)]
     # Of each call the fastest round counts. Taken singly, at a load of 7, Focus had a p99 of 25 ms, nearly all of it
     # other processes' time (decision 29).
     times_of: dict[str, NDArray[np.float64]] = {

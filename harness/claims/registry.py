@@ -19,6 +19,7 @@ from ctxbench.scenarios.files import LARGEST, read_file
 from ctxbench.scenarios.spec import nearest
 from ctxbench.strategies.chain import parse, spec
 
+from .. import cache
 from ..engine.workers import side_by_side
 from ..folder.files import write_file
 from ..folder.run import Run
@@ -113,27 +114,36 @@ def chosen(names: Iterable[str]) -> list[Claim]:
 
 
 def measure(claims: Sequence[Claim], inputs: ClaimInputs, done: Callable[[int], None]) -> list[Finding]:
-    """Measure claims, on workers if there are jobs; only times depend on them. `done` hears how many are finished."""
+    """Measure claims on `jobs` workers, but find again what rests on no clock. `done` hears how many are finished."""
+    store, basis = cache.results(), inputs.basis
+    untimed = (claim.id for claim in claims if basis and not any(figure.timed for figure in claim.figures.values()))
+    keys = {id: cache.key(basis, id) for id in untimed}
+    kept = ((id, store.get(key)) for id, key in keys.items())
+    findings = {id: msgspec.msgpack.decode(data, type=Finding) for id, data in kept if data}
+    done(len(findings))
+    claims_left = [claim for claim in claims if claim.id not in findings]
     groups: dict[str, list[str]] = {}
-    for claim in claims:
+    for claim in claims_left:
         groups.setdefault("the run" if claim.strategies else claim.shares, []).append(claim.id)
-    findings: dict[str, Finding] = {}
 
     def collect(outcome: tuple[list[Finding], list[str]]) -> None:
         findings.update({finding.id: finding for finding in outcome[0]})
+        measured = (finding for finding in outcome[0] if finding.id in keys and finding.rows)
+        store.put({keys[finding.id]: msgspec.msgpack.encode(finding) for finding in measured})
         inputs.failures += outcome[1]
         done(len(outcome[0]))
 
     settings = inputs.settings
     # Without strategies it is not known whether any claim needs the run, which would be made once in each worker.
-    if settings.jobs == 1 or len(groups) == 1 or not settings.strategies:
-        for claim in claims:
+    if settings.jobs == 1 or len(groups) <= 1 or not settings.strategies:
+        for claim in claims_left:
             collect(([claim.finding(inputs)], []))
     else:
-        _ = inputs.extra_run  # with all workers at once, before they divide the claims among them
+        if "the run" in groups:
+            _ = inputs.extra_run  # with all workers at once, before they divide the claims among them
         settings = msgspec.structs.replace(settings, run=str(inputs.run.folder), jobs=1)
-        # Claims that share nothing are done in no time, and come last.
-        tasks = [ids for shared, ids in groups.items() if shared] + ([groups[""]] if "" in groups else [])
+        # What takes longest comes first, so that no worker is left alone with it.
+        tasks = [groups[name] for name in dict.fromkeys(("the run", "latencies", "search", *groups)) if name in groups]
         packed = (msgspec.msgpack.encode((ids, settings)) for ids in tasks)
         side_by_side(_measured, packed, min(inputs.settings.jobs, len(tasks)), collect)
     return [findings[claim.id] for claim in claims]

@@ -22,6 +22,7 @@ import pandas as pd
 from msgspec.structs import replace
 
 from ctxbench.metrics.figures import fixed
+from ctxbench.metrics.models import prices_version
 from ctxbench.metrics.prices import BUNDLED
 from ctxbench.metrics.probes import recall
 from ctxbench.metrics.statistics.comparison import Pairs, difference, in_both
@@ -36,12 +37,15 @@ from ctxbench.strategies.chain import parse, spec
 from ctxbench.strategies.tiers.tiered.tiers import WORKING_TOKENS
 from ctxbench.strategies.tiers.working.traces import TRACES
 
+from .. import cache
 from ..answers.store import USUAL, answered
 from ..bill.bill import conversation_bills
 from ..bill.simulation import Scheme
 from ..compare.figures import MeasuredRun, measured
 from ..engine.plan import Plan, RunInputs, execute, written_to
+from ..folder.files import file_digests
 from ..folder.run import Run, load, steps_of
+from ..folder.store import ANSWERS
 from ..models import Settings
 from ..tier_bench.working import Load, bounds, policy_row
 from .claim import Measured, exact, exactly
@@ -169,6 +173,17 @@ class ClaimInputs:
             return list(names)
         units = (self.run if on == "run" else self.run_of("none", on)).units
         return [units.get(name, name) for name in names]
+
+    @cached_property
+    def basis(self) -> str:
+        """The digest of what figures without a clock rest on; empty where that is not known by content."""
+        settings = self.settings
+        if settings.recordings or settings.models.embedder != "offline" or not (settings.run or settings.strategies):
+            return ""
+        folder = self.run.folder
+        paths = (path for table in ANSWERS for path in (folder / table).rglob("*.parquet"))
+        answers = file_digests(folder, sorted(path.relative_to(folder).as_posix() for path in paths))
+        return cache.basis("claims", self.run.manifest.blake2b, f"{answers} {settings.quick}", prices_version())
 
     @property
     def of(self) -> str:

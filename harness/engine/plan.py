@@ -148,8 +148,8 @@ class Watcher(Protocol):
     def all_read(self) -> None:
         """Take the number of conversations as final."""
 
-    def measured(self, conversations: int, messages: int, steps: int) -> None:
-        """Count the messages of a finished part, the steps replayed for it, and conversations whose last part it is."""
+    def measured(self, messages: int, steps: int) -> None:
+        """Count the messages of a finished part, and the steps replayed for it."""
 
 
 def execute(
@@ -234,7 +234,6 @@ class _Shard:
 
     conversations: int
     messages: int
-    left: int  # tasks that are not done yet
     digest: str = ""
 
 
@@ -255,7 +254,7 @@ class _Shards:
         parts = self.work.parts
         for number, group in enumerate(groups(self._conversations())):
             said = [message for conversation in group for message in conversation.messages]
-            self.counts.append(_Shard(len(group), len(said), len(parts)))
+            self.counts.append(_Shard(len(group), len(said)))
             self.media.update(medium.kind for message in said for medium in message.media)
             yield [PartTask(self.work, number, part, tuple(group) if part == OWN else ()) for part in parts]
 
@@ -273,9 +272,9 @@ class _Shards:
             self.remote.check()
         for task in tasks:
             shard = self.counts[task.shard]
-            shard.digest, shard.left = task.digest, shard.left - 1
+            shard.digest = task.digest
             if self.watcher is not None:
-                self.watcher.measured(0 if shard.left else shard.conversations, shard.messages, task.steps)
+                self.watcher.measured(shard.messages, task.steps)
 
 
 def _unfinished(plan: Plan) -> Manifest:

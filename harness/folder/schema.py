@@ -206,9 +206,11 @@ def without_text(manifest: Manifest) -> Manifest:
 def short_names(strategies: Iterable[str], width: int) -> dict[str, str]:
     """Return for each strategy its text in at most `width` characters, where that tells it from the others.
 
-    A chain with a name is called by it. Of others the last parameters are left out: `smart(window=300, …)`.
+    A chain with a name is called by it. Of others the last parameters are left out: `smart(window=300, …)`. Digests of
+    files are left out of all.
     """
-    texts = {text: text if len(text) <= width else _short(text, width) for text in strategies}
+    plain = {text: without_digest(text) for text in strategies}
+    texts = {text: name if len(name) <= width else _short(name, width) for text, name in plain.items()}
     times = Counter(texts.values())
     return {text: short if times[short] == 1 else text for text, short in texts.items()}
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import lzma
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -124,7 +124,7 @@ class ArchiveBench:
         # Without ids, times, roles and calls the texts have less to repeat.
         corpora = {"messages": as_json, "texts alone": as_text}
         lossless = tuple(corpus(name, coded_blocks(items, coding, write)) for name, write in corpora.items())
-        size, speed = written(items, coding)
+        size, speed = measured(items, coding)
         return ArchiveMeasurement(
             coding=coding,
             conversations=len(conversations),
@@ -247,24 +247,41 @@ def coded(conversations: Sequence[Conversation]) -> Coded | Missing:
     return Coded(len(texts), len(questions), width, pieces * BITS // 8, int(originals.code_size), recall)
 
 
-def written(items: Sequence[ArchivedMessage], coding: Coding) -> tuple[int, Speed]:
-    """Write an archive and read all of it back: bytes of its files, and speed. Raises AssertionError."""
+@contextmanager
+def archived(items: Sequence[ArchivedMessage], coding: Coding) -> Iterator[tuple[ArchiveTier, float]]:
+    """Yield an archive on the disk, with the seconds that writing it took. Raises AssertionError if it has changed."""
     with TemporaryDirectory(prefix="ctxbench-archive-") as folder:
-        file, read_back = str(Path(folder) / "archive.db"), list[ArchivedMessage]()
-        archive = ArchiveTier(BlockTable(file), coding)
+        archive = ArchiveTier(BlockTable(str(Path(folder) / "archive.db")), coding)
         began = perf_counter()
         archive.put(items)
         archive.seal()
         writing = perf_counter() - began
-        content = sum(part.raw_bytes for part in archive.parts)
-        frames = [archive.frame(part) for part in archive.parts]
-        decompressing = fastest(lambda: [archive.content(part) for part in archive.parts])
-        bare = fastest(lambda: [dictionary.decompress(frame) for dictionary, frame in frames])
-        reading = fastest(lambda: read_back.extend(archive.items()), 1)
-        if different := [item.id for item, stored in zip(items, read_back, strict=True) if item != stored]:
+        if different := [item.id for item, stored in zip(items, archive.items(), strict=True) if item != stored]:
             raise AssertionError(f"{different[0]} did not come back as it was")
-        gets = [fastest(lambda: archive.get(item.id), 1) for item in Random(0).choices(items, k=READS)]  # noqa: B023
+        yield archive, writing
         archive.close()
-        opening = fastest(lambda: ArchiveTier(BlockTable(file)).close())
-    rates = content / writing, content / decompressing, content / bare, content / reading
-    return archive.size, Speed(*rates, gets, opening)
+
+
+def decompression(archive: ArchiveTier) -> tuple[float, float]:
+    """Return bytes of contents a second: read, checked and decompressed; the same frames decompressed in memory."""
+    content = sum(part.raw_bytes for part in archive.parts)
+    frames = [archive.frame(part) for part in archive.parts]
+    decompressing = fastest(lambda: [archive.content(part) for part in archive.parts])
+    bare = fastest(lambda: [dictionary.decompress(frame) for dictionary, frame in frames])
+    return content / decompressing, content / bare
+
+
+def reads(archive: ArchiveTier, items: Sequence[ArchivedMessage]) -> list[float]:
+    """Return the seconds of each of READS reads of one message."""
+    return [fastest(lambda: archive.get(item.id), 1) for item in Random(0).choices(items, k=READS)]  # noqa: B023
+
+
+def measured(items: Sequence[ArchivedMessage], coding: Coding) -> tuple[int, Speed]:
+    """Return the bytes of an archive's files, and its speed. Raises AssertionError."""
+    with archived(items, coding) as (archive, writing):
+        content = sum(part.raw_bytes for part in archive.parts)
+        rates, reading = decompression(archive), fastest(lambda: list(archive.items()), 1)
+        gets = reads(archive, items)
+        archive.close()
+        opening = fastest(lambda: ArchiveTier(BlockTable(archive.store.path)).close())
+        return archive.size, Speed(content / writing, *rates, content / reading, gets, opening)

@@ -9,6 +9,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from ctxbench.harness.folder.files import placed
 from ctxbench.scenarios.errors import RunError
 
@@ -24,6 +26,19 @@ _ENDINGS = {"figures": (".svg", ".png"), "tables": (".csv",)}
 def write(results: Results, folder: Path, *, figures: bool = False) -> Path:
     """Write the report of a run, and with `figures` its charts; return the page. Raises RunError if it cannot."""
     check(folder, figures=figures)
+    data = results.kept(f"report, figures {figures}", lambda: msgspec.msgpack.encode(_files(results, figures=figures)))
+    files = msgspec.msgpack.decode(data, type=dict[str, bytes])
+    try:
+        _clear(folder)
+        for name, data in files.items():
+            with placed(folder / name) as draft:
+                draft.write_bytes(data)
+    except OSError as error:
+        raise _unwritable(folder, error) from None
+    return folder / "report.html"
+
+
+def _files(results: Results, *, figures: bool) -> dict[str, bytes]:
     shown = list(sections(results))
     files = {
         "report.html": page(results, shown, inspected(results)).encode(),
@@ -33,14 +48,7 @@ def write(results: Results, folder: Path, *, figures: bool = False) -> Path:
         files |= {f"tables/{name}.csv": as_csv(frame).encode() for name, frame in section.frames.items()}
         for chart in section.charts if figures else ():
             files |= {f"figures/{chart.name}{ending}": data for ending, data in chart.files().items()}
-    try:
-        _clear(folder)
-        for name, data in files.items():
-            with placed(folder / name) as draft:
-                draft.write_bytes(data)
-    except OSError as error:
-        raise _unwritable(folder, error) from None
-    return folder / "report.html"
+    return files
 
 
 def check(folder: Path, *, figures: bool = False) -> None:

@@ -72,7 +72,7 @@ def _overview(places: RunVerdict, by_model: Sequence[RunVerdict], number: int) -
     if places.results.is_sampled:
         covers = f"{places.quality.name.capitalize()} covers the same conversations."
         notes += [*places.results.sampling_notes, covers]
-    notes += [about("verdict_compared", summary=summary)] * (summary.compared < summary.conversations)
+    notes += [about("verdict_compared", summary=summary)] * (0 < summary.compared < summary.conversations)
     table = table_of("What is the verdict on each strategy?", columns, rows, notes, names=3)
     # The decision, its table of losses and prices, the picture; then what is behind it.
     decision = answer(places)

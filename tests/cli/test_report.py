@@ -52,7 +52,7 @@ def test_what_is_written(tmp_path: Path) -> None:
     ctxbench("run", recording(tmp_path, conversations=2, turns=3), "-s", "none", "-o", "r", cwd=tmp_path)
     before = bytes_of(tmp_path / "r")
     done = ctxbench("report", "r", "--model", "gpt-5.6", cwd=tmp_path)
-    assert done.stdout.startswith("\nNo verdict\nwhy ")
+    assert done.stdout.startswith("\nNo verdict: there is one strategy: add others with --strategy\n")
     assert done.stdout.endswith("\nreport: r/report/report.html\n")
     page = (tmp_path / "r" / "report" / "report.html").read_text()
     assert "claude" not in page

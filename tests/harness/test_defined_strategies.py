@@ -153,6 +153,17 @@ for cell in open("cells").read().split("---"):
 """
 
 
+def test_an_error_in_a_notebook(tmp_path: Path) -> None:
+    """A cell shows the user's own line and the error in one line, and no line of ctxbench."""
+    (tmp_path / "cells").write_text('import ctxbench\n---\nctxbench.run("smoke", strategies="windo")')
+    words = [sys.executable, "-c", IPYTHON]
+    ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "IPYTHONDIR": "."})
+    *before, line, said = ran.stdout.strip().splitlines()
+    assert said == "SpecError: unknown strategy 'windo'; did you mean 'window'?"
+    assert line.strip() == 'ctxbench.run("smoke", strategies="windo")'
+    assert len(before) == 1
+
+
 def test_a_class_of_a_notebook_cell(tmp_path: Path) -> None:
     """Its source is that of its cell; what it uses from another cell counts, of the class that it extends as well."""
     (tmp_path / "cells").write_text(CELLS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from math import nan
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,7 @@ def test_pairs_repetitions_and_labels() -> None:
     assert (calls.equal_runs.before, calls.equal_runs.after) == (4, 6)
     solved = live(before, after, {"a": 1.0, "b": 1.0}, {"a": 0.0, "b-5": 1.0}).measures["solved"]
     assert (solved.before, solved.after) == (1.0, 0.5)
+    assert live_headline(found).endswith("; left out: 1 run only after")
     notes = " ".join(live_tables(found)[0].notes)
     assert "Only after, and left out: 1 run (d-3). Not known: prompt tokens, " in notes
 
@@ -188,10 +190,10 @@ def test_the_title_judges_the_bill(after: list[int | None], title: str) -> None:
 
 def test_bad_input(tmp_path: Path) -> None:
     """Sets without a common task, and labels of other tasks or of no form that is known, say what to do."""
-    with pytest.raises(
-        RunError, match=r"begin with 'a-0' and 'b-0': give recordings of the same tasks, or say with --by"
-    ):
-        live([talk("a")], [talk("b")])
+    one, other = (replace(talk(name), source=f"logs/{name}.jsonl:1") for name in "ab")
+    has = "'a-0' (a.jsonl), 'Do a.' and 'b-0' (b.jsonl), 'Do b.'"
+    with pytest.raises(RunError, match=rf"begin with {re.escape(has)}: give recordings of the same tasks, or say with"):
+        live([one], [other])
     with pytest.raises(RunError, match=r"--success: .* names 'z', the recordings 'a-0': name them alike"):
         live([talk("a")], [talk("a")], {"z": 1.0}, {"a": 1.0})
     with pytest.raises(RunError, match=r"^nowhere: there is no such file or folder$"):

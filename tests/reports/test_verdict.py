@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from math import nan
 from pathlib import Path
@@ -83,6 +82,7 @@ def by_hand(
         messages=80,
         calls=40,
         failed_conversations=dict.fromkeys(costs, 0),
+        failed=[],
         unanswered=[],
         answers=None,
         recorded={},
@@ -357,8 +357,7 @@ def test_each_conversation_has_the_provider_of_its_own_model(tmp_path: Path) -> 
 )
 def test_no_verdict(costs: dict[str, list[float]], why: str) -> None:
     """Without the whole history, another strategy or a price there is none, and the reason is told."""
-    table = answer(by_hand(costs, {name: [0.5] * 4 for name in costs}))
-    assert (table.title, told(table)["why"]) == ("No verdict", why)
+    assert answer(by_hand(costs, {name: [0.5] * 4 for name in costs})).title == f"No verdict: {why}"
 
 
 def test_a_few_conversations_recommend_nothing() -> None:
@@ -472,17 +471,48 @@ def test_the_best_measure_counts(tmp_path: Path) -> None:
 
 
 def test_subagents_are_counted(tmp_path: Path) -> None:
-    """A session and the agent that it started are two conversations, one of them a subagent's."""
-    for name in ("s", "s/agent"):
-        messages = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yo"}]
-        with (tmp_path / "chats.jsonl").open("a") as file:
-            file.write(json.dumps({"id": name, "messages": messages}) + "\n")
-    execute(Plan(RunInputs((str(tmp_path / "chats.jsonl"),)), ("none", "last_turn")), tmp_path / "run")
-    of_run = Results(load(tmp_path / "run"), ["claude-sonnet-5"])
+    """A session, its rest after a copy that was cut short, and the agent that it started: one is a subagent's."""
+    made = list[dict[str, Any]]()
+    for name, meta in (("s", {}), ("s/agent", {}), ("s~2", {"parent": "s"})):
+        messages = [{"id": "u", "role": "user", "text": "hi"}, {"id": "a", "role": "assistant", "text": "yo"}]
+        made.append({"ctxbench": "1", "id": name, "meta": meta, "messages": messages})
+    of_run = Results(ran(tmp_path, *made, strategies=("none", "last_turn")), ["claude-sonnet-5"])
     assert of_run.summary.subagents == 1
     assert five_measures(verdict(of_run)).title.startswith(
-        "2 conversations, 1 independent unit, 1 of them of subagents or forks, 4 messages"
+        "3 conversations (1 of subagents or forks), 1 independent unit, 6 messages"
     )
+
+
+@pytest.mark.parametrize(
+    ("strategies", "why"),
+    [
+        (["{bad}"], "no strategy finished a conversation"),
+        (["none", "{bad}"], "no other strategy can be compared with the whole history"),
+    ],
+)
+def test_why_a_strategy_failed_is_told_first(tmp_path: Path, strategies: list[str], why: str) -> None:
+    """The first lines say that and why it failed; its row has a dash for every figure, no note counts to 0."""
+    (tmp_path / "bad.py").write_text("def bad(messages):\n    raise ValueError('no such key')\n")
+    bad = f"{tmp_path}/bad.py:bad"
+    run = ran(tmp_path, recorded("one", ["a", "b"]), strategies=tuple(name.format(bad=bad) for name in strategies))
+    found = verdict(results(run))
+    first, measures = answer(found), five_measures(found)
+    assert first.title == f"No verdict: {why}"
+    assert first.rows[0][0] == "failed"
+    assert first.rows[0][1].startswith(f"{bad} in 1 of 1 conversation: ValueError: no such key")
+    (row,) = [row for row in measures.rows if row[0].startswith("✗")]
+    assert (set(row[1:-1]), row[-1]) == ({"–"}, "failed in 1 of 1")
+    assert "0 of 1" not in " ".join(measures.notes)
+
+
+def test_a_recording_without_a_model_call(tmp_path: Path) -> None:
+    """It was cut before its first answer: that is told, and nothing of languages."""
+    messages = [{"role": "user", "content": "Hi"}]
+    run = ran(tmp_path, {"id": "cut", "messages": messages}, strategies=("none", "last_turn"))
+    found = verdict(results(run))
+    first, measures = answer(found), five_measures(found)
+    assert first.title == "No verdict: no model call is recorded; each recording ends before its first answer"
+    assert "English" not in " ".join(measures.notes)
 
 
 def test_a_window_falls_into_the_traps_of_its_size(tmp_path: Path) -> None:

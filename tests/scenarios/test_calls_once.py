@@ -77,6 +77,19 @@ def test_a_session_that_was_forked_into_another_file(
     assert notes[0].startswith(f"2 model calls are copies of others in the recordings (2 in {found[1].id}): each")
 
 
+def test_a_copy_of_a_session_that_was_cut_short(tmp_path: Path) -> None:
+    """The whole session goes on where its copy ends, which is no fork; read the other way round, it is all there is."""
+    written(tmp_path / "a" / "s1.jsonl", ORIGIN[:-1])
+    written(tmp_path / "b" / "s1.jsonl", ORIGIN)
+    found, notes = read(tmp_path)
+    assert [each.id for each in found] == ["s1", "s1~2"]
+    assert units(found) == 1
+    assert notes[0].startswith("1 recording goes on where an earlier copy of the same session ends (s1~2): one ")
+    written(tmp_path / "a" / "s1.jsonl", ORIGIN)
+    written(tmp_path / "b" / "s1.jsonl", ORIGIN[:-1])
+    assert [each.id for each in read(tmp_path)[0]] == ["s1"]
+
+
 @pytest.mark.parametrize("named", [{"agentId": "x"}, {"agentId": None}])
 def test_an_agent_in_the_file_of_its_session_and_in_its_own(tmp_path: Path, named: dict[str, Any]) -> None:
     """It is one conversation, whether its session names it or not, and the note counts its calls."""

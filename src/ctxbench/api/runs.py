@@ -198,15 +198,15 @@ def log_in_mlflow(run: Run, models: Sequence[str], to: str, experiment: str, tex
     where = mlflow.place(run.folder, to or os.environ.get("MLFLOW_TRACKING_URI", ""))
     shown = where.is_local if text is None else text
     results = Results(run, models, named=models if tuple(models) != billed_models(run) else (), text=shown)
-    judged = verdict(results)
-    logged = bench(run, models, text=shown, verdict=tags(judged))
+    tags_of_verdict, verdict_text = BenchmarkVerdict.logged(results)
+    logged = bench(run, models, text=shown, verdict=tags_of_verdict)
     name = experiment or os.environ.get("MLFLOW_EXPERIMENT_NAME", "") or mlflow.EXPERIMENT
     measured_at = int((run.folder / "manifest.json").stat().st_mtime * 1000)
 
     def write_report(folder: Path) -> None:
         write(results, folder / "report")
         if logged.verdict:
-            (folder / "verdict.txt").write_text(str(BenchmarkVerdict(judged, "report/report.html")), "utf-8")
+            (folder / "verdict.txt").write_text(verdict_text, "utf-8")
 
     return mlflow.write(logged, where, measured_at, write_report, name, text=shown)
 
@@ -416,6 +416,7 @@ class BenchmarkRun:
         from ctxbench.reports.html.folder import write  # jinja2 comes with it
 
         results = self._results if text else replace(self._results, text=False)
+        BenchmarkVerdict.logged(results)  # which `log` finds in the cache
         return write(results, Path(out).expanduser() if out is not None else self.folder / "report")
 
     def compare(

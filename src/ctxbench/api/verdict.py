@@ -8,6 +8,7 @@ from functools import cached_property
 from math import isnan, nan
 from pathlib import Path
 
+import msgspec
 import pandas as pd
 
 from ctxbench.harness.answers.figures import WHOLE
@@ -23,9 +24,10 @@ from ctxbench.metrics.value import Missing, Value
 from ctxbench.reports.compare import Look, as_json, gate_tables
 from ctxbench.reports.live import live_tables
 from ctxbench.reports.render import Table, html, plain
+from ctxbench.reports.results import Results
 from ctxbench.reports.tables import incomplete
-from ctxbench.reports.verdict import ROUNDING, Place, RunVerdict
-from ctxbench.reports.verdict_text import first_screen, how_sure, points_in_words, too_few, why_placed
+from ctxbench.reports.verdict import ROUNDING, Place, RunVerdict, verdict
+from ctxbench.reports.verdict_text import first_screen, how_sure, points_in_words, tags, too_few, why_placed
 from ctxbench.scenarios.errors import RunError
 from ctxbench.strategies.chain import StrategyLike
 
@@ -197,6 +199,16 @@ class BenchmarkVerdict(_Shown):
         """The tables that `ctxbench report` prints."""
         places = self._places
         return [*first_screen(places, self._more), *incomplete(places.results.summary)]
+
+    @staticmethod
+    def logged(results: Results) -> tuple[dict[str, str], str]:
+        """Return the verdict on a run as a tracker has it: as tags and as text."""
+
+        def make() -> bytes:
+            places = verdict(results)
+            return msgspec.msgpack.encode((tags(places), str(BenchmarkVerdict(places, "report/report.html"))))
+
+        return msgspec.msgpack.decode(results.kept("verdict", make), type=tuple[dict[str, str], str])
 
 
 def _number(value: Value) -> float:

@@ -25,7 +25,7 @@ class ProgressCounts:
 
     def __init__(self, show: Show = lambda *_: None) -> None:
         self._show, self._began = show, monotonic()
-        self.found = self.conversations = self.steps = 0
+        self.found = self.steps = 0
         self._size = self._messages = self._measured = self._consumed = 0
         self._parts = 1
         # Number of all messages; 0 = not known.
@@ -51,8 +51,7 @@ class ProgressCounts:
         self._is_read, self._whole = True, self._messages
         self._changed()
 
-    def measured(self, conversations: int, messages: int, steps: int) -> None:
-        self.conversations += conversations
+    def measured(self, messages: int, steps: int) -> None:
         self.steps += steps
         self._measured += messages
         self._changed()
@@ -68,10 +67,8 @@ class ProgressCounts:
     def words(self) -> str:
         """Say how far the run is, without its share."""
         rate = self.steps / max(monotonic() - self._began, 1e-3)
-        total = f"{self.found:,}{'' if self._is_read else '+'}"
-        # Side by side, no conversation is done before nearly all are: "0 of 50" reads as a stall.
-        done = f"{self.conversations:,} of " if self.conversations else ""
-        return f"{done}{total} conversations, {self.steps:,} steps, {rate:,.0f} steps/s"
+        # Strategies go side by side: no conversation is done before nearly all are, and their number would stand still.
+        return f"{self.found:,}{'' if self._is_read else '+'} conversations, {self.steps:,} steps, {rate:,.0f} steps/s"
 
     def _changed(self) -> None:
         self._show(self.words, self.share)

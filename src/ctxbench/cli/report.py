@@ -63,10 +63,12 @@ def report(
     if as_json or markdown is not None:
         put(lambda: run_json(results), lambda: run_tables(results), as_json, markdown)
         return
+    from ctxbench.api.verdict import BenchmarkVerdict
     from ctxbench.reports.html.folder import write
 
     print_tables(run_tables(results) if every else verdict_tables(results))
     if not print_only:
+        BenchmarkVerdict.logged(results)  # which `export mlflow` finds in the cache
         typer.echo(f"report: {shlex.quote(str(write(results, out or folder / 'report', figures=figures)))}")
 
 

@@ -128,6 +128,7 @@ def run(
     from ctxbench.harness.answers.tally import answer_tallies, run_tallies
     from ctxbench.harness.bill.bill import store_bills
     from ctxbench.harness.folder.run import load
+    from ctxbench.harness.folder.schema import without_digest
     from ctxbench.reports import report_options
 
     report_model_calls(folder)
@@ -168,8 +169,8 @@ def run(
         say(f"report: {shlex.quote(str(write(results, folder / 'report')))}")
     failures = reader.failures
     lost = [name for name in manifest.plan.strategies if len(failures.get(name, ())) == manifest.conversations]
-    if lost:
-        say(f"error: no conversation was finished by {', '.join(lost)}: {to_print} --all shows why")
+    for name in lost:
+        say(f"error: {without_digest(name)} finished no conversation: {next(iter(failures[name].values()))}")
     end(tallies, strict, settings, folder, failed=bool(lost) or failed)
 
 
@@ -206,8 +207,8 @@ def cache(*, clear: bool = False, as_json: bool = False) -> None:
     """Show how much is kept of what was computed before, or remove it.
 
     A run takes from there what it would compute again: results of the same recording under the same strategy, by the
-    same code. It quotes recordings, lies in the user's cache, and is never needed. CTXBENCH_CACHE names another folder,
-    or is `off`.
+    same code; a second report, and an export to MLflow, the page of the first. It quotes recordings, lies in the user's
+    cache, and is never needed. CTXBENCH_CACHE names another folder, or is `off`.
 
     Args:
         clear: Remove all of it.
@@ -291,9 +292,9 @@ def audit(
 ) -> None:
     """Say what your agent's own compaction saved, cost and dropped, and which strategy would have done better.
 
-    Without a path it looks for the session folders of known agents, lists them and asks before it reads. Nothing leaves
-    this machine. The sessions are replayed as the agent sent them, whole, and through ten alternatives, into a run
-    folder.
+    Without a path it looks for the session folders of known agents, lists them and asks before it reads; without a
+    terminal it only lists them. Nothing leaves this machine. The sessions are replayed as the agent sent them, whole,
+    and through ten alternatives, into a run folder.
 
     Args:
         paths (PATH): Recorded sessions: files or folders. [default: the folders of known agents on this machine]
@@ -340,7 +341,7 @@ def audit(
 
 
 def _found() -> list[Path]:
-    """Return the session folders of known agents, once the user agrees. Raises UserError without an answer."""
+    """Return the session folders of known agents, once the user agrees; without a terminal the command ends here."""
     agents = found_agents()
     if not agents:
         raise UserError("no session folder of a known agent is here (ctxbench list formats): give a PATH")
@@ -350,7 +351,8 @@ def _found() -> list[Path]:
     for row in rows:
         say(f"  {row[0]:<{name}}  {row[1]:<{folder}}  {row[2]:>{count}}  {row[3]:>{size}}")
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UserError("nobody is here to be asked whether to read them: give a PATH")
+        say("not read, since nobody is here to be asked: to audit one, name it, `ctxbench audit PATH`")
+        raise typer.Exit
     if not typer.confirm("Read them? Nothing leaves this machine.", default=True, err=True):
         raise typer.Exit
     return [Path(os.path.expanduser(agent.folder)) for agent in agents]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import msgspec
 import pytest
 
 from ctxbench.harness.claims.claim import Claimed, ClaimRow, Finding, exact
-from ctxbench.harness.claims.registry import chosen, measure, read, write
+from ctxbench.harness.claims.registry import Claim, chosen, measure, read, write
 from ctxbench.harness.claims.rows import ClaimInputs, ClaimSettings
 from ctxbench.harness.folder.run import load
 from ctxbench.harness.folder.schema import signed
@@ -21,6 +22,7 @@ from ctxbench.scenarios.errors import RunError
 from tests.harness.command import ctxbench
 
 STRATEGIES = ("none", "window(max_tokens=8000)", "window(max_tokens=32000)")
+_FINDING = Claim.finding
 CLAIM = {"id", "claim", "source", "protocol", "timed", "verdict", "why", "needed", "rows"}
 ROW = {
     *("setting", "figure", "unit", "value", "low", "high", "missing", "claimed", "bound", "of", "decides", "verdict")
@@ -144,3 +146,34 @@ def test_times_stand_in_a_column_of_their_own() -> None:
     assert [row["setting"] for row in found["claims"][0]["rows"]] == ["one"]
     assert [row["setting"] for row in found["timed"][0]["rows"]] == ["two"]
     assert (found["claims"][0]["verdict"], found["timed"][0]["verdict"]) == (None, "holds")
+
+
+def test_what_rests_on_no_clock_is_found_again(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A finding comes back as it was made, timed ones are measured anew, and other answers are other inputs."""
+    monkeypatch.setenv("CTXBENCH_CACHE", str(tmp_path / "cache"))
+    some = chosen(["C10", "C17", "C18", "C19"])
+    strategies = tuple(name for claim in some for name in claim.strategies)
+    made = list[str]()
+
+    def finding(claim: Claim, inputs: ClaimInputs) -> Finding:
+        made.append(claim.id)
+        return _FINDING(claim, inputs)
+
+    def found(of: Path) -> list[Finding]:
+        made.clear()
+        settings = ClaimSettings(str(tmp_path / "beside"), str(of), strategies, quick=True)
+        return measure(some, ClaimInputs(settings), lambda _: None)
+
+    monkeypatch.setattr(Claim, "finding", finding)
+    first = found(run)
+    assert made == [claim.id for claim in some]
+    shutil.copytree(run, other := tmp_path / "other")
+    again = found(other)
+    assert made == ["C17"]
+    untimed = [[each for each in findings if each.id != "C17"] for findings in (first, again)]
+    assert as_json(untimed[1]) == as_json(untimed[0])
+    assert msgspec.json.encode(untimed[1]) == msgspec.json.encode(untimed[0])
+    (other / "grades" / "mine").mkdir(parents=True)
+    (other / "grades" / "mine" / "00000.parquet").touch()
+    found(other)
+    assert made == [claim.id for claim in some]

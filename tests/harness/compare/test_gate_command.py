@@ -63,7 +63,8 @@ def test_a_regression(folder: Path) -> None:
     assert re.search(r"tokens sent +window\(max_tokens=400\) .*\+5.0 %.* in 8 of 8", done.stdout)
     assert "Look at the first: ctxbench show one c" in done.stdout
     assert f"ctxbench gate one --update --baseline {words[3]}" in done.stdout
-    assert 'with [metrics."tokens_sent"] each = ' in done.stdout
+    assert 'metrics."tokens_sent".each = ' in done.stdout
+    assert max(len(line) for line in done.stdout.splitlines() if str(folder) not in line) <= 120
     assert "more: --all" not in ctxbench(*words[:4], "--all", cwd=folder, code=1).stdout
     text = (folder / "fail.md").read_text()
     assert text.startswith("## The gate FAILS")

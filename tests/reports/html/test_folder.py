@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -10,10 +11,13 @@ import pandas as pd
 import pytest
 
 from ctxbench.harness.folder.run import Run
+from ctxbench.metrics.figures import METRICS, OWN
 from ctxbench.reports.html import folder
 from ctxbench.reports.html.folder import as_markdown, check, write
 from ctxbench.reports.html.page import ReportSection
+from ctxbench.reports.html.sections import sections
 from ctxbench.reports.render import Table
+from ctxbench.reports.results import Results
 from ctxbench.scenarios.errors import RunError
 from tests.harness.runs import bytes_of
 from tests.reports.html.builders import HOSTILE, results
@@ -49,6 +53,31 @@ def test_figures_are_drawn_when_asked_for(run: Run, page_of: Path, tmp_path: Pat
     assert (tmp_path / "report.html").read_bytes() == page_of.read_bytes()
     assert not list((tmp_path / "figures").iterdir())
     assert "](figures/" not in (tmp_path / "report.md").read_text()
+
+
+def test_what_was_made_before_is_not_made_again(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cache has the same bytes while nothing changed: other models, words or files, or a metric, make it anew."""
+    monkeypatch.setenv("CTXBENCH_CACHE", str(tmp_path / "cache"))
+    copy = Run(shutil.copytree(run.folder, tmp_path / "run"))
+    usual, made = Results(copy, ("gpt-4o",)), list[str]()
+    monkeypatch.setattr(folder, "sections", lambda of: made.append(f"{of.models}") or sections(of))
+    one, other = (bytes_of(write(usual, tmp_path / name).parent) for name in ("one", "other"))
+    assert one == other
+    assert len(made) == 1
+    anew = [replace(usual, models=("gpt-5",)), replace(usual, text=False), replace(usual, lose=1.0)]
+    for number, results_of in enumerate(anew, start=2):
+        write(results_of, tmp_path / "one")
+        assert len(made) == number
+    monkeypatch.setitem(OWN, "mine", METRICS["steps"])
+    for number in (5, 6):
+        write(usual, tmp_path / "one")
+        assert len(made) == number
+    monkeypatch.delitem(OWN, "mine")
+    for number, name in ((6, "bills/new.parquet"), (7, "bills/live.parquet"), (8, "answers/new")):
+        (copy.folder / name).parent.mkdir(exist_ok=True)
+        (copy.folder / name).write_text("new")
+        write(usual, tmp_path / "one")
+        assert len(made) == number
 
 
 def test_a_folder_of_others(tmp_path: Path) -> None:
