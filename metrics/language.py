@@ -108,7 +108,7 @@ def written_in(text: str) -> str:
     Of texts in Latin letters nothing but words of grammar tells, so that a name or a code has no language.
     """
     words = _LATIN_WORD.findall(text.lower())
-    hits = {name: sum(word in grammar for word in words) for name, grammar in _GRAMMAR.items()}
+    hits = {name: sum(map(grammar.__contains__, words)) for name, grammar in _GRAMMAR.items()}
     best = max(hits, key=lambda name: hits[name])
     if not text.isascii():
         # A foreign letter or name in an English sentence does not make it another language.

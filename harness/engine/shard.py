@@ -274,7 +274,8 @@ class _OpenShard:
                 continue
             found.append(tables := make(unit))
             # A strategy that failed, or whose model did, may not do so the next time.
-            if not (_has(tables, "failed") or "failed" in tables.get("results", _NONE)["status"].to_pylist()):
+            statuses = tables.get("results", _NONE)["status"].to_pylist()
+            if any(key) and not (_has(tables, "failed") or "failed" in statuses):
                 store.put({key.offline if _has(tables, "called") else key.free: packed(tables)})
         return joined(found)
 
