@@ -41,6 +41,7 @@ from ctxbench.strategies.base import (
 )
 from ctxbench.strategies.bounds import EvidenceOnly
 from ctxbench.strategies.events import Archived, Deleted, Event, Moved, Recalled, Summarised
+from ctxbench.strategies.parts.units import Dialogue
 
 from .folder.run import QUESTION, NumberedMessages, Run
 from .folder.schema import SCHEMAS
@@ -307,11 +308,14 @@ def ask_probes(index: ConversationIndex, strategy: Strategy, models: ModelCalls,
 def ask_bounds(index: ConversationIndex, bound: Strategy, models: ModelCalls) -> list[ProbeRow]:
     """Ask a bound the probes of a conversation. It has no state: the history counts, for the ceiling the evidence."""
 
+    services = RecordedContext(index, models)
+    view, dialogue = start_view(bound, services), Dialogue(services)
+
     def ask(placed: PlacedProbe, question: Message) -> ProbeReply:
-        is_ceiling = isinstance(bound, EvidenceOnly)
-        asked = EvidenceOnly(tuple(message.id for message in placed.evidence)) if is_ceiling else bound
-        services = RecordedContext(index, models)
-        return put(start_view(asked, services), services, placed, question)
+        if not isinstance(bound, EvidenceOnly):
+            return put(view, services, placed, question)
+        ceiling = EvidenceOnly(tuple(message.id for message in placed.evidence))
+        return put(lambda context: ceiling.sent(context, dialogue, services), services, placed, question)
 
     probing = _ProbeRun(index, lambda: ask, ContextLog(index.conversation.messages))
     return [probing.result(probe, question, None, ask) for due in probing.due.values() for probe, question in due]

@@ -68,6 +68,12 @@ class Evidence:
         self.text = _plain(self._said)
 
     @cached_property
+    def is_short(self) -> bool:
+        """Whether its text is too short to be looked for within a line."""
+        # The start of a long text tells already, and takes a hundredth of the time.
+        return len(words(self.text[:SHORT])) <= LEAST and len(words(self.text)) < LEAST
+
+    @cached_property
     def sentences(self) -> list[str]:
         """Sentences to look for."""
         return [plain for plain in map(_plain, sentences(self._said)) if len(words(plain)) >= LEAST]
@@ -168,7 +174,6 @@ class _Written(NamedTuple):
     before: int  # tokens sent before it
     tokens: int
     plain: str
-    lines: frozenset[str]  # its lines, and their parts behind the first colon
 
 
 class SentText:
@@ -187,8 +192,7 @@ class SentText:
                 size = ledger.tokens(message)
                 # The question is sent, so its tokens count, but what it says itself is no evidence and no answer.
                 if message.id != question:
-                    plain, _, lines = _read(message)
-                    self._written.append(_Written(message, self.tokens, size, plain, lines))
+                    self._written.append(_Written(message, self.tokens, size, _read(message)[0]))
                 self.tokens += size
 
     @property
@@ -229,20 +233,19 @@ class SentText:
                 middle = before - self._ledger.upto(start) + (begin + end) / 2
                 return RetainedEvidence("verbatim", 1.0, end - begin, self._place(middle))
         # The whole text first: cut into sentences, those that are too short to be looked for would be missing from it.
-        for texts in ([evidence.text], evidence.sentences) if evidence.text else ():
-            passages = [(text, place) for text in texts if (place := self._find(text)) is not None]
+        for texts in ([evidence.text], evidence.sentences) if evidence.text and self._written else ():
+            passages = [(text, place) for text in texts if (place := self._find(text, evidence)) is not None]
             if passages:
                 return self._parts(evidence, passages, count)
         if evidence.id in stood_for:
             return RetainedEvidence("summary")
         return RetainedEvidence("loadable" if evidence.id in loadable else "absent")
 
-    def _find(self, text: str) -> float | None:
-        """Return the position, in tokens sent, of the middle of a text that a written message has, or None."""
-        # The start of a long text tells already, and takes a hundredth of the time.
-        short = len(words(text[:SHORT])) <= LEAST and len(words(text)) < LEAST
-        for _, before, tokens, plain, lines in self._written:
-            if text in lines if short else text in plain:
+    def _find(self, text: str, evidence: Evidence) -> float | None:
+        """Return the position, in tokens sent, of the middle of a text of evidence in a written message, or None."""
+        is_line = text is evidence.text and evidence.is_short
+        for message, before, tokens, plain in self._written:
+            if text in _lines(message) if is_line else text in plain:
                 # Tokens of a part are not known: it is taken to be as far into them as it is into the characters.
                 middle = plain.find(text) + len(text) / 2
                 return before + tokens * middle / len(plain)
@@ -268,14 +271,18 @@ _SPEAKER_END = re.compile(": |：")
 
 
 @lru_cache(1 << 12)
-def _read(message: Message) -> tuple[str, str, frozenset[str]]:
-    """Return a message's text, that without cases, and its lines and their parts behind the first colon."""
+def _read(message: Message) -> tuple[str, str]:
+    """Return a message's text, and that without cases."""
     # The same messages are sent for many questions.
-    text = said(message)
-    lines = {plain for line in text.splitlines() if (plain := _plain(line))}
-    lines |= {parts[1] for line in lines if len(parts := _SPEAKER_END.split(line, 1)) == 2}
-    plain = _plain(text)
-    return plain, plain.casefold(), frozenset(lines)
+    plain = _plain(said(message))
+    return plain, plain.casefold()
+
+
+@lru_cache(1 << 12)
+def _lines(message: Message) -> frozenset[str]:
+    """Return a message's lines, and their parts behind the first colon."""
+    lines = {plain for line in said(message).splitlines() if (plain := _plain(line))}
+    return frozenset(lines | {parts[1] for line in lines if len(parts := _SPEAKER_END.split(line, 1)) == 2})
 
 
 def _plain(text: str) -> str:

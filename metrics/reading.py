@@ -178,7 +178,7 @@ class _Question:
         if not weights:
             return support, weights
         if speakers:
-            own = np.array([name in speakers for name in page.speakers])
+            own = np.array([*map(speakers.__contains__, page.speakers)])
             support = np.where(own[page.message], support, support * OTHER)
         nowhere = sum(not page.says(must) for must in self._musts)
         return support * MISSING**nowhere, weights
@@ -272,7 +272,7 @@ def _places(term: str, lower: str) -> list[int]:
     """Return where a stem stands in a lower-case text, without its last letter if need be, which the word may lack."""
     if len(term) > 4 and term not in lower:
         term = term[:-1]
-    return list(_occurrences(term, lower, 1))
+    return list(_occurrences(term, lower, 1)) if term in lower else []
 
 
 def _occurrences(part: str, text: str, step: int) -> Iterator[int]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, pairwise
+from itertools import chain, compress, pairwise
 from operator import add
 from typing import Any, Literal, NamedTuple
 
@@ -257,7 +257,7 @@ def finder(values: Sequence[Spellings]) -> Callable[[str], set[int]]:
         atoms = _atoms(text)
         keys = [*kinds[bytes].intersection(atoms)]
         if not first.isdisjoint(atoms):
-            keys += kinds[tuple].intersection([pair for pair in pairwise(atoms) if pair[0] in first])
+            keys += kinds[tuple].intersection(compress(pairwise(atoms), map(first.__contains__, atoms)))
         if kinds[str]:
             keys += kinds[str].intersection(_characters(text))
         return {number for key in keys for number, spelling in having[key] if occurs(spelling, text)}

@@ -275,7 +275,7 @@ def _rest(audit: Audit) -> Iterator[tuple[str, str]]:
     if reasons := grouped((None, why) for why in audit.left_out.values()):
         yield "left out", "; ".join(f"{count(reason.times, 'session')}: {reason.text}" for _, reason in reasons[:2])
     if len(audit.results.summary.recorded) > 1:  # the sessions of all models are in one bill
-        yield "recorded", recorded_with(audit.places)
+        yield "model", recorded_with(audit.places)
     folder, report = audit.results.run.name, ["ctxbench", "report"]
     options = ["--all", *report_options(audit.results.named, audit.results.lose)]
     more = f"all tables, against sending everything: {shlex.join([*report, folder, *options])}"

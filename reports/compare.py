@@ -386,9 +386,9 @@ def _accept(gate: Gate) -> Iterator[tuple[str, str]]:
         for _, before, after, gain in row.moved:
             if gain < 0 and not isinstance(before, Missing) and not isinstance(after, Missing):
                 most[row.metric] = max(most.get(row.metric, 0.0), abs(after - before))
-    for at, (metric, loss) in enumerate([*most.items()][:_MOST_NAMES]):
-        if not at:
-            yield "some may get worse", "add --policy gate.toml, a file with lines such as these:"
+    if most:
+        yield "some may get worse", "add --policy gate.toml, a file with lines such as these:"
+    for metric, loss in [*most.items()][:_MOST_NAMES]:
         yield "", f'metrics."{metric}".each = {float(f"{1.1 * loss:.1e}"):g}'
     if {group.word for group in gate.compared.unpaired if group.what == "strategy"} == {"lost", "new"}:
         yield "a strategy has new settings", "give it one name in both runs, -s 'NAME=SPEC': the gate compares by name"

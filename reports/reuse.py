@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ctxbench.harness.folder.run import Run
+from ctxbench.harness.folder.run import Run, values_of
 
 from .render import Column, Table, about, count, integer, table_of
 
@@ -15,16 +15,17 @@ _MOST = 8  # tools in the table, those with the most uses
 
 def reuse(run: Run) -> pd.DataFrame:
     """Return `tool` (EVERY: any) and `age` of the oldest result that a call uses, 1 = the newest before the call."""
-    rows = list[tuple[str, int]]()
-    for _, messages in run.table("messages").groupby("conversation", sort=False, observed=True):
-        tools, results = messages.tool.tolist(), np.cumsum(messages.role.astype(str) == "tool").tolist()
-        for at, used in enumerate(messages.uses):
-            oldest = dict[str, int]()
-            for place in used:
-                tool = tools[place] if isinstance(tools[place], str) else "?"
-                for name in (EVERY, tool):
-                    oldest[name] = max(oldest.get(name, 0), results[at] - results[place] + 1)
-            rows += oldest.items()
+    rows, columns = list[tuple[str, int]](), ("conversation", "role", "tool", "uses")
+    table = run.arrow("messages", columns)
+    names, roles, tools, uses = (values_of(table.column(name)) for name in columns)
+    starts = {name: len(names) - at for at, name in enumerate(reversed(names), start=1)}
+    results = np.cumsum(np.array(roles) == "tool").tolist()
+    for at in (at for at, used in enumerate(uses) if used):
+        oldest = dict[str, int]()
+        for place in (starts[names[at]] + used for used in uses[at]):
+            for name in (EVERY, "?" if tools[place] is None else tools[place]):
+                oldest[name] = max(oldest.get(name, 0), results[at] - results[place] + 1)
+        rows += oldest.items()
     return pd.DataFrame(rows, columns=["tool", "age"]).astype({"age": int})
 
 

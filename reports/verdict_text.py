@@ -46,6 +46,7 @@ from .render import (
     count,
     dollars,
     in_full,
+    independent,
     library_column,
     metric_column,
     percent,
@@ -79,9 +80,9 @@ def answer(verdict: RunVerdict, more: str = "") -> Table:
     lines = _answer(verdict) if verdict.is_comparable else ()
     text = recorded_with(verdict)
     if guessed := guess(verdict):  # the headline says it, where there is one
-        text = "; ".join([text or "without the name of a model", *[guessed] * (not verdict.is_comparable)])
-        text += "; to bill under another: -m MODEL"
-    recorded = [("recorded", text)] if text else []
+        text = "; ".join(filter(None, (text, "" if verdict.is_comparable else guessed)))
+        text = f"{text or 'no recording names one'}; to bill under another: -m MODEL"
+    recorded = [("model", text)] if text else []
     last = ("next", f"everything else: {more}")
     body = (*_failed(results.summary), *lines, *_measured_by(verdict), *recorded, last)
     return Table(headline(verdict), ("", ""), body, prose=True)
@@ -89,10 +90,9 @@ def answer(verdict: RunVerdict, more: str = "") -> Table:
 
 def _failed(summary: RunSummary) -> Iterator[tuple[str, str]]:
     """Yield which strategies failed, in how many conversations, and why they first did."""
-    why = {row["strategy"]: row["detail"] for row in reversed(summary.failed)}
-    lost = {name: number for name, number in summary.failed_conversations.items() if number and name != RECORDED}
-    for name, number in list(lost.items())[:_BROKEN_NAMED]:
-        where = "every conversation" if number == summary.conversations else count(number, "conversation")
+    why = {row["strategy"]: row["detail"] for row in reversed(summary.failed) if row["strategy"] != RECORDED}
+    for name in list(reversed(why))[:_BROKEN_NAMED]:
+        where = f"{summary.failed_conversations[name]:,} of {count(summary.conversations, 'conversation')}"
         yield "failed", f"{without_digest(name)} in {where}: {why[name]}"
 
 
@@ -490,9 +490,10 @@ def five_measures(verdict: RunVerdict) -> Table:
         *[Column(quality.name, "quality", percent)] * (quality.metric not in ("answer_quality", "answer_in_context")),
         *[Column("breaks", "breaks")] * bool(verdict.broken),
     )
-    subagents = f"{summary.subagents:,} of them of subagents or forks, " if summary.subagents else ""
+    subagents = f" ({summary.subagents:,} of subagents or forks)" if summary.subagents else ""
     title = (
-        f"{sample(summary.conversations, summary.units)}, {subagents}{count(summary.messages, 'message')}, "
+        f"{count(summary.conversations, 'conversation')}{subagents}"
+        f"{independent(summary.conversations, summary.units)}, {count(summary.messages, 'message')}, "
         f"{count(summary.calls, 'model call')}, billed under {'their own models' if model == OWN_MODELS else model}"
     )
     table = table_of(title, map(_or_dash, columns), rows, widest=LINE)

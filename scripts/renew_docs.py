@@ -18,7 +18,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from importlib.util import find_spec
 from itertools import pairwise, takewhile
 from pathlib import Path
@@ -33,7 +32,6 @@ from ctxbench.harness.bill import MODELS
 from ctxbench.harness.bill.requests import billed_models
 from ctxbench.harness.claims.registry import read
 from ctxbench.harness.folder.run import Run
-from ctxbench.harness.folder.schema import short_names
 from ctxbench.harness.models.local import NAME
 from ctxbench.reports.claims import tables as claim_tables
 from ctxbench.reports.html.sections import overview_section
@@ -48,7 +46,7 @@ from ctxbench.scenarios.source import Problems
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "docs/bench.md", "docs/quality.md", "docs/cost.md", "docs/claims.md", "docs/tiers.md")
 FEW = ("window(max_tokens=8000)", "window(max_tokens=32000)", "summary(every=5)", "retrieval", "archive", "none")
-ROWS = 7  # rows of the table of `make bench` that the README has
+ROWS = 8  # rows of the table of `make bench` that the README has
 FORMATS = ROOT / "docs" / "formats.md"
 WRITTEN_FROM, BASELINE = ROOT / "docs" / "tables.json", ROOT / "tests" / "baseline.smoke.json"
 _PLACE = re.compile(r"(<!-- table: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -97,12 +95,10 @@ def main(folder: Path) -> None:
 
 
 def picture(folder: Path) -> bytes:
-    """Return the README's picture: the frontier of a run, without what has a name that says nothing to a stranger."""
+    """Return the README's picture: the frontier of a run."""
     run = load(folder).reader
     (chart,) = overview_section(Results(run, billed_models(run))).charts
-    named = short_names(chart.rows.strategy, 0)
-    known = chart.rows[["_of_000" not in named[name] for name in chart.rows.strategy]]
-    return replace(chart, rows=known).files()[".svg"]
+    return chart.files()[".svg"]
 
 
 def read_of(folder: Path) -> list[dict[str, Any]]:
@@ -165,9 +161,8 @@ def shown(lines: Sequence[str]) -> list[str]:
     """Return of what `make bench` prints what the README has: the answer, and the first rows of the table."""
     answer = list(takewhile(lambda line: not re.match(r"[a-z ]+\S  ", line), lines))
     first = next(at for at, line in enumerate(lines) if line.startswith("strategy"))
-    known = [line for line in lines[first + 1 :] if "_of_000" not in line]  # a name that says nothing to a stranger
     at = lines[first - 1].index("LRU-K")  # a column of dashes where none of the rows has a memory tier
-    table = [line[: at - 2] + line[at + 5 :] for line in (*lines[first - 1 : first + 1], *known[:ROWS])]
+    table = [line[: at - 2] + line[at + 5 :] for line in lines[first - 1 : first + 1 + ROWS]]
     return [*answer, "", *table]
 
 

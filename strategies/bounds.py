@@ -64,20 +64,20 @@ class EvidenceOnly:
     fails: ClassVar[str] = "the evidence of the answer is labelled wrongly, or only in part"
 
     def start(self, services: StrategyContext) -> View:
-        dialogue, evidence = Dialogue(services), frozenset(self.evidence)
+        dialogue = Dialogue(services)
+        return lambda context: self.sent(context, dialogue, services)
 
-        def view(context: Context) -> Context:
-            history = context.messages
-            dialogue.read(history)
-            messages = dialogue.messages
-            if not messages:
-                return context
-            last = len(messages) - 1
-            newest = next((at for at in range(last, -1, -1) if messages[at].role == "user"), last)
-            starts = dialogue.units.starts
-            units = {bisect_right(starts, at) - 1 for at, message in enumerate(messages) if message.id in evidence}
-            units.update(range(bisect_right(starts, newest) - 1, len(starts)))
-            sent = dialogue.some(history, sorted(units))
-            return context if len(sent) == len(history) else context.sending(services.whole(sent))
-
-        return view
+    def sent(self, context: Context, dialogue: Dialogue, services: StrategyContext) -> Context:
+        """Return what is sent of a context. Questions at one place share a dialogue, which is read once for them."""
+        history, evidence = context.messages, frozenset(self.evidence)
+        dialogue.read(history)
+        messages = dialogue.messages
+        if not messages:
+            return context
+        last = len(messages) - 1
+        newest = next((at for at in range(last, -1, -1) if messages[at].role == "user"), last)
+        starts = dialogue.units.starts
+        units = {bisect_right(starts, at) - 1 for at, message in enumerate(messages) if message.id in evidence}
+        units.update(range(bisect_right(starts, newest) - 1, len(starts)))
+        sent = dialogue.some(history, sorted(units))
+        return context if len(sent) == len(history) else context.sending(services.whole(sent))

@@ -6,8 +6,8 @@ graded twice. Answers and grades that a model failed to give are asked for again
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cached_property, partial
 from itertools import groupby
 from typing import Any, NamedTuple, Protocol
 
@@ -240,13 +240,13 @@ class Part:
         answers = self._stored
         if not answers or (ask and len(self.known_answers) < len(answers)):
             answers = []
-            for conversation in self.conversations():
+            for conversation in self.conversations:
                 answers += self._answer(conversation, probes)
                 done(1)
             if answers != self._stored or not answers:
                 write(self._answers, "answers", answers, self._metadata)
         else:
-            done(sum(1 for _ in self.conversations()))
+            done(len(self.conversations))
         # Answers that have changed have no grades yet.
         graded = self._graded if answers == self._stored else []
         if not graded or len(self.known_grades) < len(graded):
@@ -256,9 +256,10 @@ class Part:
             graded = grades
         self.made = answers, graded
 
-    def conversations(self) -> Iterator[Conversation]:
-        """Yield the conversations of the shard."""
-        return read_conversations(self._recordings)
+    @cached_property
+    def conversations(self) -> list[Conversation]:
+        """The conversations of the shard."""
+        return list(read_conversations(self._recordings))
 
     def _answer(self, conversation: Conversation, probes: RunProbes) -> Rows:
         known, stored = self.known_answers, [row for row in self._stored if row["conversation"] == conversation.id]
@@ -290,7 +291,7 @@ class Part:
     def _grade(self, answers: Rows) -> Rows:
         """Return a row for each answer. Everything that is to be graded goes to the grader in one call."""
         known = self.known_grades
-        conversations = {conversation.id: conversation for conversation in self.conversations() if conversation.probes}
+        conversations = {conversation.id: conversation for conversation in self.conversations if conversation.probes}
         messages = {
             name: {message.id: message for message in conversation.messages}
             for name, conversation in conversations.items()

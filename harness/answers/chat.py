@@ -364,7 +364,7 @@ def estimates(
         if not isinstance(grader, LlmGrader):
             continue
         known = Counter((conversation, number) for conversation, _, number in part.known_grades)
-        for conversation in part.conversations():
+        for conversation in part.conversations:
             messages = {message.id: message for message in conversation.messages}
             for number, probe in enumerate(conversation.probes):
                 times = strategies - known[conversation.id, number]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -312,11 +312,8 @@ class Billed:
         tokens = np.where(later, sent.tokens[last] + sent.output[last], asked)
         started = self.requests.started
         pauses = np.nan_to_num(started[rows] - started[last])
-        read = np.zeros(len(rows), np.int64)
-        for at in np.flatnonzero(later & (kinds == "extends")):
-            had = int(sent.tokens[last[at]]), int(sent.cached[last[at]])
-            read[at] = still_cached(scheme, started[rows[at]], *had, pause=float(pauses[at]))
-        return tokens, read
+        cached = still_cached(scheme, started[rows], sent.tokens[last], sent.cached[last], pauses)
+        return tokens, np.where(later & (kinds == "extends"), cached, 0)
 
     def _refetched(self, scheme: Scheme, tariff: Tariff, sent: SentPrompts) -> Floats:
         """Return at each step the cost of one further call that reads again what the recorded model used next.
@@ -331,8 +328,7 @@ class Billed:
         if not len(rows):
             return total
         tokens, marked, started = sent.tokens[rows], sent.cached[rows], self.requests.started[rows]
-        had = zip(started.tolist(), tokens.tolist(), marked.tolist(), strict=True)
-        cached = np.array([still_cached(scheme, *prompt, pause=0.0) for prompt in had], np.int64)
+        cached = still_cached(scheme, started, tokens, marked, np.zeros(len(rows)))
         price = _prices(scheme, tariff, tokens + again[rows], started)
         plain = tokens - cached + again[rows]
         total[rows] = cached * price.read + plain * price.input + REFETCH_OUTPUT * price.output
@@ -518,14 +514,11 @@ FREE = "offline"
 """The extractive summariser: it is no model and costs nothing in the run, but is billed as if it were one."""
 
 
+_DAY = 86_400
+
+
 def _day(started: float) -> str | None:
-    return None if np.isnan(started) else _date(started // HOUR)
-
-
-@cache
-def _date(hours: float) -> str:
-    """Return the date of so many hours since 1970, of which a run has few: it is asked for at every call."""
-    return day_of(hours * HOUR)
+    return None if np.isnan(started) else day_of(started)
 
 
 class SentPrompts(NamedTuple):
@@ -536,17 +529,23 @@ class SentPrompts(NamedTuple):
     cached: Ints  # tokens read or written
 
 
-def still_cached(scheme: Scheme, started: float, tokens: int, marked: int, pause: float) -> int:
-    """Return how much of a prompt is cached after a pause in seconds, by the rules of its start (NaN = not known)."""
-    rule = rule_of(scheme, _day(started))
-    match rule and rule.rules:
-        case ExplicitRules():
-            return marked if pause < (HOUR if scheme.placement == "hour" else FIVE_MINUTES) else 0
-        case BoundaryRules(lifetime=lifetime):
-            return marked if pause < lifetime else 0
-        case AutomaticRules(lifetime=lifetime) | UnitRules(lifetime=lifetime) as rules:
-            return rules.read(tokens) if pause < lifetime else 0
-    return 0
+def still_cached(scheme: Scheme, started: Floats, tokens: Ints, marked: Ints, pauses: Floats) -> Ints:
+    """Return how much of each prompt is cached after a pause in seconds, by the rules of its start (NaN = unknown)."""
+    cached = np.zeros(len(tokens), np.int64)
+    days, which = np.unique(started // _DAY, return_inverse=True)
+    for at, day in enumerate(days * _DAY):
+        here, rule = np.flatnonzero(which == at), rule_of(scheme, _day(day))
+        match rule and rule.rules:
+            case ExplicitRules():
+                lifetime, had = HOUR if scheme.placement == "hour" else FIVE_MINUTES, marked[here]
+            case BoundaryRules(lifetime=lifetime):
+                had = marked[here]
+            case AutomaticRules(lifetime=lifetime) | UnitRules(lifetime=lifetime) as rules:
+                had = np.array(list(map(rules.read, tokens[here].tolist())), np.int64)
+            case _:
+                continue
+        cached[here] = np.where(pauses[here] < lifetime, had, 0)
+    return cached
 
 
 def _prices(scheme: Scheme, tariff: Tariff, tokens: Ints, started: Floats) -> Any:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ctxbench.metrics.cache.mechanisms import FIVE_MINUTES, MOST_MARKS
 from ctxbench.metrics.cache.prefixes import ContentBlocks
@@ -463,12 +464,14 @@ def _breaks(requests: RunRequests, actions: Mapping[Hashable, str]) -> Iterator[
         written.setdefault((name, strategy), []).append(size)
     # The lists of a column as one array: results that break nothing, which may be most, are not gone through.
     table = requests.run.arrow("steps", ["kept", "tools_added", "added_from", "added_to"])
-    kept, tools = table.column("kept").to_numpy(), values_of(table.column("tools_added"))
+    kept, tools = table.column("kept").to_numpy(), table.column("tools_added")
     added = [column.combine_chunks() for column in table.columns[2:]]
     places = added[0].offsets.to_numpy() - added[0].offsets[0].as_py()
     starts, stops = (column.flatten().to_numpy() for column in added)
     had = np.roll(kept + np.diff(np.cumsum([0, *(stops - starts)])[places]), 1)
-    is_other = np.array([False, *(before != now for before, now in pairwise(tools))])
+    is_other = np.zeros(len(kept), bool)
+    if pc.any(pc.greater(pc.list_value_length(tools), 0)).as_py():
+        is_other[1:] = [before != now for before, now in pairwise(values_of(tools))]
     is_broken = is_other | (kept < had)
     is_broken[requests.bounds[:-1]] = False
     broken, shares, firsts, lasts, ends_of = (column.tolist() for column in (is_broken, kept, starts, stops, places))

@@ -35,9 +35,12 @@ class Units:
         """Bring the units up to date. Returns how many leading messages are as they were at the last reading."""
         same = shared_prefix(self._read, history)
         if same < len(self._read):
-            self.starts, self._calls = array("q"), {}
-            for at in range(same):
-                self._enter(at, history[at])
+            if any(message.calls or message.answers is not None for message in self._read[same:]):
+                self.starts, self._calls = array("q"), {}
+                for at in range(same):
+                    self._enter(at, history[at])
+            else:  # each was a unit of its own, as a question is
+                del self.starts[same - len(self._read) :]
         for at, message in enumerate(history[same:], same):
             if message.answers is None and not message.calls:
                 self.starts.append(at)  # as `_enter` does with most messages

@@ -20,7 +20,7 @@ SMALL = {
     "summary_window": "summary(threshold=3, max_summary_tokens=20) | window(max_tokens=60)",
     "smart_cached": "smart(window=400, system=40, max_summary_tokens=20) | cache_marks(min_tokens=0)",
     "facts_summary_cached": "facts(max_tokens=60) | summary(threshold=3) | cache_marks(min_tokens=0, rolling=2)",
-    "all_of_000": (
+    "layered_smart_cached": (
         "layered(recent=1) | smart(window=400, system=40, max_summary_tokens=20)"
         " | session_summary(token_threshold=60, max_summary_tokens=20) | cache_marks(min_tokens=0)"
     ),

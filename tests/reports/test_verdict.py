@@ -479,7 +479,7 @@ def test_subagents_are_counted(tmp_path: Path) -> None:
     of_run = Results(ran(tmp_path, *made, strategies=("none", "last_turn")), ["claude-sonnet-5"])
     assert of_run.summary.subagents == 1
     assert five_measures(verdict(of_run)).title.startswith(
-        "3 conversations, 1 independent unit, 1 of them of subagents or forks, 6 messages"
+        "3 conversations (1 of subagents or forks), 1 independent unit, 6 messages"
     )
 
 
@@ -499,7 +499,7 @@ def test_why_a_strategy_failed_is_told_first(tmp_path: Path, strategies: list[st
     first, measures = answer(found), five_measures(found)
     assert first.title == f"No verdict: {why}"
     assert first.rows[0][0] == "failed"
-    assert first.rows[0][1].startswith(f"{bad} in every conversation: ValueError: no such key")
+    assert first.rows[0][1].startswith(f"{bad} in 1 of 1 conversation: ValueError: no such key")
     (row,) = [row for row in measures.rows if row[0].startswith("✗")]
     assert (set(row[1:-1]), row[-1]) == ({"–"}, "failed in 1 of 1")
     assert "0 of 1" not in " ".join(measures.notes)

@@ -89,7 +89,7 @@ def test_the_documents_variants_are_chinese() -> None:
         strategy = parse(composition.chain.replace("'hnsw'", "'exact'"))
         stages = strategy.stages if isinstance(strategy, Chain) else (strategy,)
         languages = {stage.language for stage in stages if hasattr(stage, "language")}
-        letter = name.endswith("_document") or name == "all_of_000"
+        letter = name.endswith("_document") or name == "layered_smart_cached"
         assert languages <= ({"zh"} if letter else {"auto"})
 
 

@@ -81,7 +81,7 @@ def _without_order(part: str) -> str:
 def final_text(text: str) -> str:
     """Return an answer without thoughts, comments and drafts; of a JSON object its field `answer`."""
     lower = text.lower()
-    if not any(sign in lower for sign in _LISTS["may_hide"]):
+    if not any(map(lower.__contains__, _LISTS["may_hide"])):
         return text
     text = _HIDDEN.sub(" ", text)
     bare = text.strip().removeprefix("```json").strip("`\n ")

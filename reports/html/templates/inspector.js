@@ -105,9 +105,12 @@ class Inspector {
         if (event.altKey || event.ctrlKey || event.metaKey) return;
         const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
         if (by) { event.preventDefault(); this.go(this.step + by); }
-        if (event.key === "Enter") get("message").focus();
+        if (event.key !== "Enter") return;
+        get("message").focus();
+        this.left = get(list);
       });
     }
+    get("message").addEventListener("keydown", (event) => { if (event.key === "Escape") this.left?.focus(); });
     for (const link of document.querySelectorAll('main a[href^="#conversation="]')) {
       link.addEventListener("click", (event) => {
         event.preventDefault();

@@ -1,4 +1,5 @@
-// Tables: sorted by a click on a head, rows filtered by their text and by strategy, copied as CSV.
+// Tables: sorted by a click on a head, rows filtered by their text and by strategy, copied as CSV, gone through by keys.
+const STEPS = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1], Home: [0, -Infinity], End: [0, Infinity] };
 const UNITS = { k: 1e3, M: 1e6, "µs": 1, ms: 1e3, s: 1e6 };
 // 12,345 · 61.2 % · +9.3 points · −4.0 % · $0.42 · 12.3k · 14 µs; what is no number comes last, whichever way.
 function value(text) {
@@ -44,6 +45,33 @@ async function copy(text) {
   return copied;
 }
 
+// Arrows go from cell to cell, Enter presses the button or link of a cell, and Tab comes back to the cell that was left.
+function stopAt(table, cell) {
+  table.stop?.removeAttribute("tabindex");
+  table.stop = cell;
+  cell.tabIndex = 0;
+}
+
+function walk(table) {
+  const box = table.closest(".wide");
+  box.removeAttribute("tabindex"); // it scrolls to the cell
+  table.setAttribute("role", "grid");
+  stopAt(table, table.tHead.rows[0].cells[0]);
+  table.addEventListener("keydown", (event) => {
+    const cell = event.target.closest("th, td");
+    if (event.altKey || event.ctrlKey || event.metaKey || !cell) return;
+    if (event.key === "Enter" && event.target === cell) cell.querySelector("button, a")?.click();
+    const [down, right] = STEPS[event.key] ?? [0, 0];
+    if (!down && !right) return;
+    event.preventDefault();
+    const rows = [...table.rows].filter((row) => !row.hidden);
+    const within = (at, items) => items[Math.max(0, Math.min(at, items.length - 1))];
+    stopAt(table, within(cell.cellIndex + right, within(rows.indexOf(cell.parentElement) + down, rows).cells));
+    box.style.scrollPaddingLeft = `${table.stop.cellIndex ? table.rows[0].cells[0].offsetWidth : 0}px`; // it stays, above the others
+    table.stop.focus();
+  });
+}
+
 // Rows from which a table has a field to filter them.
 const MANY = 10;
 const tables = [...document.querySelectorAll("table.figures, table.prose")].filter((table) => table.tHead);
@@ -86,6 +114,7 @@ for (const table of tables) {
   });
   tools.append(copying);
   table.closest(".wide").before(tools);
+  walk(table);
 }
 
 function filterRows() {
@@ -95,6 +124,7 @@ function filterRows() {
       const isChosen = !row.strategy || chosen.has(row.strategy);
       row.hidden = !isChosen || Boolean(table.wanted && !row.textContent.toLowerCase().includes(table.wanted));
     }
+    if (table.stop.parentElement.hidden) stopAt(table, table.tHead.rows[0].cells[0]);
   }
 }
 state.listen(filterRows);

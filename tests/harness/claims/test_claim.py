@@ -288,7 +288,7 @@ def test_growth_by_turn() -> None:
             for turn in (1, 5, 10, 20)
         ]
         steps = pd.DataFrame(rows, columns=["conversation", "turn", "tokens_sent", "own_tokens", "tokens_full"])
-        steps = steps.assign(strategy=RECIPES["all_of_000"].chain)
+        steps = steps.assign(strategy=RECIPES["layered_smart_cached"].chain)
         assert verdict("C07", inputs(run=Stored({"steps": steps}))) == word
 
 

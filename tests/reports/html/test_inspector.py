@@ -85,6 +85,10 @@ def test_by_keys(opening: Opening, page_of: Path) -> None:
     assert page.locator("#number").input_value() == "3"
     page.keyboard.press("End")
     assert page.locator("#history .row[aria-selected=true]").get_attribute("data-at") == "7"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "message"
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.id") == "history"
     page.wait_for_timeout(400)
     assert page.evaluate("location.hash").endswith("&step=3")
 

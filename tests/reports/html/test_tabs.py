@@ -5,10 +5,13 @@ from __future__ import annotations
 import csv
 import re
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from ctxbench.harness.folder.run import Run
+from ctxbench.reports.html.view import Site
 from ctxbench.reports.render import dollars
 from tests.reports.html.builders import MODELS, STRATEGIES, results
 from tests.reports.html.conftest import Opening
@@ -89,6 +92,36 @@ def test_strategies_are_chosen_once(opening: Opening, page_of: Path) -> None:
     assert "only" not in page.evaluate("location.hash")
 
 
+def test_cells_by_arrow_keys(opening: Opening, page_of: Path) -> None:
+    """Tab comes to a table once; arrows go from cell to cell, past hidden rows, and scroll to it; Enter sorts."""
+    page = opening(page_of, "#tab=verdict", viewport={"width": 390, "height": 800})
+    table = page.locator("#strategies table").first
+    focused = "document.activeElement"
+    table.locator("thead th").first.focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
+        page.keyboard.press(key)
+    assert page.evaluate(f"[{focused}.cellIndex, {focused}.parentElement.rowIndex]") == [1, 2]
+    page.keyboard.press("End")
+    cell = page.evaluate(f"{focused}.getBoundingClientRect().toJSON()")
+    assert 0 < cell["left"] < cell["right"] <= 390
+    page.keyboard.press("Tab")
+    assert not page.evaluate(f"document.querySelector('#strategies table').tBodies[0].contains({focused})")
+    page.keyboard.press("Shift+Tab")
+    assert page.evaluate(f"{focused}.parentElement.rowIndex") == 2, "it comes back to the cell that it left"
+    for key in ("Home", "ArrowRight"):
+        page.keyboard.press(key)
+    cell, name = (
+        page.evaluate(f"{of}.getBoundingClientRect().toJSON()") for of in (focused, f"{focused}.previousElementSibling")
+    )
+    assert cell["left"] >= name["right"] - 1, "the column that stays hides none"
+    for key in ("ArrowUp", "ArrowUp", "ArrowUp", "Enter"):
+        page.keyboard.press(key)
+    assert table.locator("thead th").nth(1).get_attribute("aria-sort") == "ascending"
+    page.evaluate("document.querySelector('#strategies tbody tr').hidden = true")
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate(f"{focused}.parentElement.rowIndex") == 2
+
+
 def test_tables_filter_and_copy(opening: Opening, page_of: Path) -> None:
     """A row is found by its text; a copy has the rows that are seen, whatever they say, and the first column stays."""
     page = opening(
@@ -133,14 +166,25 @@ def test_without_scripts(opening: Opening, page_of: Path) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious(opening: Opening, page_of: Path, scheme: str) -> None:
-    """The rules of axe-core for access hold on every tab; in the dark theme those of colours alone."""
+@pytest.mark.parametrize("width", [390, 1440])
+def test_axe_finds_nothing(opening: Opening, run: Run, page_of: Path, tmp_path: Path, scheme: str, width: int) -> None:
+    """All rules of axe-core hold on every tab, with a message open in the inspector, and on the pages of `view`."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    only = {"runOnly": {"type": "rule", "values": ["color-contrast"]}} if scheme == "dark" else {}
-    page = opening(page_of, color_scheme=scheme, bypass_csp=True)
-    for tab in TABS:  # what stands above the tabs is looked at with the first
+    options = {"color_scheme": scheme, "bypass_csp": True, "viewport": {"width": width, "height": 900}}
+
+    def violations(page: Any, part: str | None = None) -> list[tuple[str, str]]:
+        found = axe.run(page, part, {"resultTypes": ["violations"]}).response["violations"]
+        return [(each["id"], node["html"][:200]) for each in found for node in each["nodes"]]
+
+    page = opening(page_of, "#conversation=talk%200&strategy=none&step=3", **options)
+    page.locator("#sent .row").first.click()
+    page.evaluate("for (const each of document.querySelectorAll('main details')) each.open = true")
+    assert violations(page) == []
+    for tab in TABS:
         page.locator(f".tabs a[data-tab={tab}]").click()
-        part = None if tab == TABS[0] else f"#tab-{tab}"
-        found = axe.run(page, part, {"resultTypes": ["violations"], **only}).response["violations"]
-        serious = [each for each in found if each["impact"] in ("serious", "critical")]
-        assert [(each["id"], each["nodes"][0]["html"][:200]) for each in serious] == [], tab
+        assert violations(page, f"#tab-{tab}") == [], tab
+    site, folder = Site([run.folder]), quote(str(run.folder), safe="")
+    pages = {"": "", "report": f"run={folder}", "compare": f"run={folder}&against={folder}", "nothing": ""}
+    for name, query in pages.items():
+        (tmp_path / f"{name}.html").write_bytes(site.respond(name, query).body)
+        assert violations(opening(tmp_path / f"{name}.html", **options)) == [], name
