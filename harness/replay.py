@@ -23,6 +23,7 @@ from ctxbench.metrics.probes import PlacedProbe, placed_probes
 from ctxbench.metrics.structure import Structure
 from ctxbench.metrics.survival import FollowedFact, FollowedFacts, facts_in, shown
 from ctxbench.metrics.tokens import Ledger, TokenCounter
+from ctxbench.metrics.values import Ints
 from ctxbench.metrics.visibility import GivenValues, given_values
 from ctxbench.scenarios.errors import Stopped, UserError
 from ctxbench.scenarios.model import (
@@ -152,6 +153,8 @@ class ConversationIndex:
         self._tools: tuple[tuple[Tool, ...], int] = ((), 0)
         self._stated: dict[str, tuple[FollowedFact, ...]] = {}
         self._followed = FollowedFacts({})
+        self.measured: dict[bytes | None, tuple[Ints, dict[str, NDArray[Any]]]] = {}
+        """Measures of the contexts that strategies sent, by the digest of these."""
         self.facts: dict[str, tuple[Fact, ...]] = {}
         """Facts that the recording states, by the id of their message."""
         for fact in conversation.facts:

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from ctxbench.scenarios.model import Conversation, Message
 
 from .language import is_name
-from .measure import Stretches
+from .measure import Stretches, distinct
 from .values import NOTHING, Ints, Lines, Spellings, Value, exact_values, finder, places, spellings, values
 
 LONGEST = 200  # characters of the longest argument that can be a demand
@@ -149,7 +149,7 @@ def refetched(demands: Demands, kept: NDArray[np.bool_], tokens: Ints, steps: in
     """
     # Several demands of one step may have one source, which is read again once.
     step = demands.step[demands.row[~kept]]
-    pairs = np.unique(step * _STRIDE + demands.source[~kept])
+    pairs = distinct(step * _STRIDE + demands.source[~kept])
     return np.bincount(pairs // _STRIDE, tokens[pairs % _STRIDE], steps).astype(np.int64)
 
 

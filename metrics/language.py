@@ -275,14 +275,15 @@ def _ends(line: str, start: int, stop: re.Match[str]) -> bool:
 
 
 _UPPER, _LOWER = "A-ZÀ-ÖØ-ÞĀ-Ž", "a-zß-öø-ÿā-ž"
-_CAPITAL = rf"[{_UPPER}](?>(?:[{_UPPER}{_LOWER}]|['’](?=[{_UPPER}{_LOWER}]))*)(?>(?:-[{_UPPER}][{_LOWER}]++)*)"
+_REST = rf"(?>(?:[{_UPPER}{_LOWER}]|['’](?=[{_UPPER}{_LOWER}]))*)(?>(?:-[{_UPPER}][{_LOWER}]++)*)"
 _TITLE = r"(?:(?<=\b[A-Z])|(?<=\b(?:Mr|Ms|Dr))|(?<=\bMrs)|(?<=\bProf))"
 _JOIN = rf"(?:\ (?:(?:of|de|la|van|von|der|da|di|del|bin|the|&)\ ){{0,2}}|{_TITLE}\.\ )"
-_RUN = re.compile(rf"(?<![A-Za-z0-9_@./#$'’-]){_CAPITAL}(?>(?:{_JOIN}{_CAPITAL})*)")
+# A set of characters first, as in `_END`.
+_RUN = re.compile(rf"[{_UPPER}](?<![A-Za-z0-9_@./#$'’-].){_REST}(?>(?:{_JOIN}[{_UPPER}]{_REST})*)")
 _NO_END = re.compile(r"[A-Za-z0-9_(/@]")
 _QUOTED = re.compile(
-    rf"[《「『“]([{HAN}\w][^《》「」『』“”\n，。！？,.!?]{{0,38}})[》」』”]"
-    r"|\"([A-Z][^\"\n,.!?:{}=]{1,38})\"(?!\s*:)"
+    rf"[《「『“\"](?:(?<!\")([{HAN}\w][^《》「」『』“”\n，。！？,.!?]{{0,38}})[》」』”]"
+    r"|(?<=\")([A-Z][^\"\n,.!?:{}=]{1,38})\"(?!\s*:))"
 )
 _STARTS = re.compile(r"(?:^|[.!?。！？\n\r|>])[\s\"'“”‘’(*_#>\[-]*$")
 _HAN_RUN = re.compile(f"[{HAN}·]++")
@@ -332,17 +333,19 @@ def names(text: str, taken: Sequence[tuple[int, int]]) -> Iterator[tuple[int, st
 def _trimmed(text: str, match: re.Match[str]) -> tuple[int, str]:
     """Return a run without common words at its ends; empty if it is one word that starts a sentence or is common."""
     start, parts = match.start(), match.group().split(" ")
-    opens = start == 0 or _STARTS.search(text, max(0, start - 12), start) is not None
     while parts and parts[0] in _COMMON:
         start += len(parts.pop(0)) + 1
-        opens = False
     if parts and _NO_END.match(text, match.end()):  # the last word goes on: "foo(", "Foo_bar"
         parts.pop()
     while parts and (parts[-1] in _COMMON or not parts[-1][0].isupper()):
         parts.pop()
-    if not parts or (len(parts) == 1 and (opens or len(parts[0]) < 2)):
+    if not parts or (len(parts) == 1 and (len(parts[0]) < 2 or (start == match.start() and _opens(text, start)))):
         return start, ""
     return start, " ".join(parts)
+
+
+def _opens(text: str, start: int) -> bool:
+    return start == 0 or _STARTS.search(text, max(0, start - 12), start) is not None
 
 
 @lru_cache(65536)

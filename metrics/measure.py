@@ -125,12 +125,12 @@ def stretches(runs: Runs, size: int, written: Lines = NOTHING) -> Stretches:
     step = np.concatenate([owner[begins], owner[begins], gone, gone])
     point = np.concatenate([start[begins], stop[begins], start[ends], stop[ends]])
     change = np.repeat([1, -1, -1, 1], [begins.sum(), begins.sum(), len(gone), len(gone)])
-    order = np.lexsort((point, step))
+    order = np.argsort(step * (int(point.max(initial=0)) + 1) + point)
     step, point, change = step[order], point[order], np.cumsum(change[order])
     kept = np.flatnonzero(change[:-1])  # the changes of a step add up to 0
     message, length = ranges(point[kept], point[kept + 1])
     step, change = np.repeat(step[kept], length), np.repeat(change[kept], length)
-    order = np.lexsort((step, message))
+    order = np.argsort(message * (steps + 1) + step)  # a step changes each message once
     message, step, change = message[order], step[order], change[order]
     times = np.cumsum(change)
     is_first, is_last = (times == change) & (times > 0), times == 0
@@ -143,15 +143,22 @@ def ranges(low: Ints, high: Ints) -> tuple[Ints, Ints]:
     return np.repeat(low - np.cumsum(count) + count, count) + np.arange(count.sum()), count
 
 
+def distinct(values: Ints) -> Ints:
+    """Return the different values of some that are not negative, in order; `np.unique` takes ten times as long."""
+    values = np.sort(values)
+    return np.asarray(values[np.diff(values, prepend=-1) != 0])
+
+
 def _united(of: Ints, begin: Ints, end: Ints, steps: int) -> Stretches:
     """Return stretches of which some of one thing may overlap as stretches that do not touch."""
-    order, width = np.lexsort((begin, of)), steps + 1
-    of, begin, end = of[order], begin[order], end[order]
-    reach = np.maximum.accumulate(of * width + end)
-    # A stretch is a new one if it begins behind all that began before it.
-    at = np.flatnonzero(np.concatenate([[True] * bool(len(of)), (of * width + begin)[1:] > reach[:-1]]))
-    last = np.append(at[1:], len(of))[: len(at)] - 1
-    return Stretches(of[at], begin[at], reach[last] - of[at] * width, steps)
+    # On one line on which the steps of each thing follow those of the one before, begins and ends are sorted apart,
+    # since numbers alone are sorted ten times faster. A stretch is a new one if as many end before it as begin.
+    width = steps + 1
+    begins, ends = np.sort(of * width + begin), np.sort(of * width + end)
+    at = np.flatnonzero(np.concatenate([[True] * bool(len(of)), begins[1:] > ends[:-1]]))
+    begins, ends = begins[at], ends[np.append(at[1:], len(of))[: len(at)] - 1]
+    of = begins // width
+    return Stretches(of, begins - of * width, ends - of * width, steps)
 
 
 @dataclass(frozen=True, slots=True)

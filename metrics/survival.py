@@ -18,13 +18,13 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from .language import STOP_WORDS, is_constraint, is_decision, reads_by_line, sentences, words
-from .measure import Stretches, ranges
+from .measure import Stretches, distinct, ranges
 from .value import Missing, Value
 from .values import Ints, Lines, exact_values, finder, places, spellings, values
 
@@ -80,13 +80,17 @@ class FollowedFacts:
 
 def survival(rounds: Sequence[Round], facts: FollowedFacts) -> list[Survival]:
     """Count the facts still in the summary, by kind and age."""
-    entries = np.unique(np.array([fact << 32 | at for at, (new, _) in enumerate(rounds) for fact in new], np.int64))
+    number = np.fromiter(chain.from_iterable(new for new, _ in rounds), np.int64)
+    entries = distinct(number << 32 | np.repeat(np.arange(len(rounds)), [len(new) for new, _ in rounds]))
     which, entered = entries >> 32, entries & (1 << 32) - 1
     # A fact that enters anew is followed from there.
     left = np.where(np.diff(which, append=-1) == 0, np.append(entered, 0)[1:], len(rounds))
-    # With kana the words of a text are not those of its lines: it is one line, of clauses that end where they did.
-    texts = (summary if reads_by_line(summary) else summary.replace("\n", "！") for _, summary in rounds)
-    gone = _gone(facts, which, entered, left, Lines(texts))
+    texts = [summary for _, summary in rounds]
+    summaries = Lines(texts)
+    if not all(map(reads_by_line, summaries.different)):
+        # With kana the words of a text are not those of its lines: it is one line, of clauses that end where they did.
+        summaries = Lines(text if reads_by_line(text) else text.replace("\n", "！") for text in texts)
+    gone = _gone(facts, which, entered, left, summaries)
     # Each fact is counted once, at its last age, and `_beyond` adds up. Entered in the first of three rounds and gone
     # in the third, it is followed to age 2 and lived to age 1: rows of 1 of 1, 1 of 1 and 0 of 1.
     kinds, found = facts.kinds[which], list[Survival]()
@@ -112,13 +116,14 @@ def _gone(facts: FollowedFacts, which: Ints, entered: Ints, left: Ints, summarie
     said, line = places(facts.find_words, summaries.different)
     alive = np.flatnonzero(gone > entered)
     entry, word = _of_entries(which[alive], *facts.words)
-    owner, at = alive[entry], alive[np.unique(entry)]
+    owner, at = alive[entry], alive[distinct(entry)]
     owner, begin, end = there.having(said, line + size).within(owner, word, entered, gone)
     owner, time = np.concatenate([at, owner, owner]), np.concatenate([entered[at], begin, end])
     change = np.repeat([0, 1, -1], [len(at), len(begin), len(end)])
-    order = np.lexsort((time, owner))
+    place = owner * (size + 1) + time
+    order = np.argsort(place)
     owner, time, count = owner[order], time[order], np.cumsum(change[order])
-    is_last = np.diff(owner * (size + 1) + time, append=-1) != 0
+    is_last = np.diff(place[order], append=-1) != 0
     few = is_last & (count < facts.needed[which[owner]]) & (time < gone[owner])
     np.minimum.at(gone, owner[few], time[few])
     return gone

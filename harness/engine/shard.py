@@ -12,6 +12,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from hashlib import sha256
 from itertools import accumulate, pairwise
 from operator import or_
 from pathlib import Path
@@ -478,12 +479,7 @@ def result_tables(
             columns = {name: [row[name] for _, row in found] for name in found[0][1]}
             named = {"conversation": [name for name, _ in found], "strategy": [spec] * len(found)}
             tables[table] = table_of(table, {**named, **columns})
-    sent = [
-        (stretches(log.runs, len(index.conversation.messages), lines := lines_of(log.written)), lines)
-        for index, log in replayed
-    ]
-    kept = [retained(index.demands, *when) for (index, _), when in zip(replayed, sent, strict=True)]
-    kept_by_row = [by_row(index.demands, is_kept) for (index, _), is_kept in zip(replayed, kept, strict=True)]
+    of_sent = [_of_sent(index, log) for index, log in replayed]
     demands = [(index.conversation.id, index.demands) for index, _ in replayed]
     tables["grounding"] = table_of(
         "grounding",
@@ -494,23 +490,12 @@ def result_tables(
                 name: [item for _, demand in demands for item in getattr(demand, name)]
                 for name in ("step", "of", "kind", "values")
             },
-            "kept": [count for counts in kept_by_row for count in counts.tolist()],
+            "kept": [count for counts, _ in of_sent for count in counts.tolist()],
         },
     )
     by_result = [
-        {
-            **_of_events(log),
-            **_of_written(index, log),
-            **_of_values(index, log, *when, is_kept),
-            "constraints": index.constraints.by_step,
-            "constraints_kept": retained_constraints(index.constraints, *when),
-            "demands": np.bincount(index.demands.step, index.demands.values, len(log.runs.at)),
-            "demands_kept": np.bincount(index.demands.step, counts, len(log.runs.at)),
-            "refetch_tokens": refetched(
-                index.demands, is_kept, np.diff(index.ledger.running(index.demands.size)), len(log.runs.at)
-            ),
-        }
-        for (index, log), when, is_kept, counts in zip(replayed, sent, kept, kept_by_row, strict=True)
+        {**_of_events(log), **_of_written(index, log), **columns}
+        for (index, log), (_, columns) in zip(replayed, of_sent, strict=True)
     ]
     more = by_result[0].keys() if by_result else ()
     tables["steps"] = table_of(
@@ -573,6 +558,33 @@ def _of_events(log: ContextLog) -> dict[str, NDArray[Any]]:
                 columns["archive_stored"][step] += event.stored - archive.stored
                 archive = event
     return {**columns, "own_cost": cost}
+
+
+def _of_sent(index: ConversationIndex, log: ContextLog) -> tuple[Ints, dict[str, NDArray[Any]]]:
+    """Return how many demands of each row are retained, and the columns of `steps` on what is in the contexts.
+
+    Where strategies send the same messages, which most do of a short conversation, it is measured once.
+    """
+    runs = log.runs
+    key = None if log.written else sha256(b"".join(map(bytes, (runs.at, runs.size, runs.start, runs.stop)))).digest()
+    if key in index.measured:
+        return index.measured[key]
+    steps, size, demands = len(runs.at), len(index.conversation.messages), index.demands
+    lines = lines_of(log.written)
+    sent = stretches(runs, size, lines)
+    kept = retained(demands, sent, lines)
+    by_demand, tokens = by_row(demands, kept), np.diff(index.ledger.running(size))
+    columns = {
+        **_of_values(index, log, sent, lines, kept),
+        "constraints": index.constraints.by_step,
+        "constraints_kept": retained_constraints(index.constraints, sent, lines),
+        "demands": np.bincount(demands.step, demands.values, steps),
+        "demands_kept": np.bincount(demands.step, by_demand, steps),
+        "refetch_tokens": refetched(demands, kept, tokens, steps),
+    }
+    if key is not None:
+        index.measured[key] = by_demand, columns
+    return by_demand, columns
 
 
 def _of_values(

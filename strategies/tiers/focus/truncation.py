@@ -127,7 +127,7 @@ class Importance(Truncation):
         return scores.round(6)
 
 
-BEST = 256  # number of messages whose units are sorted before the others are looked at
+BEST = 256  # number of messages whose units are sorted first; four times as many then, and so on
 
 
 class MessageColumns(NamedTuple):
@@ -182,11 +182,12 @@ def important_units(starts: array[int], users: list[int], messages: MessageColum
     first_of_all = (newest,) if turn is None else (newest, turn)
     take(first_of_all, map(size_of, first_of_all))
     # The best ones first: behind them most units are longer than the room that is left, and none of them is sorted.
-    few = len(scores) <= BEST
-    least = 0.0 if few else max(np.partition(scores, len(scores) - BEST)[len(scores) - BEST], 0.0)
-    take_best_first(np.flatnonzero(scores >= least), least, np.inf)
-    if not few:
-        take_best_first(np.flatnonzero(tokens <= room), 0.0, least)
+    # All messages of a unit that fits are short enough, so none that counts is missing among these places.
+    left, most, high = scores, BEST, np.inf
+    while high > 0 and len(left):
+        least = max(np.partition(left, len(left) - most)[len(left) - most], 0.0) if most < len(left) else 0.0
+        take_best_first(np.flatnonzero((scores >= least) & (scores < high) & (tokens <= room)), least, high)
+        left, most, high = scores[(scores < least) & (tokens <= room)], 4 * most, least
     # They begin with a user message: the one that opened the first unit's turn is added, or that unit goes.
     kept = sorted(stay)
     for at, first in enumerate(kept):

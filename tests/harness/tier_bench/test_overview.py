@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
+from ctxbench.harness.engine.plan import written_to
 from ctxbench.harness.tier_bench.archive import ArchiveBench
 from ctxbench.harness.tier_bench.bench import BenchSetup
 from ctxbench.harness.tier_bench.overview import ARCHIVED, Overview, OverviewMeasurement
 from ctxbench.reports.render import markdown
 from ctxbench.reports.tiers import tables
+from ctxbench.scenarios.embedded import scenario
 from ctxbench.strategies.tiers.working.policies import parse
 from ctxbench.strategies.tiers.working.traces import mem_002, replay
 
@@ -38,7 +41,8 @@ def test_the_policies_hits_are_those_of_the_trace(measurement: OverviewMeasureme
 
 def test_the_archive_is_the_one_of_the_longer_measurement(measurement: OverviewMeasurement, tmp_path: Path) -> None:
     """The same bytes, and the same of each coder beside it."""
-    whole = ArchiveBench(ARCHIVED).measure(BenchSetup(tmp_path))
+    inputs = written_to(tmp_path / "two.jsonl", islice(scenario(ARCHIVED), 2))
+    whole = ArchiveBench(tuple(map(str, inputs.names))).measure(BenchSetup(tmp_path))
     sizes = {size.name: size.bytes for size in whole.lossless[0].sizes}
     assert measurement.archive.archive == whole.archive
     assert measurement.archive.bytes == whole.lossless[0].original - 3  # newlines between four blocks

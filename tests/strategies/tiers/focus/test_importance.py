@@ -133,17 +133,18 @@ def test_a_history_that_grows_is_cut_like_one_read_at_once(said: tuple[Message, 
         assert sent.spans == without(history, dropped, None).spans
 
 
-@given(data=st.data())
-def test_the_best_are_looked_at_first_without_a_difference(data: st.DataObject) -> None:
+@given(st.integers(0, 2**32 - 1), st.integers(1, 8 * BEST), st.integers(0, 6000))
+def test_the_best_are_looked_at_first_without_a_difference(seed: int, size: int, more: int) -> None:
     """Many units of few scores and any length: the same choice as by sorting all of them."""
-    size = data.draw(st.integers(BEST + 1, BEST + 60))
-    scores = np.array(data.draw(st.lists(st.sampled_from([-1.0, 0.0, 0.25, 0.5, 0.75]), min_size=size, max_size=size)))
-    tokens = np.array(data.draw(st.lists(st.integers(1, 40), min_size=size, max_size=size)))
-    room = int(tokens[-1]) + data.draw(st.integers(0, 6000))
-    left, stay = room - int(tokens[-1]), {size - 1}
-    for unit in sorted((at for at in range(size) if scores[at] >= 0), key=lambda at: (-scores[at], -at)):
-        if unit not in stay and tokens[unit] <= left:
+    rng = np.random.default_rng(seed)
+    scores, tokens = rng.choice([-1.0, 0.0, 0.25, 0.5, 0.75], size), rng.integers(1, 41, size)
+    starts = np.flatnonzero((rng.random(size) < 0.7) | (np.arange(size) == 0))
+    best, sizes = np.maximum.reduceat(scores, starts), np.add.reduceat(tokens, starts)
+    results, newest, left = scores < 0, len(starts) - 1, more
+    stay = {newest}
+    for unit in sorted(range(newest), key=lambda unit: (-best[unit], -unit)):
+        if best[unit] >= 0 and not results[starts[unit]] and sizes[unit] <= left:
             stay.add(unit)
-            left -= int(tokens[unit])
-    columns = MessageColumns(scores, tokens, scores < 0)
-    assert important_units(array("q", range(size)), [], columns, room) == sorted(stay)
+            left -= int(sizes[unit])
+    columns = MessageColumns(scores, tokens, results)
+    assert important_units(array("q", starts.tolist()), [], columns, more + int(sizes[newest])) == sorted(stay)
