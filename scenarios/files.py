@@ -41,7 +41,7 @@ def shipped(name: str) -> dict[str, Any]:
 
 ROOMS = tuple(Path(__file__).parents[1] / name for name in ("scenarios", "metrics", "strategies", "harness"))
 """Folders of the code, word lists and tables that figures depend on."""
-_CODE = (".py", ".toml", ".txt", ".html", ".css", ".js")
+_CODE = (".py", ".toml", ".txt", ".json", ".html", ".css", ".js")
 
 
 @cache
