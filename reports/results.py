@@ -266,7 +266,7 @@ class Results:
         asked = (what, self.models, self.named, self.text, self.lose, run.folder, run.folder.resolve())
         room = Path(__file__).parent
         versions = [prices_version(), *map(version, ("matplotlib", "jinja2", "rich", "ir-measures"))]
-        code = cache.basis(code_digest((room, room.parent / "api")).hex(), *versions)
+        code = cache.basis(code_digest(room, room.parent / "api").hex(), *versions)
         key, store = cache.key(code, repr(asked), repr(digests)), cache.results()
         if (data := store.get(key)) is None:
             store.put({key: (data := make())})

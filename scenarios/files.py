@@ -11,7 +11,6 @@ import errno
 import os
 import stat
 import tomllib
-from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
 from importlib import resources
@@ -45,10 +44,10 @@ _CODE = (".py", ".toml", ".txt", ".json", ".html", ".css", ".js")
 
 
 @cache
-def code_digest(rooms: Sequence[Path] = ROOMS) -> bytes:
+def code_digest(*rooms: Path) -> bytes:
     """Return a digest of the code that figures depend on, or of other folders: nothing of other code counts."""
     digest = sha256()
-    for room in rooms:
+    for room in rooms or ROOMS:
         places = (os.path.join(at, name) for at, _, names in os.walk(room) for name in names)
         for place in sorted(place for place in places if place.endswith(_CODE)):
             name = f"{room.name}{place[len(str(room)) :]}"
