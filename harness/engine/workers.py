@@ -20,6 +20,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import forkserver, resource_tracker
+from multiprocessing.connection import wait as wait_for
 from multiprocessing.process import BaseProcess
 from threading import Thread, current_thread, main_thread
 from types import ModuleType
@@ -176,29 +177,34 @@ def _pool(task: Callable[[bytes], T], jobs: int) -> Iterator[tuple[Submit[T], Fi
         while not (done := wait(futures, 5.0, FIRST_COMPLETED).done):
             # The pool tells no future of a piece that was submitted while it broke, and waits for ever for the rest of
             # a result whose worker was killed while it wrote.
-            if any(process.exitcode is not None for process in processes()):
+            if wait_for([process.sentinel for process in processes()], 0):
                 raise BrokenProcessPool
         return ((future, future.result()) for future in done)
 
     def processes() -> list[BaseProcess]:  # which no public name leads to
         return list((executor._processes or {}).values())
 
+    def end() -> None:
+        if results := executor._result_queue:  # what waits for the rest of a result learns that none comes
+            results._writer.close()  # type: ignore[attr-defined]
+        executor.shutdown(wait=True, cancel_futures=True)
+
     try:
         yield submit, finished
     except BrokenProcessPool:
         # The pool itself ends the others by SIGTERM, but for one that was started meanwhile: for that it would wait.
-        codes = {process.exitcode for process in processes()} - {None, -signal.SIGTERM}
-        for process in processes():
-            process.kill()
+        ended = processes()
+        for process in ended:
+            process.terminate()
+        end()  # whose thread reads what they died of, as one thread alone can
+        codes = {process.exitcode for process in ended} - {None, -signal.SIGTERM}
         raise RunError(_why_broken(codes.pop() if codes else None)) from None
     except BaseException:
         for process in processes():
             process.kill()
         raise
     finally:
-        # What waits for the rest of a result learns that none comes.
-        executor._result_queue._writer.close()  # type: ignore[attr-defined]
-        executor.shutdown(wait=True, cancel_futures=True)
+        end()
 
 
 _AGAIN = "what is finished is kept: run the same command again to go on"
