@@ -183,14 +183,14 @@ def _pool(task: Callable[[bytes], T], jobs: int) -> Iterator[tuple[Submit[T], Fi
     def processes() -> list[BaseProcess]:  # which no public name leads to
         return list((executor._processes or {}).values())
 
+    ended = list[BaseProcess]()
     try:
         yield submit, finished
     except BrokenProcessPool:
         # The pool itself ends the others by SIGTERM, but for one that was started meanwhile: for that it would wait.
-        codes = {process.exitcode for process in processes()} - {None, -signal.SIGTERM}
-        for process in processes():
-            process.kill()
-        raise RunError(_why_broken(codes.pop() if codes else None)) from None
+        ended = processes()
+        for process in ended:
+            process.terminate()
     except BaseException:
         for process in processes():
             process.kill()
@@ -199,6 +199,10 @@ def _pool(task: Callable[[bytes], T], jobs: int) -> Iterator[tuple[Submit[T], Fi
         # What waits for the rest of a result learns that none comes.
         executor._result_queue._writer.close()  # type: ignore[attr-defined]
         executor.shutdown(wait=True, cancel_futures=True)
+    if ended:
+        # Two threads cannot ask at once what a process died of: now that of the pool is gone.
+        codes = {process.exitcode for process in ended} - {None, -signal.SIGTERM}
+        raise RunError(_why_broken(codes.pop() if codes else None)) from None
 
 
 _AGAIN = "what is finished is kept: run the same command again to go on"
