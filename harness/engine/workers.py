@@ -23,6 +23,7 @@ from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import wait as wait_for
 from multiprocessing.process import BaseProcess
 from threading import Thread, current_thread, main_thread
+from time import monotonic
 from types import ModuleType
 from typing import TypeVar
 
@@ -41,6 +42,8 @@ Bundle = list[PartTask]
 
 LEFT_TO_THE_PARENT = {getattr(signal, name) for name in ("SIGINT", "SIGHUP") if hasattr(signal, name)}
 """Signals that a terminal sends to all processes at once. SIGTERM is none: the pool itself ends workers by that."""
+
+PATIENCE = 5.0  # seconds that workers have to end by SIGTERM, before they are killed
 
 Engine = Callable[[Iterable[list[PartTask]], Callable[[list[Done]], None]], None]
 """Does the tasks of all shards, calling a function as some are finished."""
@@ -193,11 +196,14 @@ def _pool(task: Callable[[bytes], T], jobs: int) -> Iterator[tuple[Submit[T], Fi
         yield submit, finished
     except BrokenProcessPool:
         # The pool itself ends the others by SIGTERM, but for one that was started meanwhile: for that it would wait.
-        ended = processes()
+        ended, until = processes(), monotonic() + PATIENCE
         for process in ended:
             process.terminate()
+        deaf = [process for process in ended if not wait_for([process.sentinel], max(0.0, until - monotonic()))]
+        for process in deaf:  # a strategy, or what it imports, may ignore SIGTERM
+            process.kill()
         end()  # whose thread reads what they died of, as one thread alone can
-        codes = {process.exitcode for process in ended} - {None, -signal.SIGTERM}
+        codes = {process.exitcode for process in ended if process not in deaf} - {None, -signal.SIGTERM}
         raise RunError(_why_broken(codes.pop() if codes else None)) from None
     except BaseException:
         for process in processes():

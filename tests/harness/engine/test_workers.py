@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from ctxbench.harness.engine import workers
 from ctxbench.harness.engine.workers import side_by_side
 from ctxbench.scenarios.errors import RunError
 from tests.harness.command import ctxbench, said
@@ -122,3 +123,25 @@ def test_a_worker_that_is_killed_while_it_writes_a_result() -> None:
     """The run ends in one line: the pool would wait for the rest of the result."""
     with pytest.raises(RunError, match="a worker was ended by SIGKILL"):
         side_by_side(half_a_result, [b"one"], 2, print)
+
+
+def deaf(piece: bytes) -> None:
+    """Ignore SIGTERM and go on, or be killed beside a worker that does."""
+    path = Path(os.fsdecode(piece.removesuffix(b"!")))
+    if piece.endswith(b"!"):
+        while not path.exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGSEGV)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    path.touch()
+    time.sleep(30)
+    path.write_text("not killed")
+
+
+def test_a_worker_that_ignores_sigterm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is killed, and the run ends with what the other died of: the pool would wait for it."""
+    monkeypatch.setattr(workers, "PATIENCE", 0.2)
+    path = os.fsencode(tmp_path / "deaf")
+    with pytest.raises(RunError, match="a worker crashed"):
+        side_by_side(deaf, [path, path + b"!"], 2, print)
+    assert not (tmp_path / "deaf").read_text()
