@@ -23,6 +23,7 @@ from time import time
 
 import zstandard
 
+from ctxbench.scenarios.errors import UserError
 from ctxbench.scenarios.files import cache_folder, code_digest
 from ctxbench.strategies.adapters import process
 from ctxbench.strategies.base import Strategy
@@ -45,7 +46,7 @@ _LIBRARIES = (
 def path() -> Path | None:
     """Return the file of the cache; None if it is switched off."""
     text = os.environ.get(VARIABLE, "")
-    with suppress(RuntimeError):  # there is no home
+    with suppress(UserError):  # there is no home
         return None if text == "off" else (Path(text) if text else cache_folder()) / "results.sqlite"
     return None
 

@@ -31,7 +31,7 @@ from ctxbench.harness.folder.run import KEYS, Run, recorded_models
 from ctxbench.harness.folder.run import uneven as uneven_of
 from ctxbench.harness.folder.schema import LEFT_OUT, Manifest
 from ctxbench.harness.folder.schema import without_text as manifest_without_text
-from ctxbench.harness.graders.profiles import user_folder
+from ctxbench.harness.graders.profiles import user_folders
 from ctxbench.metrics.figures import METRICS, OF_STEPS, OWN
 from ctxbench.metrics.models import prices_version
 from ctxbench.metrics.prices import BUNDLED, Prices
@@ -250,10 +250,12 @@ class Results:
     def kept(self, what: str, make: Callable[[], bytes]) -> bytes:
         """Return what is made of the results, or what the same code made of the same files before (`harness.cache`)."""
         run = self.run
+        if cache.path() is None:
+            return make()
         if OWN or self.prices is not BUNDLED or run.chosen is not None or run.shards is not None:
             return make()  # a metric or a price list of the user's own may say something else by now
         digests = list[dict[str, str]]()
-        for folder in (run.folder, user_folder()):  # of the graders that the user has calibrated
+        for folder in (run.folder, *user_folders()):  # of the graders that the user has calibrated
             paths = (path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.is_file())
             # Of the run come its bills; what else lies there are live runs that were compared with it.
             names = [name for name in paths if not re.match(r"bills/(?!live)|report/|\.lock$", name)]

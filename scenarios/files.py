@@ -18,6 +18,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
+from .errors import UserError
+
 SETTINGS = 4 << 20
 """Most bytes of a file that people write: settings, prices, a policy, a profile, a strategy. TOML is read at 2 MB/s."""
 LARGEST = 1 << 30  # most bytes of a file that ctxbench writes and reads whole: a baseline, a manifest
@@ -27,9 +29,15 @@ _AT_ONCE = getattr(os, "O_NONBLOCK", 0)
 
 
 def cache_folder() -> Path:
-    """Return the user's cache of ctxbench, which need not exist: `$XDG_CACHE_HOME/ctxbench`, or `~/.cache/ctxbench`."""
+    """Return the user's cache of ctxbench, which need not exist: `$XDG_CACHE_HOME/ctxbench`, or `~/.cache/ctxbench`.
+
+    Raises UserError for a user without a home.
+    """
     home = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(home) if os.path.isabs(home) else Path.home() / ".cache") / "ctxbench"
+    try:
+        return (Path(home) if os.path.isabs(home) else Path.home() / ".cache") / "ctxbench"
+    except RuntimeError:
+        raise UserError("there is no home folder for the cache: set XDG_CACHE_HOME to a folder") from None
 
 
 @cache

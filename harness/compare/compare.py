@@ -170,13 +170,13 @@ class _Pairing:
         """Return the comparison of a metric, or None if neither side has it. Statistics are judged later, together."""
         before, after = self.runs
         one, other = before.sums[against].get(metric), after.sums[strategy].get(metric)
-        raised = after.raised.get(metric, before.raised.get(metric, ""))
-        if one is None and other is None and not raised:
+        missing = after.missing.get(metric, before.missing.get(metric))
+        if one is None and other is None and missing is None:
             return None
         versions = [run.metrics[metric].version for run in self.runs if metric in run.metrics]
         is_other, verdict = len(set(versions)) > 1, Verdict("cannot tell")
-        if raised:
-            verdict = Verdict("incomparable" if one is None else "lost", raised)
+        if missing is not None:
+            verdict = Verdict("incomparable" if one is None else "lost", missing.detail)
         elif before is after and (one is None or other is None):
             verdict = Verdict("cannot tell", f"{against if one is None else strategy} has nothing to measure it by")
         elif is_other:

@@ -67,8 +67,8 @@ class MeasuredRun:
     """By strategy of another package: that package and its version. A baseline has none."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """By strategy that goes by another name: its text, with its settings and digests of files."""
-    raised: Mapping[str, str] = field(default_factory=dict)
-    """By metric of the user's own that raised: where, and what. It has no sums."""
+    missing: Mapping[str, Missing] = field(default_factory=dict)
+    """By metric of the user's own that raised, or has no value in any conversation: why. It has no sums."""
     live: frozenset[str] = frozenset()
     """Strategies that live models summarised for, and metrics of their answers: figures that have noise."""
 
@@ -81,6 +81,7 @@ class SumGrid:
         self.strategies = {name: at for at, name in enumerate(strategies)}
         self.shape = (len(strategies), len(conversations), 2)
         self.raised = dict[str, str]()  # by metric of the user's own: where it raised, and what
+        self.missing = dict[str, str]()  # by metric: why its first missing value is missing
 
     def sums_of(self, name: str, metric: Metric, rows: Any, strategy: str, conversation: str) -> tuple[float, float]:
         """Return the two sums of a figure of one conversation, which counts in no mean where it is missing.
@@ -94,7 +95,10 @@ class SumGrid:
         except UserError as error:
             self.raised[name] = f"{error}, in {conversation} under {strategy}"
             return np.nan, np.nan
-        return (0.0, 0.0) if isinstance(value, Missing) else (float(value), 1.0)
+        if isinstance(value, Missing):
+            self.missing.setdefault(name, value.detail)
+            return 0.0, 0.0
+        return float(value), 1.0
 
     def sums(self, metrics: Mapping[str, Metric], rows: pd.DataFrame | Columns) -> dict[str, Floats]:
         """Return both sums of some figures, by strategy and conversation. Rows of bounds (not run) are left out.
@@ -180,21 +184,26 @@ def measured(
         columns = [grid.conversations[conversation] for conversation in conversations_failed]
         for table in tables.values():
             table[grid.strategies[strategy], columns] = np.nan
-    raised = {name: grid.raised[key] for name in tables if (key := name.partition("(")[0]) in grid.raised}
+    missing = dict[str, Missing]()
+    for name, table in tables.items():
+        if (key := name.partition("(")[0]) in grid.raised:
+            missing[name] = Missing("failed", grid.raised[key])
+        elif key in OWN and key in grid.missing and not np.nansum(table[..., 1]):
+            missing[name] = Missing("undefined", f"no value in any conversation: {grid.missing[key]}")
     for key, why in grid.raised.items():
         code = OWN[key].of.args[0].__code__  # type: ignore[attr-defined]
         warnings.warn_explicit(why, UserWarning, code.co_filename, code.co_firstlineno, registry=_TOLD)
     sums = {
         strategy: {
-            name: table[at] for name, table in tables.items() if name not in raised and np.nansum(table[at][:, 1])
+            name: table[at] for name, table in tables.items() if name not in missing and np.nansum(table[at][:, 1])
         }
         for strategy, at in grid.strategies.items()
     }
     digests = dict(zip(names, map(str, conversations.digest), strict=True))
-    known = frozenset(raised).union(*sums.values())
+    known = frozenset(missing).union(*sums.values())
     described = {name: description for name, description in about.items() if name in known}
     about_run = (str(run.folder), run.manifest.plan.encoding, digests, described, sums, failed, run.units)
-    return MeasuredRun(*about_run, run.manifest.libraries(), raised=raised)
+    return MeasuredRun(*about_run, run.manifest.libraries(), missing=missing)
 
 
 def measured_by_name(
@@ -279,8 +288,8 @@ def _figure(run: MeasuredRun, strategy: str, metric: str, common: NDArray[np.boo
         return Missing("failed", "in every conversation")
     if not common.any():
         return Missing("undefined", "no conversation that every strategy finished")
-    if metric in run.raised:
-        return Missing("failed", run.raised[metric])
+    if metric in run.missing:
+        return run.missing[metric]
     sums = run.sums[strategy].get(metric)
     if sums is None:
         return Missing("undefined", "nothing to measure")

@@ -240,7 +240,7 @@ def baseline_text(run: MeasuredRun) -> str:
         "digest": "",
         "encoding": run.encoding,
         "conversations": {name: run.digests[name] for name in names},
-        "metrics": {name: run.metrics[name] for name in sorted(run.metrics.keys() - run.raised.keys())},
+        "metrics": {name: run.metrics[name] for name in sorted(run.metrics.keys() - run.missing.keys())},
         **({"settings": dict(sorted(run.settings.items()))} if run.settings else {}),
         "figures": figures,
     }

@@ -122,12 +122,21 @@ class Run:
         return table
 
     def files(self, table: str) -> list[Path]:
-        """Return the files of a table, in order."""
+        """Return the files of a table, in order. Raises RunError if the run has changed since it was opened."""
+        self._refuse_change()
         paths = sorted(path for path in (self.folder / table).glob("*.parquet") if is_part(path.name))
         return [path for path in paths if self.shards is None or shard_of(path) in self.shards]
 
+    def _refuse_change(self) -> None:
+        # Tables that were read before would not fit. A run that goes on has more parts each time.
+        manifest = self.manifest
+        is_newer = manifest.complete and (self.folder / "manifest.json").stat().st_mtime > self.opened
+        if is_newer and read_manifest(self.folder).files != manifest.files:
+            raise RunError(f"{self.folder}: the run has changed since it was opened: open it again")
+
     def pieces(self, steps: int = AT_ONCE) -> Iterator[Run]:
         """Yield the run piece by piece: some shards each, of about so many steps, with tables of their own."""
+        self._refuse_change()  # of which a piece, opened now, knows nothing
         sizes = Counter[int]()
         for row in self.arrow("results", ["conversation", "steps"]).to_pylist():
             sizes[self._shards[row["conversation"]]] += row["steps"]

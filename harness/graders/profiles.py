@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +14,7 @@ import msgspec
 
 from ctxbench.metrics.grading.agreement import Agreement, Estimate, Known, corrected
 from ctxbench.metrics.value import Missing
-from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.errors import RunError, UserError
 from ctxbench.scenarios.files import cache_folder, read_file
 
 from ..folder.files import write_file
@@ -127,7 +128,8 @@ class Profiles:
     def __init__(self, folders: Sequence[Path] = ()) -> None:
         profiles: dict[tuple[str, str, bool], Profile] = {}
         # The user's folder comes before ours: a grader calibrated again is quoted by that.
-        for path in (path for folder in folders or (user_folder(), SHIPPED) for path in sorted(folder.glob("*.json"))):
+        every = folders or (*user_folders(), SHIPPED)
+        for path in (path for folder in every for path in sorted(folder.glob("*.json"))):
             try:
                 profile = msgspec.json.decode(read_file(path), type=Profile)
             except OSError as error:
@@ -164,8 +166,15 @@ class Profiles:
 
 
 def user_folder() -> Path:
-    """Return the folder where `ctxbench lab calibrate` stores profiles."""
+    """Return the folder where `ctxbench lab calibrate` stores profiles. Raises UserError for a user without a home."""
     return cache_folder() / "profiles"
+
+
+def user_folders() -> list[Path]:
+    """Return the folder of the user's profiles; none for a user without a home."""
+    with suppress(UserError):
+        return [user_folder()]
+    return []
 
 
 def keep(profile: Profile, folder: Path) -> Path:

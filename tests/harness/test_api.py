@@ -196,6 +196,18 @@ def test_a_gate_passes_and_fails(made: ctxbench.BenchmarkRun, tmp_path: Path) ->
     assert fewer.gate(baseline, policy=tmp_path / "gate.toml").passes
 
 
+def test_a_run_that_has_grown_is_opened_again(tmp_path: Path) -> None:
+    """What was read before does not fit the new results: that is one error, and none after it is opened again."""
+    path, folder = recording(tmp_path, conversations=3, turns=3), tmp_path / "run"
+    made = ctxbench.run(path, strategies=["none", "last_turn"], out=folder)
+    made.table("results")
+    ctxbench.run(path, strategies=STRATEGIES, out=folder)
+    for ask in (made.report, made.summary, made.compare, made.verdict):
+        with pytest.raises(RunError, match="run: the run has changed since it was opened: open it again"):
+            ask()
+    assert len(ctxbench.load(folder).summary()) == len(STRATEGIES)
+
+
 def test_contexts_and_report(made: ctxbench.BenchmarkRun, tmp_path: Path) -> None:
     """What was sent at each step, by the strategy in any spelling; and the report, where it is asked for."""
     contexts = made.contexts("c1", "window( max_tokens = 400 )")

@@ -189,10 +189,15 @@ def test_a_mistake_is_said_where_it_is_measured(
         assert made.summary().mine.isna().all()
 
 
-def test_what_is_missing_counts_in_no_mean(made: ctxbench.BenchmarkRun) -> None:
-    """The mean is over the conversations that have a number; it is missing where none has."""
+def test_what_is_missing_counts_in_no_mean(made: ctxbench.BenchmarkRun, tmp_path: Path) -> None:
+    """The mean is over the conversations that have a number; it is missing where none has, and compared with why."""
     for value in (None, Missing("undefined", "why"), float("nan")):
         declared(lambda steps, value=value: 2 if steps.conversation.iloc[0] == "coding/en-0-2" else value, "two")
         assert made.summary().two.tolist() == [2, 2]
-    declared(lambda _: None, "two")
-    assert made.summary().two.isna().all()
+    for value in (None, float("nan")):
+        two = declared(lambda _, value=value: value, "two")
+        assert made.summary().two.isna().all()
+        assert made.gate(made.write_baseline(tmp_path / "b.json")).passes
+        [row] = made.compare(metrics=two).itertuples()
+        why = f"no value in any conversation: two returned {value}"
+        assert (row.verdict, row.why) == ("incomparable", why)

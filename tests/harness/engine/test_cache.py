@@ -194,7 +194,8 @@ def test_a_cache_that_is_held_is_waited_for_once(folder: Path, monkeypatch: pyte
     store.put({b"a": b"b"})
     assert store._open is None
     monkeypatch.delenv(cache.VARIABLE)
-    monkeypatch.setattr(cache, "cache_folder", lambda: Path("~nobody-of-this-name").expanduser())
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", lambda: Path("~nobody-of-this-name").expanduser())
     assert cache.path() is None
 
 

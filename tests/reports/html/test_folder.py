@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from ctxbench.harness.folder.run import Run
+from ctxbench.harness.graders.profiles import user_folder
 from ctxbench.metrics.figures import METRICS, OWN
 from ctxbench.reports.html import folder
 from ctxbench.reports.html.folder import as_markdown, check, write
@@ -18,7 +19,7 @@ from ctxbench.reports.html.page import ReportSection
 from ctxbench.reports.html.sections import sections
 from ctxbench.reports.render import Table
 from ctxbench.reports.results import Results
-from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.errors import RunError, UserError
 from tests.harness.runs import bytes_of
 from tests.reports.html.builders import HOSTILE, results
 
@@ -100,6 +101,22 @@ def test_what_the_cache_has_is_of_these_files_and_prices(
     words.append("four")
     monkeypatch.setattr("ctxbench.reports.results.prices_version", lambda: "genai-prices 99")
     assert kept(after) == b"four"
+
+
+def test_no_file_is_read_for_a_cache_that_is_off(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It could find nothing."""
+    monkeypatch.setattr("ctxbench.reports.results.file_digests", lambda *_: pytest.fail("files were read"))
+    assert Results(Run(run.folder), ("gpt-4o",)).kept("words", lambda: b"one") == b"one"
+
+
+def test_a_user_without_a_home(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The report is made, also where the cache is in a folder of its own; what needs the home says so."""
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", lambda: Path("~nobody-of-this-name").expanduser())
+    monkeypatch.setenv("CTXBENCH_CACHE", str(tmp_path / "cache"))
+    assert write(Results(Run(run.folder), ("gpt-4o",)), tmp_path / "report").is_file()
+    with pytest.raises(UserError, match="there is no home folder for the cache: set XDG_CACHE_HOME"):
+        user_folder()
 
 
 def test_a_folder_of_others(tmp_path: Path) -> None:
