@@ -71,7 +71,8 @@ def tables(
     names = dict.fromkeys(row.strategy for row in shown)
     notes += [f"{name}: {compared.libraries[name]}." for name in names if name in compared.libraries]
     if not shown:
-        yield Table(title, (), (), ("Nothing moved beyond its threshold.", *notes))
+        nothing = "Nothing moved beyond its threshold." if signs else "Nothing could be compared."
+        yield Table(title, (), (), (nothing, *notes))
         return
     if (model := _first_model(shown)) is not None:
         title += f", billed under {model}"

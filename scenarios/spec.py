@@ -69,6 +69,8 @@ def calls(text: str, kind: str) -> list[SpecCall]:
         node = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise SpecError(f"cannot read this {kind}: {hint}") from None
+    if isinstance(node, ast.Tuple) and kind == "strategy":
+        raise SpecError(f"{text!r} is more than one strategy: give each on its own, as in -s none -s recorded")
     nodes: list[ast.expr] = []
     # a | b | c is read as (a | b) | c: the right ends come first, hence the reversal below.
     while isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):

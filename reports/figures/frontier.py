@@ -83,7 +83,8 @@ def frontier(
         share_axis(axes.yaxis)
         _draw_intervals(axes, rows)
         handles, labels = axes.get_legend_handles_labels()
-        drawn.legend(handles[::-1], labels[::-1], loc="upper center", ncols=columns)
+        close = {"handlelength": 1.0, "columnspacing": 1.0} if width < 4 else {}  # a telephone cuts its words else
+        drawn.legend(handles[::-1], labels[::-1], loc="upper center", ncols=columns, **close)
         bounded = _draw_bounds(axes, bounds)
         _name_marks(axes, {name: points[name] for name in (*best, *points)}, corners, bounded)
     return drawn

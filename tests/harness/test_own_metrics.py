@@ -105,7 +105,8 @@ def test_a_file_on_the_command_line(made: ctxbench.BenchmarkRun, tmp_path: Path)
     assert "warning: metric broken (own.py:13): AttributeError" in broken
     assert "Incomparable: broken (metric broken (own.py:13): AttributeError" in broken
     assert "longest call" in broken
-    assert "unknown metric 'longest_cal'" in said("compare", run, "--metric", "longest_cal", code=2)
+    assert "Nothing could be compared." in said("compare", run, "--metric", "own.py:broken")
+    assert "(your own is FILE.py:NAME)" in said("compare", run, "--metric", "longest_cal", code=2)
     for command_name in ("gate", "report"):
         (tmp_path / "ctxbench.toml").write_text(f'[{command_name}]\nmetric = ["{name}"]\n')
         assert "runs code" in said(command_name, run, code=2)

@@ -77,6 +77,7 @@ def test_a_chain_is_its_stages() -> None:
         ("none | cache_marks(marks=2) | none", "`cache_marks(marks=2)` must be the last of its chain"),
         ("a.b(c=1)", "unknown strategy 'a.b'"),
         ("a().b(c=1)", "cannot read this strategy"),
+        ("none, window(messages=3) | cache_marks", "is more than one strategy: give each on its own"),
         ("none | ", "cannot read this strategy"),
         ("", "cannot read this strategy"),
         ("(" * 5000, "cannot read this strategy"),

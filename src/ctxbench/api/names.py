@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from ctxbench.harness.folder.run import Run
+from ctxbench.harness.probes import CEILING, FLOOR
 from ctxbench.metrics.figures import BILLED, METRICS, OWN
 from ctxbench.scenarios.errors import RunError, SpecError, UserError
 from ctxbench.scenarios.spec import calls, nearest, suggestion
@@ -57,7 +58,8 @@ def check_known(metrics: Iterable[str], known: Iterable[str]) -> None:
     """Raise SpecError for a metric that is not among those that are known."""
     names = dict.fromkeys(known)
     if (unknown := next((name for name in metrics if name not in names), None)) is not None:
-        raise SpecError(f"unknown metric {unknown!r}{suggestion(unknown, names, 'ctxbench list metrics')}")
+        near = suggestion(unknown, names, "ctxbench list metrics")
+        raise SpecError(f"unknown metric {unknown!r}{near} (your own is FILE.py:NAME)")
 
 
 def _at(names: Sequence[str], text: str) -> int | None:
@@ -69,10 +71,13 @@ def _at(names: Sequence[str], text: str) -> int | None:
 
 
 def find_strategy(run: Run, given_as: StrategyLike | None) -> str:
-    """Return the strategy that was given as this, or as more of a text; by default the first but none. RunError."""
+    """Return the strategy that was given as this, or as more of a text; by default the first that is no baseline.
+
+    Raises RunError for what was not run, and for what may be more than one.
+    """
     names = run.manifest.plan.strategies
     if given_as is None:
-        return next((name for name in names if name != "none"), names[0])
+        return min(names, key=lambda name: (name == "none", name in (FLOOR, CEILING)))
     (text,) = texts_of([given_as])
     given, normal = run.manifest.strategy_names, ""
     with suppress(UserError):  # it is no strategy here, or its file or library is gone
