@@ -203,8 +203,9 @@ def _pool(task: Callable[[bytes], T], jobs: int) -> Iterator[tuple[Submit[T], Fi
         for process in deaf:  # a strategy, or what it imports, may ignore SIGTERM
             process.kill()
         end()  # whose thread reads what they died of, as one thread alone can
-        codes = {process.exitcode for process in ended if process not in deaf} - {None, -signal.SIGTERM}
-        raise RunError(_why_broken(codes.pop() if codes else None)) from None
+        codes = {process.exitcode or 0 for process in ended if process not in deaf} - {-signal.SIGTERM}
+        # One that finds its queue closed ends with 1: a signal, or a code of a strategy's own, says more.
+        raise RunError(_why_broken(max(codes, key=abs, default=None))) from None
     except BaseException:
         for process in processes():
             process.kill()
