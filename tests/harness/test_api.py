@@ -197,7 +197,7 @@ def test_a_gate_passes_and_fails(made: ctxbench.BenchmarkRun, tmp_path: Path) ->
 
 
 def test_a_run_that_has_grown_is_opened_again(tmp_path: Path) -> None:
-    """What was read before does not fit the new results: that is one error, and none after it is opened again."""
+    """A run that was opened before it grew gives one error, and none once it is opened again."""
     path, folder = recording(tmp_path, conversations=3, turns=3), tmp_path / "run"
     made = ctxbench.run(path, strategies=["none", "last_turn"], out=folder)
     made.table("results")
