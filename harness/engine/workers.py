@@ -207,8 +207,9 @@ def _pool(task: Callable[[bytes], T], jobs: int) -> Iterator[tuple[Submit[T], Fi
         # One that finds its queue closed ends with 1: a signal, or a code of a strategy's own, says more.
         raise RunError(_why_broken(max(codes, key=abs, default=None))) from None
     except BaseException:
-        if calls := executor._call_queue:  # what writes a piece learns that no worker reads it, as later Pythons see to
-            calls._reader.close()  # type: ignore[attr-defined]
+        # What writes a piece learns that no worker reads it, as later Pythons see to.
+        if calls := executor._call_queue:  # type: ignore[attr-defined]
+            calls._reader.close()
         for process in processes():
             process.kill()
         raise
