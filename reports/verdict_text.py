@@ -16,7 +16,7 @@ from importlib.metadata import entry_points
 from math import isnan, nan
 from typing import Any
 
-from ctxbench.harness.answers.figures import BOUNDS, WHOLE, StrategyAnswers
+from ctxbench.harness.answers.figures import WHOLE, StrategyAnswers
 from ctxbench.harness.answers.store import USUAL, grades_itself
 from ctxbench.harness.bill import OWN_MODELS
 from ctxbench.harness.compare.figures import measured
@@ -25,7 +25,6 @@ from ctxbench.harness.folder.schema import short_names, without_digest
 from ctxbench.harness.graders.profiles import Profiles
 from ctxbench.harness.models.local import NAME
 from ctxbench.harness.probes import FLOOR
-from ctxbench.metrics.evidence import published
 from ctxbench.metrics.figures import METRICS
 from ctxbench.metrics.statistics.comparison import Difference
 from ctxbench.metrics.statistics.intervals import FEWEST, FEWEST_OF_RATIOS, HEAVIEST, Ends
@@ -104,7 +103,9 @@ def headline(verdict: RunVerdict) -> str:
     if verdict.units < FEWEST:
         return f"No recommendation: {too_few(verdict)}{billed}"
     if (name := verdict.shipped) is not None:
-        return f"{'Use' if verdict.is_sure else 'Try'} {name}: {here(verdict, name)}{billed}"
+        condition = f"; {live}" if (live := if_live(verdict, name)) else ""
+        use = f"Use {name}" if verdict.is_sure else f"Try {name}{' live first' * bool(condition)}"
+        return f"{use}: {here(verdict, name)}{condition}{billed}"
     why = about("verdict_keep", points=points_in_words(verdict.results.lose))
     if doubtful := verdict.but_for(verdict.doubts):
         words, unit = verdict.doubts[doubtful[0]]
@@ -143,7 +144,8 @@ def _answer(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
     careful = next((other for other in choices if other not in (verdict.base, name)), None)
     if verdict.shipped is not None and careful is not None:
         found = _found(verdict, careful) or f"{_signed(_gain(verdict, careful))} points"
-        yield "more careful", f"{careful}: {here(verdict, careful)}; {found}"
+        condition = f"; {live}" if (live := if_live(verdict, careful)) else ""
+        yield "more careful", f"{careful}: {here(verdict, careful)}; {found}{condition}"
     if name is not None:
         yield "elsewhere", how_sure(verdict, name)
         if verdict.base == WHOLE and (live := live_runs(verdict, name)):
@@ -323,12 +325,6 @@ def how_sure(verdict: RunVerdict, name: str) -> str:
     return about("verdict_expect", cost=in_words(change.shown), points=points, drawn=drawn, more=more)
 
 
-def break_even(verdict: RunVerdict, name: str) -> float:
-    """Return how many times as many calls use up the saving against the whole history; NaN where there is none."""
-    cost, base = (nan if of in BOUNDS else verdict.cost(of) for of in (name, WHOLE))
-    return base / cost if 0 < cost < base else nan
-
-
 def _times(calls: float) -> str:
     """Return a break-even: 1.20 ×; one that is close to 1 never reads as no saving at all."""
     return f"{calls:.2f} ×" if calls >= 1.005 else "< 1.01 ×"
@@ -339,23 +335,38 @@ def live_runs(verdict: RunVerdict, name: str) -> str:
 
     Empty where it saved nothing. Replay shows no call that a live agent would make besides those of the recording.
     """
-    times = break_even(verdict, name)
+    times = verdict.break_even(name)
     if isnan(times):
         return ""
     gone = about("live_break_even", times=_times(times))
     family = family_of(name)
     if family == "caching":
         return gone + about("live_caching")
-    overflows = verdict.results.summary.strategies.get(WHOLE, {}).get("overflows", 0)
-    is_cut_off = not isinstance(overflows, Missing) and overflows > 0
-    calls, success = (published(figure, family, cut_off=is_cut_off) for figure in ("calls", "success"))
+    calls, success = (verdict.live(figure, name) for figure in ("calls", "success"))
     if calls is None:
-        what = f"{family} where the whole history outgrows the window" if is_cut_off and family else family
+        what = f"{family} where the whole history outgrows the window" if verdict.is_cut_off and family else family
         return gone + about("live_unpublished", what=f"with {what or 'such a strategy'}")
     ends = None if success is None else [f"{points:+.0f}".replace("-", "−") for points in success[:3]]
     points = "" if ends is None else about("live_success", low=ends[0], median=ends[1], high=ends[2])
     arms = f"{count(calls.arms, 'run')} of {count(calls.studies, 'study', 'studies')}"
-    return gone + about("live_published", family=family, calls=calls, arms=arms) + points
+    first = about("live_first") if verdict.is_open_live(name) else ""
+    return gone + about("live_published", family=family, calls=calls, arms=arms) + points + first
+
+
+def if_live(verdict: RunVerdict, name: str) -> str:
+    """Return what must be true of a live agent for a strategy to save anything; empty where no published run objects.
+
+    It reads: cheaper only while live it makes at most 7 % more calls; published runs with retrieval made 27 to 106 %
+    more.
+    """
+    calls = verdict.live("calls", name)
+    if calls is None or not verdict.is_open_live(name):
+        return ""
+    more = verdict.break_even(name) - 1
+    within = f"at most {100 * more:.0f} %" if more >= 0.01 else "less than 1 %"
+    low, high = (f"{100 * abs(times - 1):.0f} %" for times in (calls.low, calls.high))
+    made = f"{low} fewer to {high}" if calls.low < 1 else f"{low.removesuffix(' %')} to {high}"
+    return about("live_if", within=within, family=family_of(name), made=made)
 
 
 def in_words(ends: Ends) -> str:
@@ -451,7 +462,7 @@ def five_measures(verdict: RunVerdict) -> Table:
             **summary.strategies[name],
             "strategy": name,
             "cost_saved": bills[name].saved_against_none if name in bills else nan,
-            "break_even_calls": break_even(verdict, name),
+            "break_even_calls": verdict.break_even(name),
             "hit_rate": bills[name].hit_rate if name in bills else nan,
             "tokens": quality.tokens.get(name, nan),
             "found": quality.found.get(name, nan),

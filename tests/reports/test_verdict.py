@@ -396,6 +396,24 @@ def test_the_five_measures() -> None:
     assert [row[-1] for row in table.rows] == ["", "", "", "", "newest dropped: 3"]
 
 
+def test_a_saving_that_live_runs_would_use_up_is_tried_live_first() -> None:
+    """A sure saving of 6.5 %, of a family whose published runs made 27 to 106 % more calls: the first line says what
+    has to be true. One of 60 % is used, and so is one of a family that sends the same text."""
+    costs = {"none": [1.07] * 60, "retrieval": [1.0] * 60, "cache_marks": [1.01] * 60}
+    kept = dict.fromkeys(["none", "retrieval", "cache_marks", "openhands.masking"], [1.0] * 60)
+    found = by_hand(costs, kept)
+    few = "cheaper only while live it makes at most 7 % more calls; published runs with retrieval made 27 to 106 % more"
+    assert headline(found).startswith("Try retrieval live first: $60.00 instead of $64.20 here (−6.5 %)")
+    assert headline(found).endswith(few)
+    assert told(answer(found))["live runs"].endswith("ctxbench live BEFORE AFTER")
+    assert BenchmarkVerdict(found).objections("retrieval") == [few]
+    assert (found.shipped, found.is_sure, found.is_sure_of("retrieval")) == ("retrieval", False, True)
+    assert BenchmarkVerdict(found).objections("cache_marks") == []
+    assert headline(by_hand(costs | {"none": [2.5] * 60}, kept)).startswith("Use retrieval: ")
+    masked = headline(by_hand({"none": [1.0] * 60, "openhands.masking": [0.995] * 60}, kept))
+    assert masked.endswith("less than 1 % more calls; published runs with masking made 12 % fewer to 123 % more")
+
+
 def test_break_even_and_live_runs() -> None:
     """A saving of a third is gone at 1.5 × the calls; beside it stands what was published, or that nothing was."""
     costs = {"none": [3.0] * 8, "openhands.masking": [2.0] * 8, "tiered": [2.0] * 8, "facts": [4.0] * 8}

@@ -27,7 +27,7 @@ from ctxbench.reports.render import Table, html, plain
 from ctxbench.reports.results import Results
 from ctxbench.reports.tables import incomplete
 from ctxbench.reports.verdict import ROUNDING, Place, RunVerdict, verdict
-from ctxbench.reports.verdict_text import first_screen, how_sure, points_in_words, tags, too_few, why_placed
+from ctxbench.reports.verdict_text import first_screen, how_sure, if_live, points_in_words, tags, too_few, why_placed
 from ctxbench.scenarios.errors import RunError
 from ctxbench.strategies.chain import StrategyLike
 
@@ -78,7 +78,10 @@ class BenchmarkVerdict(_Shown):
 
     @property
     def is_sure(self) -> bool:
-        """Whether that strategy surely (95 %) loses no more than accepted elsewhere too, at a cost not open there."""
+        """Whether that strategy surely (95 %) loses no more than accepted elsewhere too, at a cost not open there.
+
+        It is not sure either where published live runs of its family made more calls than leave a saving.
+        """
         return self._places.is_sure
 
     @property
@@ -163,7 +166,8 @@ class BenchmarkVerdict(_Shown):
         """Return what speaks against using a strategy in place of the whole history; an empty list if nothing does.
 
         That is what it breaks, that it did not cost less here, or not without a single unit, that it lost more than
-        accepted here, and that it may elsewhere. Raises RunError for a strategy that is not in the run.
+        accepted here, that it may elsewhere, and that published live runs of its family made more calls than leave a
+        saving. Raises RunError for a strategy that is not in the run.
         """
         places = self._places
         if strategy not in places.results.strategies:
@@ -192,6 +196,8 @@ class BenchmarkVerdict(_Shown):
             objections.append(f"it lost {100 * lost:.1f} points here: {accepted} are accepted")
         elif not places.is_sure_of(strategy):
             objections.append(f"elsewhere: {how_sure(places, strategy)}")
+        if condition := if_live(places, strategy):
+            objections.append(condition)
         return objections
 
     @property
