@@ -144,8 +144,8 @@ def _answer(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
     careful = next((other for other in choices if other not in (verdict.base, name)), None)
     if verdict.shipped is not None and careful is not None:
         found = _found(verdict, careful) or f"{_signed(_gain(verdict, careful))} points"
-        condition = f"; {live}" if (live := if_live(verdict, careful)) else ""
-        yield "more careful", f"{careful}: {here(verdict, careful)}; {found}{condition}"
+        first = "; try it live first" if verdict.is_open_live(careful) else ""
+        yield "more careful", f"{careful}: {here(verdict, careful)}; {found}{first}"
     if name is not None:
         yield "elsewhere", how_sure(verdict, name)
         if verdict.base == WHOLE and (live := live_runs(verdict, name)):
