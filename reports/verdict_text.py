@@ -16,12 +16,12 @@ from importlib.metadata import entry_points
 from math import isnan, nan
 from typing import Any
 
-from ctxbench.harness.answers.figures import WHOLE, StrategyAnswers
+from ctxbench.harness.answers.figures import BOUNDS, WHOLE, StrategyAnswers
 from ctxbench.harness.answers.store import USUAL, grades_itself
 from ctxbench.harness.bill import OWN_MODELS
 from ctxbench.harness.compare.figures import measured
 from ctxbench.harness.engine.plan import family as family_of
-from ctxbench.harness.folder.schema import short_names, without_digest
+from ctxbench.harness.folder.schema import SHORT, short_names, with_recipe_names, without_digest
 from ctxbench.harness.graders.profiles import Profiles
 from ctxbench.harness.models.local import NAME
 from ctxbench.harness.probes import FLOOR
@@ -38,7 +38,6 @@ from .calibration import interval
 from .render import (
     CROSS,
     LINE,
-    SHORT,
     Column,
     Table,
     about,
@@ -59,7 +58,7 @@ from .results import Results, RunSummary
 from .verdict import MODELS_NAMED, RunVerdict, faults, guess, in_order
 
 PREFIX = "traps/"  # start of the ids of the traps
-_BROKEN_NAMED = 2
+_BROKEN_NAMED, _IDLE_NAMED = 2, 3
 
 
 def first_screen(verdict: RunVerdict, more: str = "") -> list[Table]:
@@ -84,7 +83,8 @@ def answer(verdict: RunVerdict, more: str = "") -> Table:
     recorded = [("model", text)] if text else []
     last = ("next", f"everything else: {more}")
     body = (*_failed(results.summary), *lines, *_measured_by(verdict), *recorded, last)
-    return Table(headline(verdict), ("", ""), body, prose=True)
+    told = tuple((label, with_recipe_names(text)) for label, text in body)
+    return Table(with_recipe_names(headline(verdict)), ("", ""), told, prose=True)
 
 
 def _failed(summary: RunSummary) -> Iterator[tuple[str, str]]:
@@ -287,20 +287,20 @@ def _why_base(verdict: RunVerdict) -> str:
         of = f"{least}, {loss} points" if len(losing) == 1 else f"{least} least, {loss} points"
         parts.append(f"{len(losing):,} {'loses' if len(losing) == 1 else 'lose'} more ({of})")
     why = f"of the cheaper strategies {', '.join(parts)}" if cheaper else "no strategy is cheaper"
-    return f"Why {verdict.base}: {why}."
+    return with_recipe_names(f"Why {verdict.base}: {why}.")
 
 
 def _idle(verdict: RunVerdict) -> str:
-    """Return how many strategies had nothing to do, if those are more than half; more of the same would not help."""
-    strategies = verdict.results.summary.strategies
-    if WHOLE not in strategies:
+    """Return which strategies had nothing to do in any conversation, but for those that only mark the cache."""
+    summary = verdict.results.summary
+    whole = summary.strategies.get(WHOLE, {}).get("tokens_sent", 0)
+    sent = {name: of["tokens_sent"] for name, of in summary.strategies.items() if name not in (WHOLE, *BOUNDS)}
+    idle = [name for name in sent if sent[name] == whole and family_of(name) != "caching"]
+    if isinstance(whole, Missing) or not whole or not idle:
         return ""
-    whole = strategies[WHOLE]["tokens_sent"]
-    others = [name for name in strategies if name != WHOLE]
-    idle = [name for name in others if strategies[name]["tokens_sent"] == whole]
-    if isinstance(whole, Missing) or not whole or 2 * len(idle) <= len(others):
-        return ""
-    return about("verdict_idle", idle=len(idle), others=count(len(others), "other strategy", "other strategies"))
+    more = f" and {len(idle) - _IDLE_NAMED:,} more" * (len(idle) > _IDLE_NAMED)
+    names = ", ".join(map(without_digest, idle[:_IDLE_NAMED])) + more
+    return about("verdict_idle", names=names, whole=WHOLE, of=count(summary.conversations, "conversation"))
 
 
 def points_in_words(points: float) -> str:
@@ -552,7 +552,11 @@ def tags(verdict: RunVerdict) -> dict[str, str]:
     if is_traps(verdict.results):
         return {}
     chosen = {"choice": verdict.shipped} if verdict.shipped else {}
-    of_run = {"verdict": headline(verdict), "accepted_loss": points_in_words(verdict.results.lose), **chosen}
+    of_run = {
+        "verdict": with_recipe_names(headline(verdict)),
+        "accepted_loss": points_in_words(verdict.results.lose),
+        **chosen,
+    }
     of_run["quality"] = verdict.quality.metric
     return of_run | {f"place/{name}": place for name, place in verdict.places.items()}
 

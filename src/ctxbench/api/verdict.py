@@ -17,6 +17,7 @@ from ctxbench.harness.compare.compare import Rules, RunComparison, compare, on_o
 from ctxbench.harness.compare.figures import MeasuredRun, billed_model, measured_by_name, worst_step
 from ctxbench.harness.compare.gate import Gate, GatePolicy, Result, gate, read_baseline, read_policy, update_command
 from ctxbench.harness.folder.run import Run
+from ctxbench.harness.folder.schema import with_recipe_names
 from ctxbench.harness.live import MEASURES, LiveRuns
 from ctxbench.metrics.figures import METRICS, OWN, OWN_VERSION, metric_of
 from ctxbench.metrics.statistics.intervals import FEWEST
@@ -198,7 +199,7 @@ class BenchmarkVerdict(_Shown):
             objections.append(f"elsewhere: {how_sure(places, strategy)}")
         if condition := if_live(places, strategy):
             objections.append(condition)
-        return objections
+        return [*map(with_recipe_names, objections)]
 
     @property
     def tables(self) -> list[Table]:
