@@ -32,7 +32,7 @@ from ctxbench.reports.verdict_text import first_screen, how_sure, if_live, point
 from ctxbench.scenarios.errors import RunError
 from ctxbench.strategies.chain import StrategyLike
 
-from .names import MetricLike, check_known, find_strategy, metric_keys
+from .names import MetricLike, check_known, find_strategy, metric_keys, short_traces
 
 MORE = "report() of the run writes it as a page"
 """How to see all figures of a run in a temporary folder, which no command will find."""
@@ -61,6 +61,7 @@ class _Shown:
         return html(self.tables)
 
 
+@short_traces
 class BenchmarkVerdict(_Shown):
     """Verdict on a run: the strategy to ship, and how sure that is.
 
