@@ -292,7 +292,7 @@ def _unfinished(plan: Plan) -> Manifest:
             probes=plan.probes,
             summariser=plan.models.summariser,
             embedder=plan.models.embedder,
-            limit=plan.inputs.limit,
+            limit=plan.inputs.limit or UNSET,
         ),
         window=_tokens(plan.window),
         strategy_names=dict(plan.given_names),
@@ -384,7 +384,7 @@ def _check_continued(out: Path, stored: Manifest, now: Manifest) -> None:
     if missing := [name for name in stored.plan.names if name not in now.plan.names]:
         what = f"holds a run of {', '.join(missing[:3])}{' …' * (len(missing) > 3)}"
         raise RunError(f"{out}: {what}: name that as well, add --overwrite to replace it, or name another --out")
-    if 0 < now.plan.limit < (stored.plan.limit or NO_END):
+    if 0 < (now.plan.limit or 0) < (stored.plan.limit or NO_END):
         what, how = "the whole run", "leave --limit out"
         if stored.plan.limit:
             what, how = f"a run with --limit {stored.plan.limit}", "give as many or more"

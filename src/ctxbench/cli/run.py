@@ -8,6 +8,7 @@ import sys
 import tomllib
 from collections.abc import Sequence
 from contextlib import redirect_stdout, suppress
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -127,7 +128,7 @@ def run(
             say(f"standard: {SCENARIOS['standard']}. Your recordings: ctxbench run PATH")
         complete = is_complete(folder) and not overwrite
         workers, by = jobs or os.cpu_count() or 1, engine_of(engine, jobs or os.cpu_count())
-        look = (lambda: None) if overwrite else (lambda: _check_stored(folder, plan.strategies))
+        look = partial(check_stored, folder, plan.strategies)
         how = {"strict": strict, "overwrite": overwrite}
         with resumable("finished work is stored", folder):
             manifest = execute(plan, folder, jobs=workers, engine=by, watcher=watcher, remote=remote, check=look, **how)
@@ -238,7 +239,7 @@ def cache(*, clear: bool = False, as_json: bool = False) -> None:
     print_json(found) if as_json else typer.echo(line)
 
 
-def _check_stored(folder: Path, named: Sequence[str]) -> None:
+def check_stored(folder: Path, named: Sequence[str]) -> None:
     """Raise UserError if the run folder names strategies that would run code, and that nobody has named here.
 
     Say how much there is of a run that was stopped.
@@ -333,7 +334,8 @@ def audit(
         plan = Plan(RunInputs(sessions, form), ("none", RECORDED, *alternatives), probes=False, answers=False)
         workers = jobs or os.cpu_count() or 1
         with resumable("finished work is stored", folder):
-            manifest = execute(plan, folder, jobs=workers, overwrite=overwrite, watcher=watcher)
+            look = partial(check_stored, folder, plan.strategies)
+            manifest = execute(plan, folder, jobs=workers, overwrite=overwrite, watcher=watcher, check=look)
     report_manifest(manifest, folder)
     try:
         results = results_of(folder, model or ())
