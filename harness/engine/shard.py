@@ -214,7 +214,8 @@ class _OpenShard:
             return result_tables(spec, None if isinstance(budget, str) else budget, indexes, outcomes)
 
         keys = self._keys(at)
-        tables = self._tables(keys, made)
+        # Where nothing is kept all are measured at once, which takes half of the time.
+        tables = self._tables(keys, made) if any(map(any, keys)) else made(slice(0, len(self.conversations)))
         of = [key.offline if _has(tables, "called") else key.free for key in keys]
         results = tables["results"]
         place = results.schema.get_field_index("repeats")
