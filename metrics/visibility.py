@@ -34,7 +34,7 @@ _BLANKS = {at: " " for at in range(128) if not (chr(at).isalnum() or chr(at) in 
 class GivenValues(NamedTuple):
     """The given values of one conversation."""
 
-    first: Ints  # place of the message that gave each of them
+    first: Ints  # place of the message that gave each of them, ascending
     value: Ints  # a row for each message that has a value: its number, and the place of the message
     message: Ints
     find: Callable[[str], list[int]]  # tells which values a line has; several strategies write the same lines
@@ -56,16 +56,20 @@ def given_values(messages: Sequence[Message]) -> GivenValues:
     return GivenValues(first_at[is_given[:-1]], row[value[among]], place[among], find)
 
 
-def visible(given: GivenValues, at: Ints, size: int, sent: Stretches, written: Lines = NOTHING) -> tuple[Ints, Ints]:
-    """Return for each step how many values count, and how many of them its context has.
+def counted(given: GivenValues, at: Ints) -> Ints:
+    """Return how many values count at each step, which comes after `at` of the recorded messages."""
+    return np.searchsorted(given.first + RECENT, at)
+
+
+def visible(given: GivenValues, at: Ints, size: int, sent: Stretches, written: Lines = NOTHING) -> Ints:
+    """Return how many of the values that count each step has in its context.
 
     A step comes after `at` of the `size` recorded messages. `sent` tells when each is in the context.
     """
     value, line = places(given.find, written.different)
     message = np.append(given.message, size + len(written.texts) + line)
     has_value = sent.having(np.append(given.value, value), message)
-    counts_from = np.searchsorted(at, given.first + RECENT, "right")
-    return np.searchsorted(np.sort(counts_from), np.arange(len(at)), "right"), has_value.count(counts_from)
+    return has_value.count(np.searchsorted(at, given.first + RECENT, "right"))
 
 
 def used_results(conversation: Conversation, demands: Demands) -> list[list[int]]:

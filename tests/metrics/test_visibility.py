@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ctxbench.metrics.grounding import demands, lines_of, said
 from ctxbench.metrics.measure import Runs, stretches
-from ctxbench.metrics.visibility import RECENT, given_values, used_results, visible
+from ctxbench.metrics.visibility import RECENT, counted, given_values, used_results, visible
 from ctxbench.scenarios.model import Conversation, Message, ToolCall
 
 WORDS = ["/srv/app/main.py", "ORD-88121", "warehouse", "457", "Kitchener", "12", "__in_it_", "仓库里货物数量."]
@@ -75,7 +75,8 @@ def test_as_counted_plainly(said_by: list[tuple[str, str]], written: list[str], 
         plain.append((len(wanted), len(wanted & seen)))
     size, runs, lines = len(messages), contexts(steps), lines_of(extra)
     sent = stretches(runs, size, lines)
-    found = visible(given_values(messages), np.array(ats), size, sent, lines)
+    values, at = given_values(messages), np.array(ats)
+    found = counted(values, at), visible(values, at, size, sent, lines)
     assert list(zip(*(column.tolist() for column in found), strict=True)) == plain
 
 
