@@ -440,22 +440,22 @@ def values_of(column: pa.ChunkedArray) -> list[Any]:
 _ORIGIN = b"made_from"
 
 
-def read_derived(run: Run, name: str, columns: Sequence[str]) -> pa.Table | None:
-    """Return a stored table, or None unless it was made from this very run by this very code."""
+def read_derived(run: Run, name: str, columns: Sequence[str], code: Sequence[Path] = ()) -> pa.Table | None:
+    """Return a stored table, or None unless it was made from this very run by this very code, or files of it."""
     path = _path(run, name)
     try:
-        if (pq.read_schema(path).metadata or {}).get(_ORIGIN) != _origin(run):
+        if (pq.read_schema(path).metadata or {}).get(_ORIGIN) != _origin(run, code):
             return None
         return _read_part(path, columns).select(list(columns)) if is_intact(path) else None
     except (OSError, KeyError, pa.ArrowException):
         return None
 
 
-def write_derived(run: Run, name: str, table: pa.Table) -> None:
+def write_derived(run: Run, name: str, table: pa.Table, code: Sequence[Path] = ()) -> None:
     """Store a table. On a disk that is read-only nothing is stored: the table is made again the next time."""
     if not run.manifest.complete:
         return  # the next part makes it another run
-    table = table.replace_schema_metadata({**(table.schema.metadata or {}), _ORIGIN: _origin(run)})
+    table = table.replace_schema_metadata({**(table.schema.metadata or {}), _ORIGIN: _origin(run, code)})
     with suppress(OSError):
         write_table(_path(run, name), table)
 
@@ -468,8 +468,8 @@ def _path(run: Run, name: str) -> Path:
     return run.folder / BILLS / f"{name}{part and '-'}{part}.parquet"
 
 
-def _origin(run: Run) -> bytes:
+def _origin(run: Run, code: Sequence[Path]) -> bytes:
     """Return a digest of the run's files, by its manifest, and of the code."""
     # Whoever opens a run has compared its files with the manifest: they need not be read again.
     libraries = f"numpy {np.__version__}, pyarrow {pa.__version__}"  # which make the arrays
-    return sha256(f"{run.manifest.blake2b}, {libraries}".encode() + code_digest()).hexdigest().encode()
+    return sha256(f"{run.manifest.blake2b}, {libraries}".encode() + code_digest(*code)).hexdigest().encode()
