@@ -239,7 +239,7 @@ def simulated(
     """
     parts = list[list[Usages]]()
     for piece in counted.requests.pieces():
-        here = {name for name, _, _ in piece.results}
+        here = {name for name, _, _ in piece.results} if only else set()
         names = [_name(one, counted, sorted(only[one.model] & here) if one.model in only else None) for one in schemes]
         stored = [read_derived(piece.run, name, Usages._fields, CODE) for name in names]
         missing = [scheme for scheme, table in zip(schemes, stored, strict=True) if table is None]
