@@ -36,6 +36,7 @@ from ctxbench.scenarios.spec import calls as stages_of
 
 from . import report_options
 from .calibration import interval
+from .compare import some
 from .render import (
     CROSS,
     LINE,
@@ -60,7 +61,7 @@ from .results import Results, RunSummary
 from .verdict import MODELS_NAMED, RunVerdict, faults, guess, in_order
 
 PREFIX = "traps/"  # start of the ids of the traps
-_BROKEN_NAMED = 2
+_BROKEN_NAMED = FAILURES_NAMED = 2
 
 
 def first_screen(verdict: RunVerdict, more: str = "") -> list[Table]:
@@ -89,11 +90,19 @@ def answer(verdict: RunVerdict, more: str = "") -> Table:
 
 
 def _failed(summary: RunSummary) -> Iterator[tuple[str, str]]:
-    """Yield which strategies failed, in how many conversations, and why they first did."""
-    why = {row["strategy"]: row["detail"] for row in reversed(summary.failed) if row["strategy"] != RECORDED}
-    for name in list(reversed(why))[:_BROKEN_NAMED]:
-        where = f"{summary.failed_conversations[name]:,} of {count(summary.conversations, 'conversation')}"
-        yield "failed", f"{without_digest(name)} in {where}: {why[name]}"
+    """Yield each strategy and reason of a failure, in how many conversations it was that, and in which first."""
+    for (name, why), conversations in list(failures(summary).items())[:FAILURES_NAMED]:
+        where = f"{len(conversations):,} of {count(summary.conversations, 'conversation')}"
+        yield "failed", f"{without_digest(name)} in {where}, first {conversations[0]}: {why}"
+
+
+def failures(summary: RunSummary) -> dict[tuple[str, str], list[str]]:
+    """Map each strategy and reason of a failure to its conversations. That `recorded` lacks a recording is none."""
+    groups = dict[tuple[str, str], list[str]]()
+    for row in summary.failed:
+        if row["strategy"] != RECORDED:
+            groups.setdefault((row["strategy"], row["detail"]), []).append(row["conversation"])
+    return groups
 
 
 def headline(verdict: RunVerdict) -> str:
@@ -127,7 +136,7 @@ def _answer(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
     if name is None and verdict.units < FEWEST:
         yield "nearest", "no strategy cost less here without breaking calls"
     if name is not None and name != verdict.shipped and name not in doubtful:
-        yield "nearest", f"{name}: {here(verdict, name)}"
+        yield "nearest", f"{name}: {here(verdict, name)}; of what is cheaper and breaks no call it loses least"
     for other in doubtful[:2]:
         yield "doubtful", f"{other}: {_doubt(verdict, other)}"
     if name is not None:
@@ -277,15 +286,20 @@ def _why_base(verdict: RunVerdict) -> str:
     """Return why the base is the choice where it is: what is wrong with each cheaper strategy."""
     base = verdict.points[verdict.base]
     cheaper = {name: of for name, of in verdict.points.items() if of.cost < base.cost}
-    broken, doubtful = (len(cheaper.keys() & of) for of in (verdict.broken, verdict.doubts))
-    parts = [f"{broken:,} would break calls"] * (broken > 0) + [f"{doubtful:,} may not hold elsewhere"] * (doubtful > 0)
+    if not cheaper:
+        return f"Why {verdict.base}: no other strategy costs less."
+    by_name = short_names(sorted(cheaper), SHORT)
+    broken, doubtful = (
+        [by_name[name] for name in sorted(cheaper) if name in of] for of in (verdict.broken, verdict.doubts)
+    )
+    parts = [f"{some(broken)} would make calls fail"] * bool(broken)
+    parts += [f"{some(doubtful)} may do worse elsewhere"] * bool(doubtful)
     if losing := cheaper.keys() & verdict.candidates:
         least = max(losing, key=lambda name: (cheaper[name].quality, name))
         loss = _signed(base.quality - cheaper[least].quality).removeprefix("+")
-        of = f"{least}, {loss} points" if len(losing) == 1 else f"{least} least, {loss} points"
-        parts.append(f"{len(losing):,} {'loses' if len(losing) == 1 else 'lose'} more ({of})")
-    why = f"of the cheaper strategies {', '.join(parts)}" if cheaper else "no strategy is cheaper"
-    return f"Why {verdict.base}: {why}."
+        others = count(len(losing) - 1, "other")
+        parts.append(f"{by_name[least]} loses more ({loss} points)" + f", and {others} still more" * (len(losing) > 1))
+    return f"Why {verdict.base}: of what costs less, {'; '.join(parts)}."
 
 
 def _idle(verdict: RunVerdict) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import gc
 import math
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from hashlib import sha256
 from itertools import accumulate, pairwise
 from operator import or_
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 import numpy as np
@@ -104,6 +105,23 @@ class Done(msgspec.Struct, frozen=True):
     steps: int = 0  # steps replayed now; none if the part was finished before
 
 
+@contextmanager
+def _exit_raises() -> Iterator[None]:
+    """Have os._exit raise SystemExit: a strategy that calls it fails, and does not end the command without a word."""
+    process, leave = os.getpid(), os._exit
+
+    def raises(status: int) -> NoReturn:
+        if os.getpid() != process:  # one that the strategy has forked
+            leave(status)
+        raise SystemExit(f"os._exit({status})")
+
+    os._exit = raises
+    try:
+        yield
+    finally:
+        os._exit = leave
+
+
 class PartWriter:
     """Writes parts. It keeps the shards that it was last asked for in memory, indexed."""
 
@@ -118,7 +136,7 @@ class PartWriter:
         try:
             shard = self._opened(task)
             steps: int | None = None
-            with no_cycles():
+            with no_cycles(), _exit_raises():
                 if task.part == ANSWERS and any(conversation.probes for conversation in shard.conversations):
                     from ..answers.replies import answer_shard  # with pandas and the grader
 

@@ -83,6 +83,7 @@ class ManifestPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     probes: bool
     summariser: str
     embedder: str
+    limit: int | msgspec.UnsetType = msgspec.UNSET  # how many conversations were read at most; unset = all
 
 
 class LeftOutRecording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
