@@ -415,7 +415,8 @@ def _why_no_verdict(verdict: RunVerdict) -> str:
 def recorded_with(verdict: RunVerdict) -> str:
     """Return which models were recorded, with their shares of all calls, and which one is billed; empty without any."""
     summary, model = verdict.results.summary, verdict.model
-    calls, whole = summary.recorded, summary.calls
+    # An answer that was stopped names its model, and is no call that is replayed.
+    calls, whole = summary.recorded, max(summary.calls, sum(summary.recorded.values()))
     if not calls:
         return ""
     rest = list(calls.values())[MODELS_NAMED:]
