@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from ctxbench.harness.folder.schema import short_names
+from ctxbench.harness.folder.schema import SHORT, short_names, with_recipe_names
 from ctxbench.metrics.figures import LANGUAGE, METRICS, NOTHING_EVICTED
 from ctxbench.metrics.statistics.intervals import Ends, Interval
 from ctxbench.metrics.value import Missing, Value
@@ -32,7 +32,6 @@ WIDE = 100_000  # a width that fits any row
 
 _SHORT, LINE = 20, 100  # characters of a line of prose, at least and at most, whatever the terminal
 _GAP = 2  # spaces between columns
-SHORT = 26  # characters of a strategy's name in a table
 _IN_FULL = "In full: "
 _NAME = 32  # a name is broken within its words only where one is longer than this
 _MOST_REASONS = 4  # reasons for missing figures that stand under a table
@@ -332,7 +331,7 @@ def markdown(tables: Sequence[Table], level: int = 2) -> str:
 
 def line(text: str) -> str:
     """Return text that cannot break a Markdown table or carry HTML into it."""
-    safe = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    safe = printable(with_recipe_names(text)).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return safe.replace("|", "\\|").replace("*", "\\*").replace("\r", " ").replace("\n", " ")
 
 
@@ -340,7 +339,7 @@ def html(tables: Sequence[Table]) -> str:
     """Return tables as HTML for a notebook: no style sheet, no script, and no markup from what is in them."""
 
     def text(cell: str) -> str:
-        return escape_html(printable(cell)).replace("\n", " ")
+        return escape_html(printable(with_recipe_names(cell))).replace("\n", " ")
 
     parts = []
     for table in tables:
