@@ -24,20 +24,25 @@ DOCUMENT_MASK = (1 << COUNT_SHIFT) - 1
 class TermIndex:
     """Documents as bags of words, each indexed once, when it is added: documents by word, and words by document."""
 
-    __slots__ = ("_lengths", "_postings", "_size", "_starts", "_tally", "_terms", "_times")
+    __slots__ = ("_having", "_lengths", "_postings", "_repeated", "_size", "_squares", "_starts", "_tally", "_terms")
 
     def __init__(self) -> None:
         self._size = 0
         self._terms: dict[str, int] = {}
         # For each term, the documents that have it: the number in the low bits, how often less one in the high bits.
         self._postings: list[array[int]] = []
-        # The same by document, flat: term, how often; and how many of these are before each document, and in all.
-        self._tally, self._times, self._starts = array("q"), array("i"), array("q", [0])
-        self._lengths: Scores = np.zeros(0)  # of the documents' vectors, where they are wanted
+        self._repeated: set[int] = set()  # terms that some document has, or had, more than once
+        # The same by document, flat: term, how often squared; and how many of these are before each document, and in
+        # all.
+        self._tally, self._squares, self._starts = array("i"), array("f"), array("i", [0])
+        # Where lengths of the documents' vectors are wanted: they, and how many of these documents have each term.
+        self._lengths: Scores = np.zeros(0)
+        self._having: NDArray[np.int64] = np.zeros(0, np.int64)
 
     def checkpoint(self) -> Callable[[], None]:
         """Return a function that takes out the documents added since, however often it is called."""
-        size, terms, entries, lengths = self._size, len(self._terms), len(self._tally), self._lengths
+        size, terms, entries = self._size, len(self._terms), len(self._tally)
+        lengths, having = self._lengths, self._having
 
         def restore() -> None:
             for term in self._tally[entries:]:
@@ -45,8 +50,8 @@ class TermIndex:
                     postings.pop()
             while len(self._terms) > terms:
                 self._terms.popitem()
-            del self._postings[terms:], self._starts[size + 1 :], self._tally[entries:], self._times[entries:]
-            self._size, self._lengths = size, lengths
+            del self._postings[terms:], self._starts[size + 1 :], self._tally[entries:], self._squares[entries:]
+            self._size, self._lengths, self._having = size, lengths, having
 
         return restore
 
@@ -64,10 +69,12 @@ class TermIndex:
                 if term is None:
                     term = known[word] = len(postings)
                     postings.append(array("q"))
-                postings[term].append(number if times == 1 else number | (times - 1) << COUNT_SHIFT)
+                if times > 1:
+                    self._repeated.add(term)
+                postings[term].append(number | (times - 1) << COUNT_SHIFT)
                 which.append(term)
             self._tally.extend(which)
-            self._times.extend(counts.values())
+            self._squares.extend(times * times for times in counts.values())
             self._starts.append(len(self._tally))
             self._size += 1
 
@@ -105,26 +112,30 @@ class TfIdf(TermIndex):
 
     def _sums(self, terms: list[int], weights: Scores, by_times: bool) -> Scores:
         """Return for each document the sum of the weights of its terms, each times its frequency if `by_times`."""
-        postings = [self._postings[term] for term in terms]
-        found, values = np.frombuffer(b"".join(postings), np.int64), np.repeat(weights, list(map(len, postings)))
-        if by_times:
-            values *= (found >> COUNT_SHIFT) + 1
-        documents = found & DOCUMENT_MASK
-        sums: Scores = np.bincount(documents, values, minlength=self._size)  # type: ignore[assignment]
+        sums = np.zeros(self._size)
+        for term, weight in zip(terms, weights, strict=True):
+            documents, values = np.frombuffer(self._postings[term], np.int64), weight
+            if term in self._repeated:
+                values = weight * ((documents >> COUNT_SHIFT) + 1) if by_times else weight
+                documents = documents & DOCUMENT_MASK
+            np.add.at(sums, documents, values)
         return sums
 
     def _norms(self) -> Scores:
         """Return the length of each document's vector; 1 for documents without words."""
         if len(self._lengths) < self._size:
+            # lazy: 0.1 s to import, and only here is a sum over all terms of all documents. The public product copies.
+            from scipy.sparse._sparsetools import csr_matvec
+
             # One document more changes every idf and so every length: they are computed together, once for many
             # additions.
-            tally = np.frombuffer(self._tally, np.int64)
-            having = np.bincount(tally, minlength=len(self._postings))
-            weights = np.frombuffer(self._times, np.int32) * self._idf(having)[tally]
-            starts = np.frombuffer(self._starts, np.int64)
-            documents = np.repeat(np.arange(self._size), starts[1:] - starts[:-1])
-            lengths = np.sqrt(np.bincount(documents, weights * weights, minlength=self._size))
-            self._lengths = np.where(lengths == 0, 1, lengths)
+            tally, starts = np.frombuffer(self._tally, np.int32), np.frombuffer(self._starts, np.int32)
+            having = np.bincount(tally[starts[len(self._lengths)] :], minlength=len(self._postings))
+            having[: len(self._having)] += self._having
+            squares, idf = np.frombuffer(self._squares, np.float32).astype(np.float64), self._idf(having)
+            lengths = np.zeros(self._size)
+            csr_matvec(self._size, len(idf), starts, tally, squares, idf * idf, lengths)
+            self._having, self._lengths = having, np.where(lengths == 0, 1, np.sqrt(lengths))
         return self._lengths
 
 

@@ -264,8 +264,8 @@ def occurs(value: str, text: str) -> bool:
     return at >= 0
 
 
-def finder(values: Sequence[Spellings]) -> Callable[[str], set[int]]:
-    """Return a function that tells which values a text has a spelling of, by their numbers.
+def finder(values: Sequence[Spellings], read: Callable[[str], str] = str) -> Callable[[str], set[int]]:
+    """Return a function that tells which values a text has a spelling of once it is `read`, by their numbers.
 
     A text is searched for a spelling only if it has two of its runs of ASCII letters and digits one after the other
     (the last run of a date, which a time may follow, is none of them), or its only run; or two characters of a spelling
@@ -287,6 +287,9 @@ def finder(values: Sequence[Spellings]) -> Callable[[str], set[int]]:
             keys += kinds[tuple].intersection(compress(pairwise(atoms), map(first.__contains__, atoms)))
         if kinds[str]:
             keys += kinds[str].intersection(_characters(text))
+        if not keys:
+            return set()
+        text = read(text)
         return {number for key in keys for number, spelling in having[key] if occurs(spelling, text)}
 
     return find

@@ -78,7 +78,7 @@ def tables(
         title += f", billed under {model}"
     notes.append(about("comparison") + " " + about("comparison_range") * any(map(_is_range, shown)))
     moved_in = Column("here", lambda row: f"{row.better_in:,}/{row.worse_in:,}", spare=1)
-    ends, verdict = Column("95 % interval", _interval, mark=_is_range), Column("elsewhere", "verdict.word")
+    ends, verdict = Column("95 % interval", _interval, spare=2, mark=_is_range), Column("elsewhere", "verdict.word")
     yield table_of(title, _columns(titles, model, moved_in, ends, verdict), shown, notes, names=2, widest=_WIDEST)
 
 
@@ -195,7 +195,7 @@ def some(names: Sequence[str]) -> str:
 
 def _columns(titles: tuple[str, str], model: str | None, *more: Column) -> list[Column]:
     """Return the columns of a comparison. `titles` are the heads of the two figures, `model` is that of the title."""
-    figures = [_figure(titles[0], "before"), _figure(titles[1], "after"), Column("change", _moved_by)]
+    figures = [_figure(titles[0], "before")._replace(spare=3), _figure(titles[1], "after"), Column("change", _moved_by)]
     return [Column("metric", lambda row: _metric(row, model)), STRATEGY, *figures, *more]
 
 

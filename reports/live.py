@@ -7,7 +7,7 @@ from operator import itemgetter
 
 from ctxbench.harness.live import MEASURES, LiveRuns
 from ctxbench.metrics.statistics.comparison import Difference
-from ctxbench.metrics.statistics.intervals import Ends
+from ctxbench.metrics.statistics.intervals import FEWEST_OF_RATIOS, Ends
 from ctxbench.metrics.value import Missing, Value
 
 from .compare import between, moved, some
@@ -24,6 +24,8 @@ def live_headline(live: LiveRuns) -> str:
         return f"Before and after are the same recordings of {tasks}: there is nothing to compare{more}"
     low, high = bill.shown if isinstance(bill, Difference) and isinstance(bill.shown, Ends) else (-1, 1)
     judged = "costs more" if low > 0 else "costs less" if high < 0 else "may cost more or less"
+    if not isinstance(bill, Difference):
+        judged = "has no known bill"
     changes = [
         f"{MEASURES[key].head} {_changed(key, change)[0]}" + f" in {change.units} of them" * (change.units < live.tasks)
         for key in ("cost", "calls", "solved")
@@ -35,6 +37,8 @@ def live_headline(live: LiveRuns) -> str:
 
 def live_tables(live: LiveRuns) -> list[Table]:
     """Return what changed, task by task, and where the strategy was replayed, what replay had said of it."""
+    if live.same == live.tasks:
+        return [Table(live_headline(live), (), (), (about("live_after"),))]
     is_repeated = any(isinstance(row.equal_runs, Difference) for row in live.measures.values())
     columns = [
         Column("per task", lambda row: MEASURES[row[0]].head),
@@ -46,7 +50,8 @@ def live_tables(live: LiveRuns) -> list[Table]:
         Column(f"tasks for {100 * live.wanted:g} %", lambda row: _figure("", row[1].needed)),
     ]
     rows = [(key, row) for key, row in live.measures.items() if isinstance(row.change, Difference)]
-    notes = [*_doubts(live), about("live_table"), about("live_equal") * is_repeated]
+    needed = about("live_needed", wanted=100 * live.wanted, fewest=FEWEST_OF_RATIOS)
+    notes = [*_doubts(live), about("live_table"), needed, about("live_equal") * is_repeated]
     tables = [table_of(live_headline(live), columns, rows, notes)]
     if live.replay:
         columns = [

@@ -7,7 +7,7 @@ from functools import partial
 from operator import itemgetter
 from typing import Any
 
-from ctxbench.harness.folder.schema import USUAL_MODEL, alike
+from ctxbench.harness.folder.schema import USUAL_MODEL, alike, without_digest
 from ctxbench.metrics.figures import display_name, metric_of
 from ctxbench.metrics.structure import FAULTS
 from ctxbench.metrics.survival import Survival, cliff
@@ -93,6 +93,15 @@ def rows_of(summary: RunSummary) -> list[dict[str, Any]]:
     return [{"strategy": name, **values} for name, values in summary.strategies.items()]
 
 
+FAILED = "Failed"  # title of the table of what failed in which conversation
+
+
+def _finished(summary: RunSummary) -> list[dict[str, Any]]:
+    """Return the rows of the strategies that finished a conversation: the others have no figures."""
+    failed, whole = summary.failed_conversations, summary.conversations
+    return [row for row in rows_of(summary) if not 0 < failed.get(row["strategy"], 0) == whole]
+
+
 def sizes(summary: RunSummary) -> tuple[str, ...]:
     """Return how much was replayed, in words."""
     return (
@@ -107,7 +116,7 @@ def main_table(summary: RunSummary) -> Table:
     """Return the main table, a row for each strategy."""
     name = STRATEGY._replace(mark=lambda row: f" {_UNANSWERED}" * (row["strategy"] in summary.unanswered))
     columns = (name, *library_column(summary.manifest.libraries(), summary.strategies), *_COLUMNS)
-    return table_of(", ".join(sizes(summary)), columns, rows_of(summary), _main_notes(summary))
+    return table_of(", ".join(sizes(summary)), columns, _finished(summary), _main_notes(summary))
 
 
 def own_table(own: Mapping[str, Mapping[str, Value]]) -> list[Table]:
@@ -122,12 +131,14 @@ def own_table(own: Mapping[str, Mapping[str, Value]]) -> list[Table]:
 def _main_notes(summary: RunSummary) -> Iterator[str]:
     # Over which conversations strategies are compared, where some have failed.
     if lost := {name: number for name, number in summary.failed_conversations.items() if number}:
-        none = [name for name, number in lost.items() if number == summary.conversations]
-        but = f" but {', '.join(none)}, which finished none" if none else ""
-        failed = ", ".join(f"{name} in {number:,}" for name, number in lost.items())
-        whole = count(summary.conversations, "conversation")
-        note = "strategies_failed" if summary.compared else "strategies_none"
-        yield about(note, compared=summary.compared, whole=whole, but=but, failed=failed)
+        none = [without_digest(name) for name, number in lost.items() if number == summary.conversations]
+        some = [f"{without_digest(name)} in {of:,}" for name, of in lost.items() if of < summary.conversations]
+        if none:
+            yield about("strategies_left", failed=", ".join(none))
+        if some:
+            note = "strategies_failed" if summary.compared else "strategies_none"
+            whole = count(summary.conversations, "conversation")
+            yield about(note, compared=summary.compared, whole=whole, failed=", ".join(some))
     yield about("strategies_saved")
     yield about("strategies_compression")
     named, window = summary.manifest.plan.window, f"{summary.manifest.window:,} tokens"
@@ -158,7 +169,7 @@ def lacking_table(summary: RunSummary) -> list[Table]:
 def faults_table(summary: RunSummary) -> Table:
     """Return the calls with structural faults, a column for each fault that any strategy has."""
     title = "Which structural faults does a strategy add?"
-    rows = rows_of(summary)
+    rows = _finished(summary)
     faults = [name for name in (*FAULTS, "over_budget") if any(_is_positive(row[name]) for row in rows)]
     if not faults:
         return Table(title, (), (), ("No strategy made a context with a fault.",))
@@ -189,7 +200,7 @@ def growth_table(summary: RunSummary) -> Table:
 
     def sent(turn: Mapping[str, Any] | None) -> str:
         if turn is None:
-            return "(failed)"
+            return "–"
         return f"{tokens(turn['tokens_sent'])} ({percent(turn['saving'])})" + _LACKS * bool(turn["without_newest"])
 
     turns = {f"turn {turn['turn']} ({turn['conversations']:,})": turn for turn in growth_rows(summary.steps.growth)}
@@ -198,7 +209,7 @@ def growth_table(summary: RunSummary) -> Table:
     rows = [{"strategy": "whole history", **{head: tokens(turn["full"]) for head, turn in turns.items()}}]
     rows += [
         {"strategy": name, **{head: sent(turn.get(name)) for head, turn in turns.items()}}
-        for name in summary.strategies
+        for name in (row["strategy"] for row in _finished(summary))
         if name != "none"
     ]
     notes = [about("growth")]
@@ -296,7 +307,7 @@ def incomplete(summary: RunSummary) -> Iterator[Table]:
     """Yield the conversations in which a strategy failed, and the recordings that could not be read."""
     failed = [(row["strategy"], row["detail"], row["conversation"]) for row in summary.failed]
     if failed:
-        yield probes.failures_table("Failed", "conversations", failed)
+        yield probes.failures_table(FAILED, "conversations", failed)
     problems = summary.manifest.problems
     # Of the problems that are alike in a file, the first is shown.
     groups = alike(problems)

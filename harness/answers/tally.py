@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
+import pyarrow.compute as pc
 
 from ctxbench.strategies.events import Called, Failed
 
@@ -101,6 +102,7 @@ EVENTS_OF_PROBES = ["strategy", "conversation", "number", "events"]
 # A failure of a provider's model begins with its name, PROVIDER/MODEL; one of a cassette with a path.
 _FAILED = re.compile(r"([A-Za-z]\w*/\S+): ")
 _NAMED = re.compile(r"summariser='([^']+)'")
+_FAILURE = '{"event":"failed"'  # how the JSON of one begins
 _KIND = re.compile(r'\{"event":"(called|failed)"')
 
 
@@ -115,8 +117,9 @@ def run_tallies(run: Run, left_out: Collection[str] = ()) -> list[Tally]:
 
 def failures(run: Run) -> list[Failed]:
     """Return what strategies could not have, or not as requested, at their steps and for probes."""
-    events = () if _is_empty(run) else _events_of(*_tables(run))
-    return [msgspec.json.decode(text, type=Failed) for *_, kind, text in events if kind == "failed"]
+    events, probes = run.arrow("events", ["event"])["event"], run.arrow("probes", ["events"])["events"]
+    columns = (column.filter(pc.starts_with(column, _FAILURE)) for column in (events, pc.list_flatten(probes)))
+    return [msgspec.json.decode(text, type=Failed) for column in columns for text in column.to_pylist()]
 
 
 def strategy_tallies(events: pd.DataFrame, probes: pd.DataFrame, summariser: str, embedder: str) -> list[Tally]:

@@ -52,7 +52,7 @@ AT_ONCE = 50_000
 PAUSE = 10.0  # seconds between calls of a recording that has no times: an assumption, which is printed
 
 _LOG = ("kept", "added_from", "added_to", "tokens_sent", "marks", "tools_added")
-_COLUMNS = ("conversation", "strategy", "step", "turn", "at", "refetch_tokens", *_LOG)
+_COLUMNS = ("conversation", "strategy", "step", "turn", "at", "refetch_tokens", "tokens_sent")
 
 
 class RunRequests:
@@ -67,6 +67,11 @@ class RunRequests:
         self._whole = whole or self
         self._factors: dict[tuple[str, bool], TokenFactors] = {}
         self._reads: dict[str, RecordedReads] = {}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether these are the requests of the whole run."""
+        return self._whole is self
 
     def pieces(self) -> Iterator[RunRequests]:
         """Yield the requests of some shards after the other (`Run.pieces`)."""
@@ -90,12 +95,12 @@ class RunRequests:
     @cached_property
     def recorded(self) -> dict[str, int]:
         """Number of recorded calls of each model in the whole run, the largest first."""
-        return recorded_models(self.run) if self._whole is self else self._whole.recorded
+        return recorded_models(self.run) if self.is_whole else self._whole.recorded
 
     @cached_property
     def hidden(self) -> dict[str, int]:
         """Estimated tokens in front of every prompt of a conversation that records no system prompt and no tools."""
-        return hidden_prefixes(self.run) if self._whole is self else self._whole.hidden
+        return hidden_prefixes(self.run) if self.is_whole else self._whole.hidden
 
     def recorded_reads(self, model: str) -> RecordedReads:
         """Return what the cache had for a model's recorded calls, in the whole run."""
@@ -206,12 +211,14 @@ class RunRequests:
     @property
     def overmarked(self) -> int:
         """Number of calls with more marks than a provider takes."""
-        return int((np.diff(self._table.column("marks").combine_chunks().offsets.to_numpy()) > MOST_MARKS).sum())
+        marks = self.run.arrow("steps", ["marks"]).column("marks")
+        return int((np.diff(marks.combine_chunks().offsets.to_numpy()) > MOST_MARKS).sum())
 
     @cached_property
     def log(self) -> list[tuple[int, tuple[tuple[int, int], ...], tuple[str, ...], int, tuple[int, ...]]]:
         """Rows of the context log, one a request: the first fields of a `RequestStep`."""
-        columns = {name: values_of(self._table.column(name)) for name in _LOG}
+        # Not with the other columns: lists take most of the time and memory, and usages that are stored need none.
+        columns = dict(zip(_LOG, map(values_of, self.run.arrow("steps", _LOG).columns), strict=True))
         spans = zip(columns["added_from"], columns["added_to"], strict=True)
         added = [tuple(zip(*both, strict=True)) for both in spans]
         tools, marks = (list(map(tuple, columns[name])) for name in ("tools_added", "marks"))
@@ -248,14 +255,12 @@ class Recording:
             # Shorter than any lifetime: a recording without times never lets a cache expire.
             assumed = [PAUSE * number for number in range(len(calls))]
             return assumed, assumed
-        starts, ends, clock = list[float](), list[float](), -np.inf
-        for at in calls:
-            times = [time for time in (self.time[at - 1], self.time[at]) if time == time]
-            clock = max(clock, times[0] if times else clock)
-            starts.append(clock)
-            ends.append(max(clock, times[-1] if times else clock))
-        first = next((time for time in starts if time > -np.inf), 0.0)  # calls before any time come with the first
-        return [max(time, first) for time in starts], [max(time, first) for time in ends]
+        time, at = np.array(self.time), np.array(calls, np.int64)
+        before, answered = time[at - 1], time[at]
+        starts = np.maximum.accumulate(np.fmax(np.where(np.isnan(before), answered, before), -np.inf))
+        ends = np.fmax(starts, np.where(np.isnan(answered), before, answered))
+        first = min(starts[starts > -np.inf], default=0.0)  # calls before any time come with the first
+        return np.maximum(starts, first).tolist(), np.maximum(ends, first).tolist()
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from dataclasses import replace as changed
 from functools import partial
 from importlib.metadata import version
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Protocol
 from uuid import uuid4
@@ -193,7 +193,7 @@ def execute(
         work = Work(str(out), plan.strategies, plan.encoding, models, plan.probes, plan.answers, basis, address, here)
         shards = _Shards(work, plan.inputs.read(problems, batches), problems, watcher, remote)
         if watcher is not None:
-            size = sum(size_of(path) for batch in batches for path in batch.files)
+            size = 0 if plan.inputs.limit else sum(size_of(path) for batch in batches for path in batch.files)
             watcher.begin(size, len(work.parts), 0 if batches else plan.inputs.messages())
         (engine or partial(run_shards, jobs=jobs))(shards.tasks(), shards.done)
         if remote is not None and engine is not None:
@@ -292,6 +292,7 @@ def _unfinished(plan: Plan) -> Manifest:
             probes=plan.probes,
             summariser=plan.models.summariser,
             embedder=plan.models.embedder,
+            limit=plan.inputs.limit or UNSET,
         ),
         window=_tokens(plan.window),
         strategy_names=dict(plan.given_names),
@@ -368,7 +369,7 @@ def _enter(out: Path, plan: Plan, overwrite: bool, check: Callable[[], None]) ->
 
 def _check_continued(out: Path, stored: Manifest, now: Manifest) -> None:
     """Raise RunError if a run does not go on with the one that is stored."""
-    may_differ = ("strategies", "window", "names")
+    may_differ = ("strategies", "window", "names", "limit")
     differ = [key for key, value in asdict(now.plan).items() if getattr(stored.plan, key) != value]
     differ = [key for key in differ if key not in may_differ]
     # Parts of two versions in one folder would be figures of neither.
@@ -383,6 +384,11 @@ def _check_continued(out: Path, stored: Manifest, now: Manifest) -> None:
     if missing := [name for name in stored.plan.names if name not in now.plan.names]:
         what = f"holds a run of {', '.join(missing[:3])}{' …' * (len(missing) > 3)}"
         raise RunError(f"{out}: {what}: name that as well, add --overwrite to replace it, or name another --out")
+    if 0 < (now.plan.limit or 0) < (stored.plan.limit or NO_END):
+        what, how = "the whole run", "leave --limit out"
+        if stored.plan.limit:
+            what, how = f"a run with --limit {stored.plan.limit}", "give as many or more"
+        raise RunError(f"{out}: holds {what}: {how}, add --overwrite to replace it, or name another --out")
 
 
 def _grown(out: Path, plan: Plan, stored: Manifest) -> Plan:
@@ -426,6 +432,7 @@ class RunInputs:
     names: tuple[str, ...]
     form: str | None = None
     probes: str = "recorded"  # where probes come from: `quiz.SOURCES`, or a file of questions
+    limit: int = 0  # conversations that are read, the first ones; 0 = all
 
     def __post_init__(self) -> None:
         """Raise a UserError for a secret in a name, before it is stored, for bad probes or a scenario's parameters."""
@@ -466,10 +473,11 @@ class RunInputs:
         return batches
 
     def read(self, problems: Problems, batches: Sequence[Batch] | None = None) -> Iterator[Conversation]:
-        """Return every conversation: first from the scenarios, then from the files (found by `open`, if not given)."""
+        """Return the conversations: first of the scenarios, then of the files (found by `open`, if not given)."""
         batches = self.open(problems) if batches is None else batches
         recorded = read(batches, problems, chain.from_iterable(self.of_scenarios()))
-        return with_probes(growth_noted(recorded, problems), self.probes, problems)
+        probed = with_probes(growth_noted(recorded, problems), self.probes, problems)
+        return _first(probed, self.limit, problems) if self.limit else probed
 
     def check(self) -> None:
         """Raise RunError, with the first problem, if there is no conversation."""
@@ -492,9 +500,9 @@ class RunInputs:
         return is_named and (not os.path.exists(name) or os.path.isfile(f"{name}/manifest.json"))
 
     def messages(self) -> int:
-        """Return the number of messages of the scenarios; 0 where one is generated: it is not known."""
+        """Return the number of messages of the scenarios; 0 = not known: one is generated, or there is a limit."""
         numbers = list(map(messages_in, self.scenarios()))
-        return sum(numbers) * all(numbers)
+        return sum(numbers) * all(numbers) * (not self.limit)
 
     def sizes(self) -> tuple[int, int]:
         """Return about how many tokens (of four characters) there are, and how many the probes ask with."""
@@ -508,6 +516,12 @@ class RunInputs:
     def of_scenarios(self) -> list[Iterator[Conversation]]:
         """Return the conversations of each scenario. Raises SpecError for parameters that one cannot have."""
         return list(map(named_scenario, self.scenarios()))
+
+
+def _first(conversations: Iterator[Conversation], most: int, problems: Problems) -> Iterator[Conversation]:
+    yield from islice(conversations, most)
+    if next(conversations, None) is not None:
+        problems.notes.append(f"--limit {most}: there are more conversations, not replayed here")
 
 
 def written_to(file: Path, conversations: Iterable[Conversation]) -> RunInputs:
@@ -526,7 +540,8 @@ def default_strategies(inputs: RunInputs) -> tuple[tuple[str, ...], int]:
     if any(is_remote(name) or is_address(name) for name in inputs.names):
         return DEFAULT_STRATEGIES, 0
     problems, changed, hidden = Problems(), 0, 0
-    for conversation in read(inputs.open(problems), problems):
+    conversations = inputs.read(problems) if inputs.limit else read(inputs.open(problems), problems)
+    for conversation in conversations:
         calls = tuple(conversation.calls())
         edited = any(call is not None and call.edits for call in (conversation.messages[at].call for at in calls))
         last = calls[-1] if calls else 0

@@ -203,6 +203,8 @@ def _pool(task: Callable[[bytes], T], jobs: int) -> Iterator[tuple[Submit[T], Fi
         for process in deaf:  # a strategy, or what it imports, may ignore SIGTERM
             process.kill()
         end()  # whose thread reads what they died of, as one thread alone can
+        if {process.exitcode for process in ended} == {_SERVER_GONE} and len(ended) > 1:
+            raise RunError(f"the process that starts workers was ended, {_MEMORY}") from None
         codes = {process.exitcode or 0 for process in ended if process not in deaf} - {-signal.SIGTERM}
         # One that finds its queue closed ends with 1: a signal, or a code of a strategy's own, says more.
         raise RunError(_why_broken(max(codes, key=abs, default=None))) from None
@@ -217,6 +219,7 @@ def _pool(task: Callable[[bytes], T], jobs: int) -> Iterator[tuple[Submit[T], Fi
         end()
 
 
+_SERVER_GONE = 255  # exit code that Python gives to every worker whose fork server has ended
 _AGAIN = "what is finished is kept: run the same command again to go on"
 _MEMORY = f"perhaps for want of memory; {_AGAIN}, with fewer --jobs"
 
@@ -225,7 +228,7 @@ def _why_broken(code: int | None) -> str:
     """Explain why a worker died, from its exit code, and what to do."""
     code = -signal.SIGTERM if code is None else code
     if code >= 0:
-        return f"a worker ended with exit code {code}, as when a strategy calls os._exit: mend that; {_AGAIN}"
+        return f"a worker ended with exit code {code}, as when a library ends its process: mend that; {_AGAIN}"
     name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
     if name in ("SIGKILL", "SIGTERM"):
         return f"a worker was ended by {name}, {_MEMORY}"

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from ctxbench.cli import app
 from ctxbench.cli.run import demo
+from ctxbench.harness.folder.run import load
 from ctxbench.scenarios.errors import UserError
 from tests.harness.command import CTXBENCH, ctxbench, said, with_ctxbench
 from tests.harness.runs import recording
@@ -240,6 +241,29 @@ def test_a_first_look_needs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert told == [True, False]
 
 
+def test_a_run_of_some_grows_to_all(tmp_path: Path) -> None:
+    """--limit takes the first conversations; with more it goes on, and with fewer it says why not."""
+    path, run = recording(tmp_path, conversations=3), ("run", "some.jsonl", "-s", "none", "-o", "r")
+    first = ctxbench(*run, "--limit", 2, cwd=tmp_path)
+    assert "note: --limit 2: there are more conversations" in first.stderr
+    assert list(load(tmp_path / "r").table("results").conversation) == ["c0", "c1"]
+    assert "holds a run with --limit 2: give as many" in ctxbench(*run, "--limit", 1, cwd=tmp_path, code=2).stderr
+    ctxbench(*run, cwd=tmp_path)
+    assert "holds the whole run: leave --limit out" in ctxbench(*run, "--limit", 2, cwd=tmp_path, code=2).stderr
+    ctxbench("run", path, "-s", "none", "-o", "whole", cwd=tmp_path)
+    steps = [load(tmp_path / name).table("steps") for name in ("r", "whole")]
+    assert steps[0].equals(steps[1])
+
+
+def test_a_run_of_nothing_named_says_what_it_takes(tmp_path: Path) -> None:
+    """Without recordings it names the scenario, how large that is, and where the results go; -q says nothing."""
+    run = ("run", "-s", "none", "--limit", 1, "--overwrite")
+    first, second, *_ = said(ctxbench(*run, cwd=tmp_path).stderr)
+    assert first == "no PATH is named: replays the scenario standard through none into runs/standard/"
+    assert second.startswith("standard: 48 conversations")
+    assert "no PATH" not in ctxbench(*run, "-q", cwd=tmp_path).stderr
+
+
 def test_the_window_is_a_model_or_a_number(tmp_path: Path) -> None:
     """Requests over `--window` tokens are counted, `--model` names what is billed, and neither can be nonsense."""
     path = recording(tmp_path)
@@ -265,9 +289,15 @@ def test_the_window_is_a_model_or_a_number(tmp_path: Path) -> None:
         ("run --jobs -1", "--jobs -1: give 0 or more"),
         ("show runs c x", "STEP x: give a whole number"),
         ("bill --rules mine", "--rules mine: 'mine' is not one of "),
+        ("run --strategies x", "there is no option --strategies; here it is --strategy SPEC"),
+        ("audit --limit 3", "there is no option --limit; here it is --last N"),
+        ("run --junit x", "there is no option --junit; ctxbench gate has one"),
+        ("run --strateg x", "there is no option --strateg; did you mean '--strategy'"),
+        ("run --xyz", "there is no option --xyz: ctxbench run -h lists all"),
+        ("eval", "there is no command 'eval'; here it is ctxbench run"),
     ],
 )
-def test_a_value_that_an_option_cannot_have(words: str, said: str) -> None:
+def test_a_word_that_a_command_does_not_know(words: str, said: str) -> None:
     """One error, in our words."""
     with pytest.raises(UserError, match=re.escape(said)):
         CliRunner().invoke(app, words.split(), catch_exceptions=False)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
+import tomllib
 from collections.abc import Iterator
+from importlib.resources import files
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ import typer
 from typer.testing import CliRunner
 
 from ctxbench.cli import app
+from ctxbench.cli.list_ import KINDS
 from ctxbench.harness.bill import MODELS
 
 # Options whose help differs between commands although their meaning is the same, and what that is.
@@ -63,6 +66,16 @@ def test_an_option_has_one_meaning() -> None:
     for short, long in SHORT.items():
         for path, command in commands():
             assert all(long in parameter.opts for parameter in command.params if short in parameter.opts), path
+
+
+def test_what_other_programs_call_something_is_something_here() -> None:
+    """Every hint leads to a command, option or argument that there is, and no word is one of ours already."""
+    words = tomllib.loads(files("ctxbench.cli").joinpath("data/words.toml").read_text("utf-8"))
+    paths = {path.removeprefix("ctxbench ") for path, _ in commands()}
+    assert {*words["commands"].values()} <= {*paths, *(f"list {kind}" for kind in KINDS), "-h", "--version"}
+    assert not paths & words["commands"].keys()
+    known = {name for _, command in commands() for each in command.params for name in (*each.opts, each.metavar)}
+    assert {name for names in words["options"].values() for name in names if name[0] != "("} <= known
 
 
 def test_the_models_of_a_bill_are_named() -> None:

@@ -175,7 +175,7 @@ def test_the_same_recordings_on_both_sides() -> None:
         ([900] * 16, "After, the agent costs less (16 tasks live): bill −10.0 %,"),
         ([1100, 900] * 8, "After, the agent may cost more or less (16 tasks live): bill 0.0 % "),
         ([1100] * 3, "After, the agent may cost more or less (3 tasks live): bill +10.0 % ["),
-        ([None] * 3, "After, the agent may cost more or less (3 tasks live): model calls 0.0 "),
+        ([None] * 3, "After, the agent has no known bill (3 tasks live): model calls 0.0 "),
     ],
 )
 def test_the_title_judges_the_bill(after: list[int | None], title: str) -> None:

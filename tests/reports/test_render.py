@@ -35,10 +35,10 @@ def printed(table: Table, width: int) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("width", "left_out"), [(500, []), (100, []), (62, []), (61, ["decides in"]), (52, ["tokens sent", "decides in"])]
+    ("width", "left_out"), [(500, []), (100, []), (68, []), (67, ["decides in"]), (58, ["tokens sent", "decides in"])]
 )
 def test_what_is_left_out_for_want_of_room(width: int, left_out: list[str]) -> None:
-    """Names are broken into lines first, then columns go, and it is said which. No line is too long."""
+    """Names are broken into two lines first, then columns go, and it is said which. No line is too long."""
     lines = printed(TABLE, width)
     assert max(map(len, lines)) <= min(width, 100)
     assert [line for line in lines if line.startswith("No room for")] == (

@@ -17,6 +17,7 @@ from ctxbench.harness.compare.compare import Rules, RunComparison, compare, on_o
 from ctxbench.harness.compare.figures import MeasuredRun, billed_model, measured_by_name, worst_step
 from ctxbench.harness.compare.gate import Gate, GatePolicy, Result, gate, read_baseline, read_policy, update_command
 from ctxbench.harness.folder.run import Run
+from ctxbench.harness.folder.schema import with_recipe_names
 from ctxbench.harness.live import MEASURES, LiveRuns
 from ctxbench.metrics.figures import METRICS, OWN, OWN_VERSION, metric_of
 from ctxbench.metrics.statistics.intervals import FEWEST
@@ -27,11 +28,11 @@ from ctxbench.reports.render import Table, html, plain
 from ctxbench.reports.results import Results
 from ctxbench.reports.tables import incomplete
 from ctxbench.reports.verdict import ROUNDING, Place, RunVerdict, verdict
-from ctxbench.reports.verdict_text import first_screen, how_sure, points_in_words, tags, too_few, why_placed
+from ctxbench.reports.verdict_text import first_screen, how_sure, if_live, points_in_words, tags, too_few, why_placed
 from ctxbench.scenarios.errors import RunError
 from ctxbench.strategies.chain import StrategyLike
 
-from .names import MetricLike, check_known, find_strategy, metric_keys
+from .names import MetricLike, check_known, find_strategy, metric_keys, short_traces
 
 MORE = "report() of the run writes it as a page"
 """How to see all figures of a run in a temporary folder, which no command will find."""
@@ -60,6 +61,7 @@ class _Shown:
         return html(self.tables)
 
 
+@short_traces
 class BenchmarkVerdict(_Shown):
     """Verdict on a run: the strategy to ship, and how sure that is.
 
@@ -78,7 +80,10 @@ class BenchmarkVerdict(_Shown):
 
     @property
     def is_sure(self) -> bool:
-        """Whether that strategy surely (95 %) loses no more than accepted elsewhere too, at a cost not open there."""
+        """Whether that strategy surely (95 %) loses no more than accepted elsewhere too, at a cost not open there.
+
+        It is not sure either where published live runs of its family made more calls than leave a saving.
+        """
         return self._places.is_sure
 
     @property
@@ -163,7 +168,8 @@ class BenchmarkVerdict(_Shown):
         """Return what speaks against using a strategy in place of the whole history; an empty list if nothing does.
 
         That is what it breaks, that it did not cost less here, or not without a single unit, that it lost more than
-        accepted here, and that it may elsewhere. Raises RunError for a strategy that is not in the run.
+        accepted here, that it may elsewhere, and that published live runs of its family made more calls than leave a
+        saving. Raises RunError for a strategy that is not in the run.
         """
         places = self._places
         if strategy not in places.results.strategies:
@@ -192,7 +198,9 @@ class BenchmarkVerdict(_Shown):
             objections.append(f"it lost {100 * lost:.1f} points here: {accepted} are accepted")
         elif not places.is_sure_of(strategy):
             objections.append(f"elsewhere: {how_sure(places, strategy)}")
-        return objections
+        if condition := if_live(places, strategy):
+            objections.append(condition)
+        return [*map(with_recipe_names, objections)]
 
     @property
     def tables(self) -> list[Table]:

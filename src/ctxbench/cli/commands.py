@@ -7,6 +7,7 @@ import os
 import tomllib
 from collections import UserDict
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
@@ -18,6 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from ctxbench.scenarios.errors import UserError
 from ctxbench.scenarios.files import check_file
+from ctxbench.scenarios.spec import nearest
 
 
 class CommandEntry(msgspec.Struct, forbid_unknown_fields=True, rename={"command_class": "class"}):
@@ -107,7 +109,12 @@ class PlainCommand(_PlainFlags, TyperCommand):
         """Read the arguments. Raises UserError for a value that is no number, or not one that a parameter can have."""
         try:
             rest: list[str] = super().parse_args(ctx, args)
-        except typer.BadParameter as error:
+        except Exception as error:
+            if type(error).__name__ == "NoSuchOption":  # typer's own, which it gives no public name
+                wrong = str(getattr(error, "option_name", ""))
+                raise UserError(f"{_path_of(ctx)}: there is no option {wrong}{_hint(wrong, ctx)}") from None
+            if not isinstance(error, typer.BadParameter):
+                raise
             cause = error.__cause__
             if error.param is None or cause is None or not hasattr(cause, "errors"):
                 raise
@@ -152,6 +159,33 @@ class PlainCommand(_PlainFlags, TyperCommand):
 def _path_of(ctx: Any) -> str:
     """Return the path of a running command, such as `export mlflow`."""
     return "" if ctx.parent is None else f"{_path_of(ctx.parent)} {ctx.info_name}".lstrip()
+
+
+def _hint(wrong: str, ctx: Any) -> str:
+    """Return what an unknown option may mean: what it is called here, which command has it, or what looks like it."""
+    here = {name: each for each in ctx.command.params for name in (*each.opts, *each.secondary_opts, each.metavar)}
+    for name in _words()["options"].get(wrong, ()):
+        if name.startswith("("):
+            return f" {name}"
+        if name in here and name.startswith("-"):
+            return f"; here it is {name} {here[name].metavar or ''}".rstrip()
+        if name in here:
+            return f"; here it is the argument {name}"
+    others = [
+        f"ctxbench {path}"
+        for path, entry in entries().items()
+        if any(wrong in (*each.opts, *each.secondary_opts) for each in load(path, entry).params)
+    ]
+    if others:
+        return f"; {' and '.join(others[:2])} {'have' if len(others) > 1 else 'has'} one"
+    close = nearest(wrong, {name: name for name in here if name and name.startswith("--")})
+    return close or f": ctxbench {_path_of(ctx)} -h lists all"
+
+
+@cache
+def _words() -> dict[str, dict[str, Any]]:
+    """Return what commands and options are called here, by what other programs call them."""
+    return tomllib.loads(files(__package__).joinpath("data/words.toml").read_text("utf-8"))
 
 
 def _is_absent(name: str) -> bool:
@@ -199,7 +233,9 @@ class LazyGroup(_PlainFlags, TyperGroup):
         return TyperCommand(cmd_name, short_help=entry.about, rich_help_panel=entry.panel)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """Return the command that is to run, imported."""
+        """Return the command that is to run, imported. Raises UserError for what other programs call one."""
+        if args[0] not in self.commands and (here := _words()["commands"].get(args[0])) and not _path_of(ctx):
+            raise UserError(f"there is no command {args[0]!r}; here it is ctxbench {here}")
         name, command, rest = super().resolve_command(ctx, args)
         return name, command if name is None else self.commands[name], rest
 

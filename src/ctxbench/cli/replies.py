@@ -56,7 +56,7 @@ def say_models(context: Any, places: Mapping[tuple[str, str], str], path: str) -
         usual, lines, unit, tokens, asked = usual_access(), [], " per million tokens", 1_000_000, 1_000_000
         if path == "run":
             names = tuple(given["inputs"] or (() if given["form"] else ("standard",)))
-            tokens, asked = RunInputs(names, given["form"], given["probes"]).sizes()
+            tokens, asked = RunInputs(names, given["form"], given["probes"], given["limit"] or 0).sizes()
             times, unit = len(given["strategy"] or DEFAULT_STRATEGIES), ""
             tokens, asked = times * tokens, (times + 2) * asked  # the two bounds are answered too
         for option, text in named:

@@ -8,6 +8,7 @@ import sys
 import tomllib
 from collections.abc import Sequence
 from contextlib import redirect_stdout, suppress
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -36,6 +37,7 @@ def run(
     inputs: list[str] | None = None,
     *,
     strategy: list[str] | None = None,
+    limit: Annotated[int | None, Meta(ge=1, le=MOST_OF_ANYTHING)] = None,
     out: Path | None = None,
     model: list[str] | None = None,
     lose: Loss = 5.0,
@@ -67,6 +69,7 @@ def run(
     Args:
         strategy (-s SPEC): A strategy, e.g. 'window(max_tokens=8000)', chained with |, or @libraries for those of all
             installed libraries; NAME=SPEC gives it a name for the gate; repeat it. [default: every strategy and recipe]
+        limit (N): Replay the first N conversations alone; with more of them the same run goes on. [default: all]
         out (-o FOLDER): The run folder, or its address: s3://bucket/run. [default: runs/NAME]
         window (MODEL|TOKENS): The context window that a request may fill: a model's, or a number of tokens. [default:
             the recorded model's]
@@ -94,6 +97,7 @@ def run(
         from ctxbench.harness.engine.plan import Plan, RunInputs, default_strategies, execute
         from ctxbench.harness.folder.remote import located
         from ctxbench.harness.folder.store import is_complete
+        from ctxbench.scenarios.embedded import SCENARIOS
         from ctxbench.scenarios.model import RECORDED
         from ctxbench.strategies.chain import listed, use_pythons
 
@@ -101,7 +105,7 @@ def run(
         if engine != "local" and (settings.summariser, settings.embedder) != ("offline", "offline"):
             raise RunError(f"--engine {engine}: {_ONE_MACHINE}")
         use_pythons(adapter_python or ())
-        opened, hidden = RunInputs(names, form, probes), 0
+        opened, hidden = RunInputs(names, form, probes, limit or 0), 0
         chosen, left_out = listed(strategy or ())
         if not strategy:
             chosen, hidden = default_strategies(opened)
@@ -118,9 +122,13 @@ def run(
         folder, remote = located(out or Path("runs") / _name(names))
         if remote is not None:
             remote.tell = say
+        if not (quiet or inputs or form):
+            count = f"{len(plan.strategies)} strategies" if len(plan.strategies) > 1 else plan.strategies[0]
+            say(f"no PATH is named: replays the scenario standard through {count} into {out or folder}/")
+            say(f"standard: {SCENARIOS['standard']}. Your recordings: ctxbench run PATH")
         complete = is_complete(folder) and not overwrite
         workers, by = jobs or os.cpu_count() or 1, engine_of(engine, jobs or os.cpu_count())
-        look = (lambda: None) if overwrite else (lambda: _check_stored(folder, plan.strategies))
+        look = partial(check_stored, folder, plan.strategies)
         how = {"strict": strict, "overwrite": overwrite}
         with resumable("finished work is stored", folder):
             manifest = execute(plan, folder, jobs=workers, engine=by, watcher=watcher, remote=remote, check=look, **how)
@@ -231,7 +239,7 @@ def cache(*, clear: bool = False, as_json: bool = False) -> None:
     print_json(found) if as_json else typer.echo(line)
 
 
-def _check_stored(folder: Path, named: Sequence[str]) -> None:
+def check_stored(folder: Path, named: Sequence[str]) -> None:
     """Raise UserError if the run folder names strategies that would run code, and that nobody has named here.
 
     Say how much there is of a run that was stopped.
@@ -326,7 +334,8 @@ def audit(
         plan = Plan(RunInputs(sessions, form), ("none", RECORDED, *alternatives), probes=False, answers=False)
         workers = jobs or os.cpu_count() or 1
         with resumable("finished work is stored", folder):
-            manifest = execute(plan, folder, jobs=workers, overwrite=overwrite, watcher=watcher)
+            look = partial(check_stored, folder, plan.strategies)
+            manifest = execute(plan, folder, jobs=workers, overwrite=overwrite, watcher=watcher, check=look)
     report_manifest(manifest, folder)
     try:
         results = results_of(folder, model or ())

@@ -98,14 +98,14 @@ class Postings(TermIndex):
         which = np.repeat(np.arange(len(documents)), sizes)
         first = np.cumsum(sizes) - sizes
         places = np.arange(len(which)) - first[which] + starts[which]
-        return np.frombuffer(self._tally, np.int64)[places], which
+        return np.frombuffer(self._tally, np.int32)[places].astype(np.int64), which
 
     def sizes(self, documents: Numbers) -> Numbers:
         return self._ranges(documents)[1]
 
     def _ranges(self, documents: Numbers) -> tuple[Numbers, Numbers]:
         """Return where the terms of documents start, and how many they are."""
-        starts = np.frombuffer(self._starts, np.int64)
+        starts = np.frombuffer(self._starts, np.int32).astype(np.int64)
         return starts[documents], starts[documents + 1] - starts[documents]
 
 
