@@ -68,7 +68,7 @@ class Evidence:
 
     @cached_property
     def text(self) -> str:
-        """What it says, each run of white space as one blank."""
+        """The text of the message, each run of white space as one blank."""
         return _read(self._message)[0]
 
     @cached_property
