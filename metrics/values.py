@@ -260,9 +260,7 @@ def finder(values: Sequence[Spellings], read: Callable[[str], str] = str) -> Cal
             keys += kinds[tuple].intersection(compress(pairwise(atoms), map(first.__contains__, atoms)))
         if kinds[str]:
             keys += kinds[str].intersection(_characters(text))
-        if not keys:
-            return set()
-        text = read(text)
+        text = read(text) if keys else text
         return {number for key in keys for number, spelling in having[key] if occurs(spelling, text)}
 
     return find

@@ -26,9 +26,9 @@ from .values import NOTHING, Ints, Lines, places
 RECENT = 6  # messages after that of a value before which it does not count
 _LONG, _DIGITS = 6, 3
 
-_MARKS = "./@:-"  # which may stand in a word, and end none
+_MARKS, _BEFORE = "./@:-", "_./@:-"  # which may stand in a word: what none ends with, and none begins with
 _WORD = re.compile(rf"[^\W_][\w{_MARKS}]*+")
-_BLANKS = {at: " " for at in range(128) if not (chr(at).isalnum() or chr(at) in f"_{_MARKS}")}
+_BLANKS = {at: " " for at in range(128) if not (chr(at).isalnum() or chr(at) in _BEFORE)}
 
 
 class GivenValues(NamedTuple):
@@ -95,7 +95,7 @@ class _Numbers(dict[str, int]):
         return set(map(self.__getitem__, set(words)))
 
     def __missing__(self, word: str) -> int:
-        value = word.lstrip(f"_{_MARKS}").rstrip(_MARKS)
+        value = word.lstrip(_BEFORE).rstrip(_MARKS)
         if value != word:
             number = self[value]
         elif len(value) >= _LONG or (len(value) >= _DIGITS and value.isdecimal()):

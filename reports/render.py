@@ -88,11 +88,12 @@ def table_of(
     columns: Iterable[Column],
     rows: Iterable[Any],
     notes: Iterable[str] = (),
+    least: int = 2,
     **options: Any,
 ) -> Table:
     """Return a table of rows by its columns. The last note says why cells are a reason in brackets; empty ones go.
 
-    A column of dashes alone has nothing to say, and goes as well.
+    A column of a dash in each of `least` or more rows has nothing to say, and goes as well.
     """
     columns, missing, body = list(columns), list[Missing](), []
     for row in rows:
@@ -104,7 +105,7 @@ def table_of(
                     part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, Missing)
                 ]
         body.append(tuple(cell + column.mark(row) for column, cell in zip(columns, cells, strict=True)))
-    said = [at for at in range(len(columns)) if not body or any(row[at] != "–" for row in body)]
+    said = [at for at in range(len(columns)) if len(body) < least or any(row[at] != "–" for row in body)]
     empty = tuple(column.head for at, column in enumerate(columns) if at not in said)
     columns, body = [columns[at] for at in said], [tuple(row[at] for at in said) for row in body]
     ranked = [column.head for column in sorted(columns, key=lambda column: column.spare) if column.spare]
@@ -289,9 +290,7 @@ class _Fitted:
     def __init__(self, head: str, cells: Sequence[str]) -> None:
         self.head = head
         self.whole = max(map(cell_len, (head, *cells)))
-        self.least = min(
-            self.whole, max(_in_two_lines(cell.replace(f"{CROSS} ", "✗_")) for cell in (head, *cells)), _NAME
-        )
+        self.least = min(self.whole, max(map(_in_two_lines, (head, *cells))), _NAME)
         # A cell without a mark leaves its place free.
         marked = any(cell.endswith(MARKS) for cell in cells)
         padded = [cell + " " * (marked and not cell.endswith(MARKS)) for cell in cells]
@@ -302,11 +301,10 @@ class _Fitted:
 
 
 def _in_two_lines(name: str) -> int:
-    """Return the least width at which a name takes at most two lines."""
-    words = name.split()
-    return min(
-        (max(cell_len(" ".join(part)) for part in (words[:at], words[at:])) for at in range(len(words))), default=0
-    )
+    """Return the least width at which a name takes at most two lines; a cross stays beside its word."""
+    words = name.replace(f"{CROSS} ", "✗_").split()
+    halves = ((" ".join(words[:at]), " ".join(words[at:])) for at in range(len(words)))
+    return min((max(map(cell_len, pair)) for pair in halves), default=0)
 
 
 def _right(text: str, width: int) -> str:

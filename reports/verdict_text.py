@@ -90,18 +90,13 @@ def answer(verdict: RunVerdict, more: str = "") -> Table:
 
 def _failed(summary: RunSummary) -> Iterator[tuple[str, str]]:
     """Yield each strategy and reason of a failure, in how many conversations it was that, and in which first."""
-    for (name, why), conversations in list(failures(summary).items())[:FAILURES_NAMED]:
-        where = f"{len(conversations):,} of {count(summary.conversations, 'conversation')}"
-        yield "failed", f"{without_digest(name)} in {where}, first {conversations[0]}: {why}"
-
-
-def failures(summary: RunSummary) -> dict[tuple[str, str], list[str]]:
-    """Map each strategy and reason of a failure to its conversations. That `recorded` lacks a recording is none."""
-    groups = dict[tuple[str, str], list[str]]()
-    for row in summary.failed:
-        if row["strategy"] != RECORDED:
-            groups.setdefault((row["strategy"], row["detail"]), []).append(row["conversation"])
-    return groups
+    failed = [row for row in summary.failed if row["strategy"] != RECORDED]
+    first = {(row["strategy"], row["detail"]): row["conversation"] for row in reversed(failed)}
+    whole = count(summary.conversations, "conversation")
+    for (name, why), times in list(Counter((row["strategy"], row["detail"]) for row in failed).items())[
+        :FAILURES_NAMED
+    ]:
+        yield "failed", f"{without_digest(name)} in {times:,} of {whole}, first {first[name, why]}: {why}"
 
 
 def headline(verdict: RunVerdict) -> str:
@@ -420,7 +415,8 @@ def _why_no_verdict(verdict: RunVerdict) -> str:
 def recorded_with(verdict: RunVerdict) -> str:
     """Return which models were recorded, with their shares of all calls, and which one is billed; empty without any."""
     summary, model = verdict.results.summary, verdict.model
-    calls, whole = summary.recorded, summary.calls
+    # An answer that was stopped names its model, and is no call that is replayed.
+    calls, whole = summary.recorded, max(summary.calls, sum(summary.recorded.values()))
     if not calls:
         return ""
     rest = list(calls.values())[MODELS_NAMED:]
@@ -522,7 +518,7 @@ def five_measures(verdict: RunVerdict) -> Table:
         f"{independent(summary.conversations, summary.units)}, {count(summary.messages, 'message')}, "
         f"{count(summary.calls, 'model call')}, billed under {'their own models' if model == OWN_MODELS else model}"
     )
-    table = table_of(title, map(_or_dash, columns), rows, widest=LINE)
+    table = table_of(title, map(_or_dash, columns), rows, least=2 if summary.compared else 1, widest=LINE)
     notes = [about("verdict_measures"), about("verdict_nothing") * any("–" in row for row in table.rows)]
     notes = [" ".join(filter(None, (*notes, about("verdict_broken") * bool(verdict.broken))))]
     notes += [about("verdict_compared", summary=summary)] * (0 < summary.compared < summary.conversations)

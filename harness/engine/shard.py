@@ -140,7 +140,8 @@ class PartWriter:
                 if task.part == ANSWERS and any(conversation.probes for conversation in shard.conversations):
                     from ..answers.replies import answer_shard  # with pandas and the grader
 
-                    answer_shard(Path(work.folder), number, shard.counter, shard.models, shard.answer_keys())
+                    about = shard.conversations, shard.counter, shard.models, shard.answer_keys()
+                    answer_shard(Path(work.folder), number, *about)
                 elif task.part != ANSWERS:
                     steps = shard.write_own() if task.part == OWN else shard.write_part(task.part)
             if work.remote:
@@ -588,9 +589,7 @@ def _of_sent(index: ConversationIndex, log: ContextLog) -> tuple[Ints, dict[str,
     key = None if log.written else sha256(b"".join(map(bytes, (runs.at, runs.size, runs.start, runs.stop)))).digest()
     if key in index.measured:
         return index.measured[key]
-    # Most short conversations are sent whole, and then nothing is to be looked for.
-    is_whole = not log.written and runs.stop == runs.at and not any(runs.start)
-    by_demand, columns = (_of_whole if is_whole else _of_parts)(index, log)
+    by_demand, columns = _in_contexts(index, log)
     demands, messages, steps = index.demands, index.conversation.messages, len(runs.at)
     columns |= {
         "values_given": counted(index.given, np.array(runs.at, np.int64)),
@@ -604,36 +603,31 @@ def _of_sent(index: ConversationIndex, log: ContextLog) -> tuple[Ints, dict[str,
     return by_demand, columns
 
 
-def _of_whole(index: ConversationIndex, log: ContextLog) -> tuple[Ints, dict[str, NDArray[Any]]]:
-    """Return what `_of_parts` does where each context has all that was said before it.
+def _in_contexts(index: ConversationIndex, log: ContextLog) -> tuple[Ints, dict[str, NDArray[Any]]]:
+    """Return how many demands of each row are retained, and what else is by step.
 
-    Everything is retained then but for rules, which the message that states them may have in other words.
+    Contexts with all that was said before, as most of short conversations, retain all: only rules are looked for there,
+    which the message that states them may have in other words.
     """
-    runs, rules, nothing = log.runs, index.constraints, np.zeros(len(log.runs.at), np.int64)
-    sent = stretches(runs, len(index.conversation.messages)) if rules.rules else None
-    return index.demands.values, {
-        "values_kept": counted(index.given, np.array(runs.at, np.int64)),
-        "reasks": nothing > 0,
-        "constraints_kept": nothing if sent is None else retained_constraints(rules, sent),
-        "refetch_tokens": nothing,
-    }
-
-
-def _of_parts(index: ConversationIndex, log: ContextLog) -> tuple[Ints, dict[str, NDArray[Any]]]:
-    """Return how many demands of each row are retained, and what else is, by looking in what is sent."""
-    demands, steps, size = index.demands, len(log.runs.at), len(index.conversation.messages)
-    lines, places = lines_of(log.written), np.array(log.runs.at, np.int64)
-    sent = stretches(log.runs, size, lines)
+    runs, steps, size = log.runs, len(log.runs.at), len(index.conversation.messages)
+    at, lines, demands = np.array(runs.at, np.int64), lines_of(log.written), index.demands
+    is_whole = not log.written and runs.stop == runs.at and not any(runs.start)
+    sent = stretches(runs, size, lines) if index.constraints.rules or not is_whole else None
+    none = np.zeros(steps, np.int64)
+    rules = none if sent is None else retained_constraints(index.constraints, sent, lines)
+    if sent is None or is_whole:
+        columns = {"values_kept": counted(index.given, at), "reasks": none > 0, "refetch_tokens": none}
+        return demands.values, {**columns, "constraints_kept": rules}
     is_kept = retained(demands, sent, lines)
     lost = demands.row[~is_kept]
     by_call = np.array([of == "call" for of in demands.of], bool)[lost]
-    step = np.searchsorted(places, np.array([each.at for each in index.repeated], np.int64))
+    step = np.searchsorted(at, np.array([each.at for each in index.repeated], np.int64))
     source = np.array([each.source for each in index.repeated], np.int64)
     repeats = step[sent.until(source, step) == step]
     return by_row(demands, is_kept), {
-        "values_kept": visible(index.given, places, size, sent, lines),
+        "values_kept": visible(index.given, at, size, sent, lines),
         "reasks": np.bincount(np.append(demands.step[lost[by_call]], repeats), minlength=steps) > 0,
-        "constraints_kept": retained_constraints(index.constraints, sent, lines),
+        "constraints_kept": rules,
         "refetch_tokens": refetched(demands, is_kept, np.diff(index.ledger.running(size)), steps),
     }
 
