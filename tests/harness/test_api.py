@@ -195,6 +195,7 @@ def test_compare(made: ctxbench.BenchmarkRun, tmp_path: Path) -> None:
     """Strategies against one of them, or two runs: a row per strategy and metric; what only one side has is named."""
     rows = made.compare(metrics="saving")
     assert list(rows.strategy) == ["window(max_tokens=400)", "last_turn"]
+    assert str(rows).split()[:8] == ["strategy", "metric", "before", "after", "difference", "low", "high", "verdict"]
     assert set(rows.verdict) == {"better"}
     assert set(rows.better_in - rows.worse_in) == {9}
     assert (rows.low <= rows.difference).all()

@@ -101,6 +101,8 @@ def run(
                  default a temporary folder, which goes when the run is no longer used
     jobs         worker processes, 0 = one per core. The figures do not depend on it
     strict       stop at the first recording that cannot be read. By default a warning names those that are left out
+    probes       questions to measure quality by: "made" for recordings without any, "recorded", or "none"
+    overwrite    replace the run that `out` holds
 
     The other parameters are the options of `ctxbench run`. Raises UserError for whatever the caller can mend.
     """

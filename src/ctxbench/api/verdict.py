@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from math import isnan, nan
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pandas as pd
@@ -224,7 +225,7 @@ def _number(value: Value) -> float:
 
 
 class BenchmarkGate(_Shown):
-    """The answer of the gate: whether a run is as good as its baseline."""
+    """Answer of the gate: whether a run is as good as its baseline, as in `assert run.gate("baseline.json").passes`."""
 
     def __init__(self, decision: Gate, look: Look) -> None:
         self.decision, self.look = decision, look
@@ -251,7 +252,7 @@ class BenchmarkGate(_Shown):
 
 
 class BenchmarkLive(_Shown):
-    """Live runs before and after. It prints, and shows in a notebook, what `ctxbench live` prints."""
+    """Comparison of an agent's live runs before and after a change; it prints what `ctxbench live` prints."""
 
     def __init__(self, found: LiveRuns) -> None:
         self.found = found
@@ -337,12 +338,21 @@ def _rules(figures: MeasuredRun, metrics: Sequence[str]) -> Rules:
 
 
 class ComparisonFrame(pd.DataFrame):
-    """A comparison as a data frame, of which a notebook shows what decides."""
+    """A comparison as a data frame, of which a terminal and a notebook show what decides."""
+
+    def __repr__(self) -> str:
+        return str(self._deciding.to_string(**_LOOK))
 
     def _repr_html_(self) -> str:
+        return str(self._deciding.to_html(**_LOOK))
+
+    @property
+    def _deciding(self) -> pd.DataFrame:
         columns = ["strategy", "metric", "before", "after", "difference", "low", "high", "verdict"]
-        shown = self.filter(items=columns)
-        return shown.to_html(index=False, max_rows=60, float_format=lambda of: f"{of:,.{3 * (abs(of) < 1000)}f}")
+        return pd.DataFrame(self).filter(items=columns)
+
+
+_LOOK: Any = {"index": False, "max_rows": 60, "float_format": lambda of: f"{of:,.{3 * (abs(of) < 1000)}f}"}
 
 
 def comparison_frame(compared: RunComparison) -> pd.DataFrame:
