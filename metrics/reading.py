@@ -17,8 +17,9 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
 from itertools import chain
+from operator import or_
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -152,15 +153,15 @@ class _Question:
             return None
         support = page.support(weights) / total
         if speakers:
-            support = np.where(np.any([page.by(name) for name in speakers], axis=0), support, support * OTHER)
+            support = np.where(reduce(or_, map(page.by, speakers)), support, support * OTHER)
         support *= missing
         # Where the newest or first statement is asked for, all within RIVAL of the best are rivals and have to be
         # found.
         answers, most, seeks = list[tuple[int, ReaderAnswer]](), LEAST, self._now or self._first
         nearly = RIVAL if seeks else 1.0
-        places = np.flatnonzero(support + bonus >= nearly * most)
+        places = (support + bonus >= nearly * most).nonzero()[0]
         # The best sentences, of equally supported ones the first.
-        for at in places[np.argsort(-support[places], kind="stable")[:BEST]].tolist():
+        for at in places[(-support[places]).argsort(kind="stable")[:BEST]].tolist():
             if float(support[at]) + bonus < nearly * most:
                 break
             for answer in self._answers(page, at, float(support[at]), weights):
@@ -384,9 +385,10 @@ class Page:
             sentences = np.array(self._library.having.get(term, ()), np.int64)
             # The library may have grown since, by sentences with higher numbers.
             if len(sentences) and sentences[-1] >= len(self._places):
-                sentences = sentences[: np.searchsorted(sentences, len(self._places))]
+                sentences = sentences[: sentences.searchsorted(len(self._places))]
             places = self._places[sentences]
-            self._hits[term] = np.sort(places[places >= 0])
+            self._hits[term] = places = places[places >= 0]
+            places.sort()
         return self._hits[term]
 
     def says(self, phrase: str) -> bool:
@@ -427,7 +429,7 @@ class Page:
         places, axis = self.having(term), self._axis
         hits = np.concatenate(([-_FAR], axis[places], [_FAR]))
         # The nearest hits on both sides.
-        after = np.searchsorted(hits, axis)
+        after = hits.searchsorted(axis)
         # Next sentence 0.62, next one behind a message's border 0.38, and no less than 0.3 within the message.
         near: Floats = _FADED.take(np.minimum(hits[after] - axis, axis - hits[after - 1]), mode="clip")
         least = np.zeros(len(self.messages))

@@ -430,10 +430,10 @@ def tokens(value: float) -> str:
 
 
 def dollars(value: float) -> str:
-    """Return a cost: $12.30, $0.0042, $0. An unknown cost (NaN) is not a zero."""
-    if math.isnan(value):
-        return "(unknown)"
-    return f"${value:,.2f}" if value >= 1 or not value else f"${value:.4f}"
+    """Return a cost: $12.30, $0.0042, $0.000017, $0. Only nothing reads as $0: an unknown cost (NaN) does not."""
+    if math.isnan(value) or not value:
+        return "$0" if value == 0 else "(unknown)"
+    return f"${value:,.2f}" if value >= 1 else f"${value:.{max(4, 1 - math.floor(math.log10(abs(value))))}f}"
 
 
 def count(number: int, one: str, many: str = "") -> str:

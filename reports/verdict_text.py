@@ -138,8 +138,8 @@ def _answer(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
     if name is not None:
         yield from _quality(verdict, name)
     unit, share = verdict.heaviest
-    if share > HEAVIEST:
-        is_told = name is None or verdict.units < 2 or (name in doubtful and verdict.doubts[name].unit == unit)
+    if share > HEAVIEST and verdict.units > 1:
+        is_told = name is None or (name in doubtful and verdict.doubts[name].unit == unit)
         left = "" if is_told else f"; without it {name} costs {_without(verdict, str(name), unit)}"
         yield "largest", f"{unit_words(verdict, unit)}: {percent(share)} of the bill{left}"
     # Without a ceiling at the smallest loss for which there is another choice.
@@ -421,13 +421,15 @@ def recorded_with(verdict: RunVerdict) -> str:
         return ""
     rest = list(calls.values())[MODELS_NAMED:]
     shown = [*list(calls.items())[:MODELS_NAMED], (f"{len(rest)} more", sum(rest))]
-    shown = [row for row in (*shown, ("without a model's name", whole - sum(calls.values()))) if row[1]]
-    named = ", ".join(name + f" ({percent(number / whole)})" * (len(shown) > 1) for name, number in shown)
+    shown, nameless = [row for row in shown if row[1]], whole - sum(calls.values())
+    is_alone = len(shown) == 1 and not nameless
+    named = ", ".join(name + f" ({percent(number / whole)})" * (not is_alone) for name, number in shown)
+    named += f"; {percent(nameless / whole)} of the calls name no model" * bool(nameless)
     if model == OWN_MODELS:
-        return f"recorded with {named}; each billed under its own"
+        return f"recorded with {named}; each conversation is billed under its own model"
     if model not in calls:
         return f"recorded with {named}; billed under {model}"
-    also = "and" if len(shown) == 1 else f"{named}; all"
+    also = "and" if is_alone else f"{named}; all"
     factors = verdict.results.billed.factors[model]
     is_ours = factors.family is not None or factors.prompt == 1
     text = f"recorded with {also} billed under {model}"

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -442,19 +443,34 @@ def bill(
 _LONG = 100  # steps of a run whose bills are stored: a shorter one is billed at once by whoever looks
 
 
-def store_bills(run: Run, named: Sequence[str] = (), remote: RemoteFolder | None = None) -> None:
+def store_bills(run: Run, named: Sequence[str] = (), remote: RemoteFolder | None = None, jobs: int = 1) -> None:
     """Simulate the caches of a finished run under the models that it is billed under: the first look finds it stored,
-    also in the store that the run's folder is a copy of.
+    also in the store that the run's folder is a copy of. Pieces of the run are billed side by side.
     """
     if sum(run.arrow("results", ["steps"]).column("steps").to_pylist()) < _LONG:
         return
     schemes = [Scheme(model) for model in billed_models(run, named)]
-    for piece in RunRequests(run).pieces():
-        bill(piece, schemes, usual_prices())
+    pieces = [piece.run.shards for piece in RunRequests(run).pieces()]
+    if jobs > 1 and len(pieces) > 1:
+        from ..engine.workers import side_by_side  # whoever looks at bills needs no workers
+
+        models = [scheme.model for scheme in schemes]
+        packed = (msgspec.msgpack.encode((str(run.folder), shards, models)) for shards in pieces)
+        side_by_side(_store_piece, packed, min(jobs, len(pieces)), lambda _: None)
+    else:
+        for piece in RunRequests(run).pieces():
+            bill(piece, schemes, usual_prices())
     if (part := billed_part(run)) is not run:
         bill(part, schemes, usual_prices())
     if remote is not None:
         remote.push_bills()
+
+
+def _store_piece(packed: bytes) -> None:
+    """Simulate the caches of one piece of a run, in a worker."""
+    folder, shards, models = msgspec.msgpack.decode(packed, type=tuple[str, tuple[int, ...], list[str]])
+    run = Run(Path(folder))
+    bill(RunRequests(replace(run, shards=shards), RunRequests(run)), list(map(Scheme, models)), usual_prices())
 
 
 # Messages put into requests up to which all conversations are billed: about a quarter of a minute.

@@ -305,10 +305,12 @@ class CountedRequests:
         requests = self.requests
         hidden = np.array([requests.recordings[name].hidden for name, _, _ in requests.results], np.int64)
         tokens: Ints = requests.ints("tokens_sent") + np.repeat(hidden, np.diff(requests.bounds))
-        if self.model:
-            for result, (first, last) in zip(self, pairwise(requests.bounds), strict=True):
-                if self.thinking or any(message.media for message in result.texts):
-                    tokens[first:last] = [step.tokens for step in result.steps]
+        for name, strategy, rows in requests.results if self.model else ():
+            written = self._written(name, strategy)
+            beyond = [*self._beyond[name], *(self._beyond_text(name, message) for message, _ in written)]
+            if any(beyond):
+                texts = (*requests.conversations[name].messages, *(message for message, _ in written))
+                tokens[rows] = [step.tokens for step in self._steps(name, rows, beyond, texts)]
         return tokens
 
     def __iter__(self) -> Iterator[ConversationRequests]:
@@ -340,7 +342,7 @@ class CountedRequests:
     def _steps(self, name: str, rows: slice, beyond: Sequence[int], texts: Sequence[Message]) -> list[RequestStep]:
         steps: Iterable[RequestStep] = self.requests.logged(name, rows)
         hidden = self.requests.recordings[name].hidden
-        if not self.model:
+        if not (self.thinking or any(beyond)):
             return [step._replace(tokens=step.tokens + hidden) for step in steps] if hidden else list(steps)
         sent, counted = [0], list[RequestStep]()
         for step in _stripped(steps, texts) if self._keeps == "turn" else steps:

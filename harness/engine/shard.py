@@ -140,7 +140,8 @@ class PartWriter:
                 if task.part == ANSWERS and any(conversation.probes for conversation in shard.conversations):
                     from ..answers.replies import answer_shard  # with pandas and the grader
 
-                    answer_shard(Path(work.folder), number, shard.counter, shard.models, shard.answer_keys())
+                    about = shard.conversations, shard.counter, shard.models, shard.answer_keys()
+                    answer_shard(Path(work.folder), number, *about)
                 elif task.part != ANSWERS:
                     steps = shard.write_own() if task.part == OWN else shard.write_part(task.part)
             if work.remote:

@@ -156,7 +156,7 @@ def run(
     if watcher.steps and (folder / "report").is_dir():
         say(f"note: {folder / 'report'} shows the previous run: {to_print} renews it")
     try:
-        store_bills(reader, model or (), remote)
+        store_bills(reader, model or (), remote, workers)
         if report or not quiet:
             from .output import put, results_of, run_json, verdict_tables
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from shutil import copytree
+from shutil import copytree, rmtree
 from typing import Any
 
 import grimp
@@ -14,7 +14,7 @@ import pytest
 
 from ctxbench.harness.bill import OWN_MODELS, simulation
 from ctxbench.harness.bill.bill import bill as billed_as
-from ctxbench.harness.bill.bill import conversation_bills
+from ctxbench.harness.bill.bill import conversation_bills, store_bills
 from ctxbench.harness.bill.requests import CountedRequests, RunRequests
 from ctxbench.harness.bill.simulation import CODE, Scheme, Usages, simulate
 from ctxbench.harness.engine.plan import execute
@@ -159,3 +159,18 @@ def test_pieces_have_the_bill_of_the_whole(tmp_path: Path, monkeypatch: pytest.M
     whole = billed_as(run, schemes).conversations()
     pd.testing.assert_frame_equal(cut, whole, check_exact=True)
     assert whole.cost_own.gt(0).any()
+
+
+@pytest.mark.usefixtures("small_shards")
+def test_workers_store_the_bills_of_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Side by side they write the bytes that one process writes."""
+    run = run_of(tmp_path)
+    monkeypatch.setattr("ctxbench.harness.bill.requests.AT_ONCE", 1)
+    monkeypatch.setattr("ctxbench.harness.bill.bill._LONG", 1)
+    stored = list[dict[str, bytes]]()
+    for jobs in (1, 2):
+        store_bills(run, ("gpt-5.6",), jobs=jobs)
+        stored.append({path.name: path.read_bytes() for path in (run.folder / "bills").iterdir()})
+        rmtree(run.folder / "bills")
+    assert len(stored[0]) == 3
+    assert stored[0] == stored[1]
