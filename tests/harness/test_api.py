@@ -132,6 +132,18 @@ def test_a_trace_ends_at_the_border(made: ctxbench.BenchmarkRun) -> None:
         assert caught.value.__suppress_context__
 
 
+def test_a_trace_has_the_line_of_the_caller_that_raised(tmp_path: Path) -> None:
+    """An error in the caller's own class stays the cause, with its line: without it nobody finds the mistake."""
+    (tmp_path / "bad.py").write_text(
+        "from dataclasses import dataclass\n\n\n@dataclass(frozen=True, slots=True)\nclass Bad:\n"
+        "    def __post_init__(self):\n        {}['lost']\n\n    def start(self, context): ...\n"
+    )
+    with pytest.raises(ctxbench.UserError, match="KeyError: 'lost'") as caught:
+        ctxbench.run("smoke", strategies=f"{tmp_path}/bad.py:Bad")
+    assert isinstance(cause := caught.value.__cause__, KeyError)
+    assert extract_tb(cause.__traceback__)[-1].line == "{}['lost']"
+
+
 def test_the_verdict_has_its_figures(smoke: ctxbench.BenchmarkRun, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row per strategy, its intervals around its figures, and against `none` nothing; objections say the same."""
     fewer_are_enough(monkeypatch)

@@ -23,7 +23,7 @@ T = TypeVar("T")
 def short_trace(function: Callable[P, T]) -> Callable[P, T]:
     """Return a function whose UserError, or Ctrl-C, shows the caller's lines and the text, and none of ours between.
 
-    A bug keeps its whole trace.
+    A bug keeps its whole trace, and what the caller's own code raised stays the cause.
     """
 
     @wraps(function)
@@ -32,7 +32,7 @@ def short_trace(function: Callable[P, T]) -> Callable[P, T]:
         try:
             return function(*args, **kwargs)
         except (UserError, KeyboardInterrupt) as error:
-            raise error.with_traceback(None) from None
+            raise error.with_traceback(None) from error.__cause__
 
     return call
 
