@@ -249,7 +249,8 @@ def with_recipe_names(text: str) -> str:
 @cache
 def _chains() -> re.Pattern[str]:
     chains = sorted((chain for chain in _named() if len(chain) > SHORT), key=len, reverse=True)
-    return re.compile(rf"(?<!\| )(?:{'|'.join(map(re.escape, chains))})(?! \|)")
+    # After a name and `.` or `:` it is a strategy of that library or file.
+    return re.compile(rf"(?<!\| )(?<![\w.:])(?:{'|'.join(map(re.escape, chains))})(?! \|)")
 
 
 @cache

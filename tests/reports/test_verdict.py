@@ -429,14 +429,15 @@ def test_what_sent_all_of_each_conversation_is_named() -> None:
 
 def test_a_chain_has_one_name_everywhere() -> None:
     """A recipe's chain is called by the recipe's name in headline, table, notebook, page and figures; one that is part
-    of a longer chain is not."""
+    of a longer chain, or a class of that name in the user's file, is not."""
     chain = "layered(language='zh') | smart(language='zh') | session_summary(language='zh') | cache_marks"
     found = by_hand({"none": [9.0] * 60, chain: [1.0] * 60}, dict.fromkeys(["none", chain], [1.0] * 60))
     tables = first_screen(found)
     for text in (plain(tables), html(tables), markdown(tables), legible(chain)):
         assert "layered_smart_cached" in text
         assert "language" not in text
-    assert legible(f"{chain} | last_turn") == f"{chain} | last_turn"
+    own = "my.py:window(max_tokens=8000, user_first=False)"
+    assert [*map(legible, (f"{chain} | last_turn", own))] == [f"{chain} | last_turn", own]
     assert found.shipped == chain
 
 
