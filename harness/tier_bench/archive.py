@@ -200,7 +200,7 @@ def summarised(items: Sequence[ArchivedMessage], coding: Coding, counter: TokenC
         summary = extract(texts, int(size * SHARE), counter.text)
         tokens, summary_tokens = tokens + size, summary_tokens + counter.text(summary)
         original += sum(len(text.encode()) for text in texts)
-        stored += len(Dictionary().compress(summary.encode(), coding.level))
+        stored += len(Dictionary().compressor(coding.level)(summary.encode()))
         block_values = {value.text for text in texts for value in values(text)}
         values_there += len(block_values)
         values_kept += len(block_values & {value.text for value in values(summary)})
