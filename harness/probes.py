@@ -339,9 +339,9 @@ class _ProbeRun:
 
     def after(self, step: int) -> Iterator[ProbeRow]:
         """Ask the probes between a step and the next; -1 = before the first step."""
-        self._substitutions.follow(event for _, event in self._log.events[self._events_seen :])
-        self._events_seen = len(self._log.events)
         if due := self.due.get(step):
+            self._substitutions.follow(event for _, event in self._log.events[self._events_seen :])
+            self._events_seen = len(self._log.events)
             ask = self._here()
             yield from [self.result(probe, question, step if step >= 0 else None, ask) for probe, question in due]
 
@@ -423,10 +423,11 @@ class _ProbeRun:
 
 def _recalled(events: tuple[Event, ...]) -> tuple[str, ...] | None:
     """Return the recalled messages, best first, each once; those of equal scores in the order they were sent."""
-    recalls = [event for event in events if isinstance(event, Recalled)]
+    if not (recalls := [event for event in events if isinstance(event, Recalled)]):
+        return None
     scored = (zip(event.scores or repeat(0.0), event.sources, strict=False) for event in recalls)
     best = sorted(chain.from_iterable(scored), key=lambda pair: -pair[0])
-    return tuple(dict.fromkeys(name for _, name in best)) if recalls else None
+    return tuple(dict.fromkeys(name for _, name in best))
 
 
 FOCUS = "focus"  # the tier that is sent: what leaves it is in one below

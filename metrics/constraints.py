@@ -42,7 +42,7 @@ _EMPHASIS = re.compile(r"\*{1,3}|(?<!\w)_{1,2}|_{1,2}(?!\w)")
 _ELEMENT = re.compile(rf"\s*<(/?)({either(_LISTS['material'])})(?:\s[^>]*)?>", re.IGNORECASE)
 _RULE_TAG = re.compile(rf"</?(?:{either(_LISTS['rule_tags'])})\b[^>]{{0,{LONGEST}}}>", re.IGNORECASE)
 _FILE = re.compile(either(_LISTS["files"]))
-_ANNOUNCES = re.compile(rf"(?:^\s*#+\s.*|.*)(?:{either(_LISTS['announces'])})[^.!?。]*[:：]?\s*$")
+_ANNOUNCES = re.compile(rf"(?:{either(_LISTS['announces'])})[^.!?。]*[:：]?\s*$")
 # A line of code, of a table, of a diff or of a file with line numbers; a heading; a quoted line.
 _NO_PROSE = re.compile(r"\s*(?:[<{}|$>#@]|//|\d+[:|]|[\w.]+ = )|.*[;{}\[(|\\]\s*$")
 _WORDS = re.compile(rf"[{HAN}]|[^\W\d_]+")
@@ -84,8 +84,7 @@ def constraints(conversation: Conversation) -> Constraints:
     # Both are in the order in which the rules were first said. So places ascend, and the rules said before a call are
     # those with the lowest numbers: that is what `by_step` counts and `retained_constraints` compares with.
     places_stated, rules = list(stated_at.values()), list(stated_at)
-    among = finder([(rule,) for rule in rules])
-    find = cache(lambda text: among(" ".join(text.split())))
+    find = cache(finder([(rule,) for rule in rules], _spaced))
     spoken = (message.text[:SHORT] for message in conversation.messages if message.role in ("user", "system"))
     is_read = rules or not unread(map(written_in, spoken))
     return Constraints(
@@ -127,6 +126,11 @@ def _broken(rules: Sequence[str], texts: Lines) -> list[int]:
     line, text = texts.line[kept], texts.text[kept]
     at = np.flatnonzero(ends[line[:-1]] & begins[line[1:]] & (text[:-1] == text[1:]))
     return sorted(set(text[at].tolist()))
+
+
+def _spaced(text: str) -> str:
+    """Return a text with one space wherever there is white space."""
+    return " ".join(text.split())
 
 
 def is_standing_rule(sentence: str, role: str) -> bool:
@@ -172,7 +176,7 @@ def _listed(rule: str) -> bool:
 
 def unmarked(sentence: str) -> str:
     """Return a sentence without the mark of its list item, white space as one space."""
-    return _MARK.sub("", " ".join(sentence.split()), count=1)
+    return _MARK.sub("", _spaced(sentence), count=1)
 
 
 def _prose(text: str, role: str) -> Iterator[tuple[str, str]]:
@@ -192,7 +196,7 @@ def _prose(text: str, role: str) -> Iterator[tuple[str, str]]:
             reading = role
         line = _RULE_TAG.sub("", raw)
         if line.strip() and not _MARK.match(line.lstrip()):
-            announced = len(line) <= LONGEST and bool(_ANNOUNCES.match(line.lower()))
+            announced = len(line) <= LONGEST and _ANNOUNCES.search(line.lower()) is not None
         tag = _ELEMENT.match(line)
         # A tag that is not closed is a placeholder in a sentence, and no element.
         if tag and not tag[1] and not element and f"</{tag[2]}>" not in line and f"</{tag[2]}>" in text:

@@ -432,6 +432,10 @@ def metric(
 ) -> Callable[[Function], Function]:
     """Declare a metric of one's own: a function of one conversation under one strategy, which returns a number.
 
+        @ctxbench.metric(unit="tokens", better="lower")
+        def longest_call(steps):
+            return steps.tokens_sent.max()
+
     It is measured with all others from here on, by the function's name; over several conversations it is the mean of
     those with a finite number. It takes a data frame with the rows of `table`, or with "contexts" a list of what was
     sent at each call. The digest of its source is its version. Raises SpecError without `better`, which nobody can

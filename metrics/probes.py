@@ -27,7 +27,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
@@ -64,8 +64,12 @@ class Evidence:
     """Message that answers rest on. Its text is read once for all strategies."""
 
     def __init__(self, at: int, message: Message) -> None:
-        self.at, self.id, self._said = at, message.id, said(message)
-        self.text = _plain(self._said)
+        self.at, self.id, self._message = at, message.id, message
+
+    @cached_property
+    def text(self) -> str:
+        """The text of the message, each run of white space as one blank."""
+        return _read(self._message)[0]
 
     @cached_property
     def is_short(self) -> bool:
@@ -76,7 +80,7 @@ class Evidence:
     @cached_property
     def sentences(self) -> list[str]:
         """Sentences to look for."""
-        return [plain for plain in map(_plain, sentences(self._said)) if len(words(plain)) >= LEAST]
+        return [plain for plain in map(_plain, sentences(said(self._message))) if len(words(plain)) >= LEAST]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +128,11 @@ def placed_probes(conversation: Conversation) -> list[PlacedProbe]:
             for at in says[asked.number]
             if at < asked.stop and any(says_whole(way, messages[at]) for way in (ways if at in named else exact))
         }
-        asked = replace(asked, evidence=evidence, answers=frozenset(answers), spellings=ways)
         is_open = bool(evidence and asked.probe.answerable and asked.probe.answers) and not answers & named
-        result.append(replace(asked, by_evidence=is_open))
+        asked = PlacedProbe(
+            asked.number, asked.probe, asked.stop, evidence, frozenset(answers), ways, by_evidence=is_open
+        )
+        result.append(asked)
     return result
 
 
@@ -233,7 +239,7 @@ class SentText:
                 middle = before - self._ledger.upto(start) + (begin + end) / 2
                 return RetainedEvidence("verbatim", 1.0, end - begin, self._place(middle))
         # The whole text first: cut into sentences, those that are too short to be looked for would be missing from it.
-        for texts in ([evidence.text], evidence.sentences) if evidence.text and self._written else ():
+        for texts in ([evidence.text], evidence.sentences) if self._written and evidence.text else ():
             passages = [(text, place) for text in texts if (place := self._find(text, evidence)) is not None]
             if passages:
                 return self._parts(evidence, passages, count)

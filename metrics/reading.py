@@ -15,10 +15,11 @@ import re
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
 from itertools import chain
+from operator import or_
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -69,7 +70,7 @@ class ReaderAnswer(NamedTuple):
 
     text: str  # the answer; UNKNOWN if nothing supports one
     support: str  # id of the message that has it; empty for UNKNOWN
-    score: float  # support, about 0 to 1
+    score: float  # support, about 0 to 1; 0 for UNKNOWN
 
 
 Wanted = Literal["date", "duration", "money", "number", "identifier", "person", "place", "reason", "yesno", "phrase"]
@@ -103,7 +104,7 @@ class ExtractiveReader:
         if question not in self._questions:
             self._questions[question] = _Question(question)
         best = self._questions[question].best(self._page(context))
-        return ReaderAnswer(UNKNOWN, "", best.score if best else 0.0) if best is None or best.score < LEAST else best
+        return ReaderAnswer(UNKNOWN, "", 0.0) if best is None or best.score < LEAST else best
 
     def _page(self, context: Messages) -> Page:
         """Return a context as it was read, and forget the least recently used of more than PAGES."""
@@ -137,51 +138,42 @@ class _Question:
         self._offers: dict[tuple[str, float | None, bool], tuple[_Offer, ...]] = {}
 
     def best(self, page: Page) -> ReaderAnswer | None:
-        """Return the best supported span of a context; None if no sentence shares a word with the question."""
-        support, weights = self._support(page)
-        if not weights:
-            return None
-        answers: list[tuple[int, ReaderAnswer]] = []
-        # Where the newest or first statement is asked for, all within RIVAL of the best are rivals and have to be
-        # found.
-        seeks = self._now or self._first
-        most, bonus = 0.0, NEWER if self._now else NEW
-        # The best sentences, of equally supported ones the first.
-        places = np.arange(page.size)
-        if page.size > BEST:
-            places = np.flatnonzero(support >= np.partition(support, -BEST)[-BEST])
-        for at in places[np.argsort(-support[places], kind="stable")[:BEST]].tolist():
-            supported = float(support[at])
-            # No span scores more than its sentence is supported, and the bonus of the newest place.
-            if supported <= 0 or supported + bonus < (RIVAL if seeks else 1.0) * most:
-                break
-            for answer in self._answers(page, at, supported, weights):
-                answers.append((at, answer))
-                most = max(most, answer.score)
-        if not answers:
-            return None
-        # Of statements about the same thing the newest: with it .447 instead of .398 of the answers (decision 24).
-        if not seeks:
-            return next(answer for _, answer in answers if answer.score == most)
-        rivals = [(at, answer) for at, answer in answers if answer.score >= RIVAL * most]
-        side = -1 if self._first else 1
-        return max(rivals, key=lambda rival: (side * int(page.message[rival[0]]), rival[1].score))[1]
-
-    def _support(self, page: Page) -> tuple[Floats, dict[str, float]]:
-        """Return how well each sentence is supported as the one with the answer, 0 to 1, and the weights of terms."""
+        """Return the best supported span of a context; None if no score can reach LEAST."""
         # "What did Anna say about …": her name picks the sentences by who said them. It is no word to look for in them.
         speakers = {
             name for name in page.names if name in self._lower and re.search(rf"\b{re.escape(name)}\b", self._lower)
         }
         said_by = {part for name in speakers for part in name.split()}
-        support, weights = page.support([term for term in self._terms if term not in said_by])
-        if not weights:
-            return support, weights
+        weights, total = page.weights([term for term in self._terms if term not in said_by])
+        missing = MISSING ** sum(not page.says(must) for must in self._musts) if weights else 0.0
+        bonus = NEWER if self._now else NEW
+        # No span scores more than its sentence is supported, and the bonus of the newest place; no sentence is
+        # supported by more than all words that are there.
+        if not weights or sum(weights.values()) / total * missing + bonus < LEAST:
+            return None
+        support = page.support(weights) / total
         if speakers:
-            own = np.array([*map(speakers.__contains__, page.speakers)])
-            support = np.where(own[page.message], support, support * OTHER)
-        nowhere = sum(not page.says(must) for must in self._musts)
-        return support * MISSING**nowhere, weights
+            support = np.where(reduce(or_, map(page.by, speakers)), support, support * OTHER)
+        support *= missing
+        # Where the newest or first statement is asked for, all within RIVAL of the best are rivals and have to be
+        # found.
+        answers, most, seeks = list[tuple[int, ReaderAnswer]](), LEAST, self._now or self._first
+        nearly = RIVAL if seeks else 1.0
+        places = (support + bonus >= nearly * most).nonzero()[0]
+        # The best sentences, of equally supported ones the first.
+        for at in places[(-support[places]).argsort(kind="stable")[:BEST]].tolist():
+            if float(support[at]) + bonus < nearly * most:
+                break
+            for answer in self._answers(page, at, float(support[at]), weights):
+                answers.append((at, answer))
+                most = max(most, answer.score)
+        # Of statements about the same thing the newest: with it .447 instead of .398 of the answers (decision 24).
+        if not seeks:
+            return next((answer for _, answer in answers if answer.score == most), None)
+        rivals = [(at, answer) for at, answer in answers if answer.score >= RIVAL * most]
+        side = -1 if self._first else 1
+        latest = max(rivals, key=lambda rival: (side * int(page.message[rival[0]]), rival[1].score), default=None)
+        return latest and latest[1]
 
     def _answers(self, page: Page, at: int, support: float, weights: dict[str, float]) -> Iterator[ReaderAnswer]:
         """Yield the spans of a sentence, as answers."""
@@ -369,29 +361,35 @@ class Page:
         self._numbers: Ints = places + np.repeat(first - (np.cumsum(counts) - counts), counts)
         self._places = np.full(len(library.sentences), -1, np.int64)
         self._places[self._numbers] = places
-        self._known: dict[str, tuple[int, Floats]] = {}
-
-    @cached_property
-    def speakers(self) -> list[str]:
-        """The name of each message's author, in small letters."""
-        return [message.name.lower() for message in self.messages]
+        self._hits: dict[str, Ints] = {}
+        self._near: dict[str, Floats] = {}
+        self._by: dict[str, NDArray[np.bool_]] = {}
 
     @cached_property
     def names(self) -> frozenset[str]:
         """Names of the speakers, in small letters, without names of tools."""
         return frozenset(message.name.lower() for message in self.messages if message.name and message.role != "tool")
 
+    def by(self, name: str) -> NDArray[np.bool_]:
+        """Return which sentences are of the author with this name, in small letters."""
+        if name not in self._by:
+            self._by[name] = np.array([message.name.lower() == name for message in self.messages])[self.message]
+        return self._by[name]
+
     def sentence(self, at: int) -> str:
         return self._library.sentences[int(self._numbers[at])]
 
     def having(self, term: str) -> Ints:
         """Return the places of the sentences with a term, ascending."""
-        sentences = np.array(self._library.having.get(term, ()), np.int64)
-        # The library may have grown since, by sentences with higher numbers.
-        if len(sentences) and sentences[-1] >= len(self._places):
-            sentences = sentences[: np.searchsorted(sentences, len(self._places))]
-        places = self._places[sentences]
-        return np.sort(places[places >= 0])
+        if term not in self._hits:
+            sentences = np.array(self._library.having.get(term, ()), np.int64)
+            # The library may have grown since, by sentences with higher numbers.
+            if len(sentences) and sentences[-1] >= len(self._places):
+                sentences = sentences[: sentences.searchsorted(len(self._places))]
+            places = self._places[sentences]
+            self._hits[term] = places = places[places >= 0]
+            places.sort()
+        return self._hits[term]
 
     def says(self, phrase: str) -> bool:
         """Return whether a sentence has a phrase word for word, in any case."""
@@ -399,13 +397,12 @@ class Page:
         places = having[0].intersection(*having[1:]) if having else ()
         return any(phrase.lower() in self.sentence(at).lower() for at in places)
 
-    def support(self, terms: Sequence[str]) -> tuple[Floats, dict[str, float]]:
-        """Return how much of these terms each sentence has, 0 to 1; and the weight of each term that is there."""
+    def weights(self, terms: Sequence[str]) -> tuple[dict[str, float], float]:
+        """Return the weight of each of these terms that is there, and that of all together."""
         total, most = 0.0, max(self.size, MOST)
-        sums: Floats = np.zeros(self.size)
         weights: dict[str, float] = {}
         for term in terms:
-            count, near = self._near_to(term)
+            count = len(self.having(term))
             # Of 400 sentences: a word of one sentence weighs 0.4 + 0.6 x 0.88 = 0.93, a word of all 0.4 + 0.6 x 0.12 =
             # 0.47.
             rarity = math.log(1 + most / (1 + count)) / math.log(1 + most)
@@ -416,29 +413,36 @@ class Page:
             total += weight if count else weight * ABSENT
             if count:
                 weights[term] = weight
-                sums += weight * near
-        return (sums / total if total else sums), weights
+        return weights, total
 
-    def _near_to(self, term: str) -> tuple[int, Floats]:
-        """Return how many sentences have a term, and how near each sentence is to one of them, 1 = is one."""
-        if term in self._known:
-            return self._known[term]
-        places, near = self.having(term), np.empty(0)
-        if len(places):
-            axis, hits = self._axis, self._axis[places]
-            # The nearest hits on both sides. At the ends there is one side only: the other index falls on it as well.
-            after = np.searchsorted(hits, axis)
-            right, left = hits[np.minimum(after, len(hits) - 1)] - axis, axis - hits[np.maximum(after - 1, 0)]
-            # Next sentence 0.62, next one behind a message's border 0.38, and no less than 0.3 within the message.
-            near = np.exp(-np.minimum(abs(left), abs(right)) / NEAR) * BESIDE
-            least = np.zeros(len(self.messages))
-            least[self.message[places]] = SAME
-            np.maximum(near, least[self.message], out=near)
-            near[places] = 1.0
-        known = len(places), near
-        if len(self._known) * self.size < KEPT:
-            self._known[term] = known
-        return known
+    def support(self, weights: Mapping[str, float]) -> Floats:
+        """Return the weight of these terms, which are there, in and around each sentence."""
+        sums: Floats = np.zeros(self.size)
+        for term, weight in weights.items():
+            sums += weight * self._near_to(term)
+        return sums
+
+    def _near_to(self, term: str) -> Floats:
+        """Return how near each sentence is to one with a term that is there, 1 = is one."""
+        if term in self._near:
+            return self._near[term]
+        places, axis = self.having(term), self._axis
+        hits = np.concatenate(([-_FAR], axis[places], [_FAR]))
+        # The nearest hits on both sides.
+        after = hits.searchsorted(axis)
+        # Next sentence 0.62, next one behind a message's border 0.38, and no less than 0.3 within the message.
+        near: Floats = _FADED.take(np.minimum(hits[after] - axis, axis - hits[after - 1]), mode="clip")
+        least = np.zeros(len(self.messages))
+        least[self.message[places]] = SAME
+        np.maximum(near, least[self.message], out=near)
+        near[places] = 1.0
+        if len(self._near) * self.size < KEPT:
+            self._near[term] = near
+        return near
+
+
+_FADED: Floats = np.exp(-np.arange(3000) / NEAR) * BESIDE  # by the distance; at the last one it is 0
+_FAR = 1 << 40
 
 
 class AnswerSpan(NamedTuple):

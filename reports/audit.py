@@ -259,7 +259,8 @@ def _of_others(audit: Audit) -> Iterator[tuple[str, str]]:
         return
     change = f"{dollars(places.points[name].cost)}, {_in_words(places.cost_change(name))}"
     gain = f"{places.quality.name} {points_of(places.gain(name, places.base))}"
-    yield "better" if better else "nearest", f"{name}: {change}; {gain}"
+    why = "" if better else "; of what is cheaper and breaks no call it loses least"
+    yield "better" if better else "nearest", f"{name}: {change}; {gain}{why}"
     if places.units >= FEWEST and not audit.undecided:
         yield "elsewhere", how_sure(places, name)
 

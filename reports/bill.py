@@ -126,7 +126,7 @@ def bill_of(title: str, rows: pd.DataFrame, lacking: Collection[str]) -> Table:
     columns = [
         STRATEGY,
         Column("cost", cost),
-        Column("own calls", "cost_own", dollars, spare=5),
+        *[Column("own calls", "cost_own", dollars, spare=5)] * bool(rows.cost_own.ne(0).any()),
         Column("with re-fetching", lambda row: row["cost"] + row["cost_own"] + row["cost_refetch"], dollars, spare=6),
         _saved("saved against none", "saved_against_none", lacking),
         Column("breaks even", break_even),

@@ -63,7 +63,8 @@ def tables(
     shown = sorted(moved if every else _most(moved), key=lambda row: _WORDS.index(row.verdict.word))
     signs = Counter((bool(row.better_in), bool(row.worse_in)) for row in rows if row.found is not None)
     better, worse, both, still = (signs[sign] for sign in ((True, False), (False, True), (True, True), (False, False)))
-    here = f"{better:,} better, {worse:,} worse, {both:,} better in some and worse in others, {still:,} did not move"
+    words = {"better": better, "worse": worse, "better in some and worse in others": both, "did not move": still}
+    here = ", ".join(f"{number:,} {word}" for word, number in words.items() if number) or "nothing compared"
     notes = [f"{count(len(rows), 'comparison')} here: {here}. Elsewhere: {_counts(rows)}."]
     if rest := len(moved) - len(shown):
         notes.append(f"{rest:,} more moved beyond their thresholds; --all shows them.")
@@ -368,6 +369,8 @@ def _summary(gate: Gate) -> Iterator[str]:
     compared = gate.compared
     figures = f"each metric of each strategy in {count(compared.conversations, 'conversation')}"
     yield f"{compared.after} against {compared.before}, {figures}: {_counts(compared.comparisons)}."
+    if gate.models:
+        yield about("gate_models", models=some(gate.models))
     yield from _apart(compared.comparisons)
     yield from unpaired(compared.unpaired)
     for name, (was, now) in gate.settings.items():

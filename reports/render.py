@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from ctxbench.harness.folder.schema import short_names
+from ctxbench.harness.folder.schema import SHORT, short_names, with_recipe_names
 from ctxbench.metrics.figures import LANGUAGE, METRICS, NOTHING_EVICTED
 from ctxbench.metrics.statistics.intervals import Ends, Interval
 from ctxbench.metrics.value import Missing, Value
@@ -32,7 +32,6 @@ WIDE = 100_000  # a width that fits any row
 
 _SHORT, LINE = 20, 100  # characters of a line of prose, at least and at most, whatever the terminal
 _GAP = 2  # spaces between columns
-SHORT = 26  # characters of a strategy's name in a table
 _IN_FULL = "In full: "
 _NAME = 32  # a name is broken within its words only where one is longer than this
 _MOST_REASONS = 4  # reasons for missing figures that stand under a table
@@ -89,11 +88,12 @@ def table_of(
     columns: Iterable[Column],
     rows: Iterable[Any],
     notes: Iterable[str] = (),
+    least: int = 2,
     **options: Any,
 ) -> Table:
     """Return a table of rows by its columns. The last note says why cells are a reason in brackets; empty ones go.
 
-    A column of dashes alone has nothing to say, and goes as well.
+    A column of a dash in each of `least` or more rows has nothing to say, and goes as well.
     """
     columns, missing, body = list(columns), list[Missing](), []
     for row in rows:
@@ -105,7 +105,7 @@ def table_of(
                     part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, Missing)
                 ]
         body.append(tuple(cell + column.mark(row) for column, cell in zip(columns, cells, strict=True)))
-    said = [at for at in range(len(columns)) if not body or any(row[at] != "–" for row in body)]
+    said = [at for at in range(len(columns)) if len(body) < least or any(row[at] != "–" for row in body)]
     empty = tuple(column.head for at, column in enumerate(columns) if at not in said)
     columns, body = [columns[at] for at in said], [tuple(row[at] for at in said) for row in body]
     ranked = [column.head for column in sorted(columns, key=lambda column: column.spare) if column.spare]
@@ -290,9 +290,7 @@ class _Fitted:
     def __init__(self, head: str, cells: Sequence[str]) -> None:
         self.head = head
         self.whole = max(map(cell_len, (head, *cells)))
-        self.least = min(
-            self.whole, max(_in_two_lines(cell.replace(f"{CROSS} ", "✗_")) for cell in (head, *cells)), _NAME
-        )
+        self.least = min(self.whole, max(map(_in_two_lines, (head, *cells))), _NAME)
         # A cell without a mark leaves its place free.
         marked = any(cell.endswith(MARKS) for cell in cells)
         padded = [cell + " " * (marked and not cell.endswith(MARKS)) for cell in cells]
@@ -303,11 +301,10 @@ class _Fitted:
 
 
 def _in_two_lines(name: str) -> int:
-    """Return the least width at which a name takes at most two lines."""
-    words = name.split()
-    return min(
-        (max(cell_len(" ".join(part)) for part in (words[:at], words[at:])) for at in range(len(words))), default=0
-    )
+    """Return the least width at which a name takes at most two lines; a cross stays beside its word."""
+    words = name.replace(f"{CROSS} ", "✗_").split()
+    halves = ((" ".join(words[:at]), " ".join(words[at:])) for at in range(len(words)))
+    return min((max(map(cell_len, pair)) for pair in halves), default=0)
 
 
 def _right(text: str, width: int) -> str:
@@ -332,7 +329,7 @@ def markdown(tables: Sequence[Table], level: int = 2) -> str:
 
 def line(text: str) -> str:
     """Return text that cannot break a Markdown table or carry HTML into it."""
-    safe = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    safe = printable(with_recipe_names(text)).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return safe.replace("|", "\\|").replace("*", "\\*").replace("\r", " ").replace("\n", " ")
 
 
@@ -340,7 +337,7 @@ def html(tables: Sequence[Table]) -> str:
     """Return tables as HTML for a notebook: no style sheet, no script, and no markup from what is in them."""
 
     def text(cell: str) -> str:
-        return escape_html(printable(cell)).replace("\n", " ")
+        return escape_html(printable(with_recipe_names(cell))).replace("\n", " ")
 
     parts = []
     for table in tables:
@@ -433,10 +430,10 @@ def tokens(value: float) -> str:
 
 
 def dollars(value: float) -> str:
-    """Return a cost: $12.30, $0.0042, $0. An unknown cost (NaN) is not a zero."""
-    if math.isnan(value):
-        return "(unknown)"
-    return f"${value:,.2f}" if value >= 1 or not value else f"${value:.4f}"
+    """Return a cost: $12.30, $0.0042, $0.000017, $0. Only nothing reads as $0: an unknown cost (NaN) does not."""
+    if math.isnan(value) or not value:
+        return "$0" if value == 0 else "(unknown)"
+    return f"${value:,.2f}" if value >= 1 else f"${value:.{max(4, 1 - math.floor(math.log10(abs(value))))}f}"
 
 
 def count(number: int, one: str, many: str = "") -> str:

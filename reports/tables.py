@@ -12,6 +12,7 @@ from ctxbench.metrics.figures import display_name, metric_of
 from ctxbench.metrics.structure import FAULTS
 from ctxbench.metrics.survival import Survival, cliff
 from ctxbench.metrics.value import Missing, Value
+from ctxbench.scenarios.model import RECORDED
 
 from . import answers, probes, tier_actions
 from .render import (
@@ -93,9 +94,6 @@ def rows_of(summary: RunSummary) -> list[dict[str, Any]]:
     return [{"strategy": name, **values} for name, values in summary.strategies.items()]
 
 
-FAILED = "Failed"  # title of the table of what failed in which conversation
-
-
 def _finished(summary: RunSummary) -> list[dict[str, Any]]:
     """Return the rows of the strategies that finished a conversation: the others have no figures."""
     failed, whole = summary.failed_conversations, summary.conversations
@@ -131,13 +129,11 @@ def own_table(own: Mapping[str, Mapping[str, Value]]) -> list[Table]:
 def _main_notes(summary: RunSummary) -> Iterator[str]:
     # Over which conversations strategies are compared, where some have failed.
     if lost := {name: number for name, number in summary.failed_conversations.items() if number}:
-        none = [without_digest(name) for name, number in lost.items() if number == summary.conversations]
-        some = [f"{without_digest(name)} in {of:,}" for name, of in lost.items() if of < summary.conversations]
-        if none:
+        whole = count(summary.conversations, "conversation")
+        if none := [without_digest(name) for name, times in lost.items() if times == summary.conversations]:
             yield about("strategies_left", failed=", ".join(none))
-        if some:
+        if some := [f"{without_digest(name)} in {of:,}" for name, of in lost.items() if of < summary.conversations]:
             note = "strategies_failed" if summary.compared else "strategies_none"
-            whole = count(summary.conversations, "conversation")
             yield about(note, compared=summary.compared, whole=whole, failed=", ".join(some))
     yield about("strategies_saved")
     yield about("strategies_compression")
@@ -303,11 +299,11 @@ def counter_table(summary: RunSummary) -> Table:
     return table_of(title, columns, summary.steps.counter, [about("counter")], names=2)
 
 
-def incomplete(summary: RunSummary) -> Iterator[Table]:
-    """Yield the conversations in which a strategy failed, and the recordings that could not be read."""
+def incomplete(summary: RunSummary, named: int = 0) -> Iterator[Table]:
+    """Yield what failed in which conversation, unless the `named` reasons stand elsewhere, and what was not read."""
     failed = [(row["strategy"], row["detail"], row["conversation"]) for row in summary.failed]
-    if failed:
-        yield probes.failures_table(FAILED, "conversations", failed)
+    if len({row[:2] for row in failed}) > named or any(name == RECORDED for name, *_ in failed):
+        yield probes.failures_table("Failed", "conversations", failed)
     problems = summary.manifest.problems
     # Of the problems that are alike in a file, the first is shown.
     groups = alike(problems)

@@ -14,7 +14,8 @@ each strategy exactly one place:
 
 Cost is the bill of all calls under one model with the strategy's own model calls; quality is the best measure that the
 run has. Both are what happened here, over the same conversations for all strategies. With fewer than FEWEST independent
-units nothing is chosen.
+units nothing is chosen. Replay makes the recorded calls: where published live runs of its family made so many more that
+the saving is gone, the chosen one is to be tried live first, however sure it is here.
 """
 
 from __future__ import annotations
@@ -33,8 +34,10 @@ from ctxbench.harness.answers.figures import BOUNDS, WHOLE, AnswerFigures, with_
 from ctxbench.harness.answers.store import USUAL
 from ctxbench.harness.bill import OWN_MODELS
 from ctxbench.harness.bill.requests import own_models
+from ctxbench.harness.engine.plan import family
 from ctxbench.harness.folder.run import KEYS
 from ctxbench.harness.probes import CEILING
+from ctxbench.metrics.evidence import Range, published
 from ctxbench.metrics.figures import METRICS, difference_unless_fixed, fixed, units_of
 from ctxbench.metrics.frontier import Point, dominators, frontier
 from ctxbench.metrics.statistics.comparison import Difference, Pairs, difference
@@ -239,8 +242,8 @@ class RunVerdict:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the strategy to use surely loses no more than accepted elsewhere, at a cost not open there."""
-        return self.shipped is not None and self.is_sure_of(self.shipped)
+        """Whether the strategy to use surely loses no more than accepted elsewhere, and its cost is not open there."""
+        return self.shipped is not None and self.is_sure_of(self.shipped) and not self.is_open_live(self.shipped)
 
     def is_sure_of(self, name: str) -> bool:
         """Return whether a strategy's loss surely is within what is accepted, and its cost elsewhere is known."""
@@ -255,6 +258,29 @@ class RunVerdict:
         if isinstance(gain.tested, Missing):
             return gain.tested.why == "fixed"
         return gain.tested.low >= -self.accepted - ROUNDING
+
+    def break_even(self, name: str) -> float:
+        """Return how many times as many calls use up the saving against the whole history; NaN where there is none."""
+        cost, whole = (nan if of in BOUNDS else self.cost(of) for of in (name, WHOLE))
+        return whole / cost if 0 < cost < whole else nan
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the whole history outgrows the window here: published live runs of that kind are apart."""
+        overflows = self.results.summary.strategies.get(WHOLE, {}).get("overflows", 0)
+        return not isinstance(overflows, Missing) and overflows > 0
+
+    def live(self, figure: Literal["calls", "success"], name: str) -> Range | None:
+        """Return the range of a figure over published live runs of a strategy's family; None without any."""
+        return published(figure, family(name), cut_off=self.is_cut_off)
+
+    def is_open_live(self, name: str) -> bool:
+        """Return whether a published live run of its family made more calls than leave a saving of what it saved here.
+
+        Against another base than the whole history, which no published run had, nothing is said.
+        """
+        calls = self.live("calls", name)
+        return self.base == WHOLE and calls is not None and self.break_even(name) < calls.high
 
     @property
     def nearest(self) -> str | None:

@@ -21,11 +21,10 @@ from ctxbench.harness.answers.store import USUAL, grades_itself
 from ctxbench.harness.bill import OWN_MODELS
 from ctxbench.harness.compare.figures import measured
 from ctxbench.harness.engine.plan import family as family_of
-from ctxbench.harness.folder.schema import short_names, without_digest
+from ctxbench.harness.folder.schema import SHORT, short_names, with_recipe_names, without_digest
 from ctxbench.harness.graders.profiles import Profiles
 from ctxbench.harness.models.local import NAME
 from ctxbench.harness.probes import FLOOR
-from ctxbench.metrics.evidence import published
 from ctxbench.metrics.figures import METRICS
 from ctxbench.metrics.statistics.comparison import Difference
 from ctxbench.metrics.statistics.intervals import FEWEST, FEWEST_OF_RATIOS, HEAVIEST, Ends
@@ -40,7 +39,6 @@ from .compare import some
 from .render import (
     CROSS,
     LINE,
-    SHORT,
     Column,
     Table,
     about,
@@ -86,23 +84,19 @@ def answer(verdict: RunVerdict, more: str = "") -> Table:
     recorded = [("model", text)] if text else []
     last = ("next", f"everything else: {more}")
     body = (*_failed(results.summary), *lines, *_measured_by(verdict), *recorded, last)
-    return Table(headline(verdict), ("", ""), body, prose=True)
+    told = tuple((label, with_recipe_names(text)) for label, text in body)
+    return Table(with_recipe_names(headline(verdict)), ("", ""), told, prose=True)
 
 
 def _failed(summary: RunSummary) -> Iterator[tuple[str, str]]:
     """Yield each strategy and reason of a failure, in how many conversations it was that, and in which first."""
-    for (name, why), conversations in list(failures(summary).items())[:FAILURES_NAMED]:
-        where = f"{len(conversations):,} of {count(summary.conversations, 'conversation')}"
-        yield "failed", f"{without_digest(name)} in {where}, first {conversations[0]}: {why}"
-
-
-def failures(summary: RunSummary) -> dict[tuple[str, str], list[str]]:
-    """Map each strategy and reason of a failure to its conversations. That `recorded` lacks a recording is none."""
-    groups = dict[tuple[str, str], list[str]]()
-    for row in summary.failed:
-        if row["strategy"] != RECORDED:
-            groups.setdefault((row["strategy"], row["detail"]), []).append(row["conversation"])
-    return groups
+    failed = [row for row in summary.failed if row["strategy"] != RECORDED]
+    first = {(row["strategy"], row["detail"]): row["conversation"] for row in reversed(failed)}
+    whole = count(summary.conversations, "conversation")
+    for (name, why), times in list(Counter((row["strategy"], row["detail"]) for row in failed).items())[
+        :FAILURES_NAMED
+    ]:
+        yield "failed", f"{without_digest(name)} in {times:,} of {whole}, first {first[name, why]}: {why}"
 
 
 def headline(verdict: RunVerdict) -> str:
@@ -113,7 +107,9 @@ def headline(verdict: RunVerdict) -> str:
     if verdict.units < FEWEST:
         return f"No recommendation: {too_few(verdict)}{billed}"
     if (name := verdict.shipped) is not None:
-        return f"{'Use' if verdict.is_sure else 'Try'} {name}: {here(verdict, name)}{billed}"
+        condition = f"; {live}" if (live := if_live(verdict, name)) else ""
+        use = f"Use {name}" if verdict.is_sure else f"Try {name}{' live first' * bool(condition)}"
+        return f"{use}: {here(verdict, name)}{condition}{billed}"
     why = about("verdict_keep", points=points_in_words(verdict.results.lose))
     if doubtful := verdict.but_for(verdict.doubts):
         words, unit = verdict.doubts[doubtful[0]]
@@ -142,8 +138,8 @@ def _answer(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
     if name is not None:
         yield from _quality(verdict, name)
     unit, share = verdict.heaviest
-    if share > HEAVIEST:
-        is_told = name is None or verdict.units < 2 or (name in doubtful and verdict.doubts[name].unit == unit)
+    if share > HEAVIEST and verdict.units > 1:
+        is_told = name is None or (name in doubtful and verdict.doubts[name].unit == unit)
         left = "" if is_told else f"; without it {name} costs {_without(verdict, str(name), unit)}"
         yield "largest", f"{unit_words(verdict, unit)}: {percent(share)} of the bill{left}"
     # Without a ceiling at the smallest loss for which there is another choice.
@@ -152,7 +148,8 @@ def _answer(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
     careful = next((other for other in choices if other not in (verdict.base, name)), None)
     if verdict.shipped is not None and careful is not None:
         found = _found(verdict, careful) or f"{_signed(_gain(verdict, careful))} points"
-        yield "more careful", f"{careful}: {here(verdict, careful)}; {found}"
+        first = "; try it live first" if verdict.is_open_live(careful) else ""
+        yield "more careful", f"{careful}: {here(verdict, careful)}; {found}{first}"
     if name is not None:
         yield "elsewhere", how_sure(verdict, name)
         if verdict.base == WHOLE and (live := live_runs(verdict, name)):
@@ -303,16 +300,15 @@ def _why_base(verdict: RunVerdict) -> str:
 
 
 def _idle(verdict: RunVerdict) -> str:
-    """Return how many strategies had nothing to do, if those are more than half; more of the same would not help."""
-    strategies = verdict.results.summary.strategies
-    if WHOLE not in strategies:
+    """Return which strategies had nothing to do in any conversation, but for those that only mark the cache."""
+    summary = verdict.results.summary
+    whole = summary.strategies.get(WHOLE, {}).get("tokens_sent", 0)
+    sent = {name: of["tokens_sent"] for name, of in summary.strategies.items() if name not in (WHOLE, *BOUNDS)}
+    idle = [name for name in sent if sent[name] == whole and family_of(name) != "caching"]
+    if isinstance(whole, Missing) or not whole or not idle:
         return ""
-    whole = strategies[WHOLE]["tokens_sent"]
-    others = [name for name in strategies if name != WHOLE]
-    idle = [name for name in others if strategies[name]["tokens_sent"] == whole]
-    if isinstance(whole, Missing) or not whole or 2 * len(idle) <= len(others):
-        return ""
-    return about("verdict_idle", idle=len(idle), others=count(len(others), "other strategy", "other strategies"))
+    names = some([*map(without_digest, idle)])
+    return about("verdict_idle", names=names, whole=WHOLE, of=count(summary.conversations, "conversation"))
 
 
 def points_in_words(points: float) -> str:
@@ -337,12 +333,6 @@ def how_sure(verdict: RunVerdict, name: str) -> str:
     return about("verdict_expect", cost=in_words(change.shown), points=points, drawn=drawn, more=more)
 
 
-def break_even(verdict: RunVerdict, name: str) -> float:
-    """Return how many times as many calls use up the saving against the whole history; NaN where there is none."""
-    cost, base = (nan if of in BOUNDS else verdict.cost(of) for of in (name, WHOLE))
-    return base / cost if 0 < cost < base else nan
-
-
 def _times(calls: float) -> str:
     """Return a break-even: 1.20 ×; one that is close to 1 never reads as no saving at all."""
     return f"{calls:.2f} ×" if calls >= 1.005 else "< 1.01 ×"
@@ -353,23 +343,38 @@ def live_runs(verdict: RunVerdict, name: str) -> str:
 
     Empty where it saved nothing. Replay shows no call that a live agent would make besides those of the recording.
     """
-    times = break_even(verdict, name)
+    times = verdict.break_even(name)
     if isnan(times):
         return ""
     gone = about("live_break_even", times=_times(times))
     family = family_of(name)
     if family == "caching":
         return gone + about("live_caching")
-    overflows = verdict.results.summary.strategies.get(WHOLE, {}).get("overflows", 0)
-    is_cut_off = not isinstance(overflows, Missing) and overflows > 0
-    calls, success = (published(figure, family, cut_off=is_cut_off) for figure in ("calls", "success"))
+    calls, success = (verdict.live(figure, name) for figure in ("calls", "success"))
     if calls is None:
-        what = f"{family} where the whole history outgrows the window" if is_cut_off and family else family
+        what = f"{family} where the whole history outgrows the window" if verdict.is_cut_off and family else family
         return gone + about("live_unpublished", what=f"with {what or 'such a strategy'}")
     ends = None if success is None else [f"{points:+.0f}".replace("-", "−") for points in success[:3]]
     points = "" if ends is None else about("live_success", low=ends[0], median=ends[1], high=ends[2])
     arms = f"{count(calls.arms, 'run')} of {count(calls.studies, 'study', 'studies')}"
-    return gone + about("live_published", family=family, calls=calls, arms=arms) + points
+    first = about("live_first") if verdict.is_open_live(name) else ""
+    return gone + about("live_published", family=family, calls=calls, arms=arms) + points + first
+
+
+def if_live(verdict: RunVerdict, name: str) -> str:
+    """Return what must be true of a live agent for a strategy to save anything; empty where no published run objects.
+
+    It reads: cheaper only while live it makes at most 7 % more calls; published runs with retrieval made 27 to 106 %
+    more.
+    """
+    calls = verdict.live("calls", name)
+    if calls is None or not verdict.is_open_live(name):
+        return ""
+    more = verdict.break_even(name) - 1
+    within = f"at most {100 * more:.0f} %" if more >= 0.01 else "less than 1 %"
+    low, high = (f"{100 * abs(times - 1):.0f} %" for times in (calls.low, calls.high))
+    made = f"{low} fewer to {high}" if calls.low < 1 else f"{low.removesuffix(' %')} to {high}"
+    return about("live_if", within=within, family=family_of(name), made=made)
 
 
 def in_words(ends: Ends) -> str:
@@ -410,18 +415,21 @@ def _why_no_verdict(verdict: RunVerdict) -> str:
 def recorded_with(verdict: RunVerdict) -> str:
     """Return which models were recorded, with their shares of all calls, and which one is billed; empty without any."""
     summary, model = verdict.results.summary, verdict.model
-    calls, whole = summary.recorded, summary.calls
+    # An answer that was stopped names its model, and is no call that is replayed.
+    calls, whole = summary.recorded, max(summary.calls, sum(summary.recorded.values()))
     if not calls:
         return ""
     rest = list(calls.values())[MODELS_NAMED:]
     shown = [*list(calls.items())[:MODELS_NAMED], (f"{len(rest)} more", sum(rest))]
-    shown = [row for row in (*shown, ("without a model's name", whole - sum(calls.values()))) if row[1]]
-    named = ", ".join(name + f" ({percent(number / whole)})" * (len(shown) > 1) for name, number in shown)
+    shown, nameless = [row for row in shown if row[1]], whole - sum(calls.values())
+    is_alone = len(shown) == 1 and not nameless
+    named = ", ".join(name + f" ({percent(number / whole)})" * (not is_alone) for name, number in shown)
+    named += f"; {percent(nameless / whole)} of the calls name no model" * bool(nameless)
     if model == OWN_MODELS:
-        return f"recorded with {named}; each billed under its own"
+        return f"recorded with {named}; each conversation is billed under its own model"
     if model not in calls:
         return f"recorded with {named}; billed under {model}"
-    also = "and" if len(shown) == 1 else f"{named}; all"
+    also = "and" if is_alone else f"{named}; all"
     factors = verdict.results.billed.factors[model]
     is_ours = factors.family is not None or factors.prompt == 1
     text = f"recorded with {also} billed under {model}"
@@ -465,7 +473,7 @@ def five_measures(verdict: RunVerdict) -> Table:
             **summary.strategies[name],
             "strategy": name,
             "cost_saved": bills[name].saved_against_none if name in bills else nan,
-            "break_even_calls": break_even(verdict, name),
+            "break_even_calls": verdict.break_even(name),
             "hit_rate": bills[name].hit_rate if name in bills else nan,
             "tokens": quality.tokens.get(name, nan),
             "found": quality.found.get(name, nan),
@@ -510,7 +518,7 @@ def five_measures(verdict: RunVerdict) -> Table:
         f"{independent(summary.conversations, summary.units)}, {count(summary.messages, 'message')}, "
         f"{count(summary.calls, 'model call')}, billed under {'their own models' if model == OWN_MODELS else model}"
     )
-    table = table_of(title, map(_or_dash, columns), rows, widest=LINE)
+    table = table_of(title, map(_or_dash, columns), rows, least=2 if summary.compared else 1, widest=LINE)
     notes = [about("verdict_measures"), about("verdict_nothing") * any("–" in row for row in table.rows)]
     notes = [" ".join(filter(None, (*notes, about("verdict_broken") * bool(verdict.broken))))]
     notes += [about("verdict_compared", summary=summary)] * (0 < summary.compared < summary.conversations)
@@ -555,7 +563,11 @@ def tags(verdict: RunVerdict) -> dict[str, str]:
     if is_traps(verdict.results):
         return {}
     chosen = {"choice": verdict.shipped} if verdict.shipped else {}
-    of_run = {"verdict": headline(verdict), "accepted_loss": points_in_words(verdict.results.lose), **chosen}
+    of_run = {
+        "verdict": with_recipe_names(headline(verdict)),
+        "accepted_loss": points_in_words(verdict.results.lose),
+        **chosen,
+    }
     of_run["quality"] = verdict.quality.metric
     return of_run | {f"place/{name}": place for name, place in verdict.places.items()}
 

@@ -53,10 +53,10 @@ _CODE = (".py", ".toml", ".txt", ".json", ".html", ".css", ".js")
 
 @cache
 def code_digest(*rooms: Path) -> bytes:
-    """Return a digest of the code that figures depend on, or of other folders: nothing of other code counts."""
+    """Return a digest of the code that figures depend on, or of other folders and files: no other code counts."""
     digest = sha256()
     for room in rooms or ROOMS:
-        places = (os.path.join(at, name) for at, _, names in os.walk(room) for name in names)
+        places = [os.path.join(at, name) for at, _, names in os.walk(room) for name in names] or [str(room)]
         for place in sorted(place for place in places if place.endswith(_CODE)):
             name = f"{room.name}{place[len(str(room)) :]}"
             digest.update(f"{name}\0".encode() + sha256(Path(place).read_bytes()).digest())

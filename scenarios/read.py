@@ -351,6 +351,8 @@ def _in_one_record(shape: frozenset[str], head: bytes) -> bool:
 
 
 def _misfit(path: Path) -> str:
+    if b"\0" in file_head(path):
+        return "no known format fits; it is no text"
     keys = _shown(key_paths(record_head(path)) - {"."})  # the root is no key
     return "no known format fits" + (f"; its keys are {keys}" if keys else "")
 

@@ -70,6 +70,7 @@ _MEMORY = 2 << 30
 _LONGEST_CELL = 1 << 26
 _LONGEST_SHOWN = 120
 _TOGETHER = 64  # lines whose key paths are made together
+_NESTED = frozenset((dict, list))  # types of decoded JSON that hold others
 _ROWS = 16  # rows of a table that tell its format
 _DEEPEST_ELEMENT = 100_000
 _MOST_VALUES = 50_000_000
@@ -619,7 +620,7 @@ def _decoded(text: bytes) -> Any:
 
 def _add_paths(records: list[Any], paths: set[str]) -> int:
     """Add the key paths of some values, and return how many values stand in them."""
-    count, level = len(records), {"": [value for value in records if isinstance(value, (dict, list))]}
+    count, level = len(records), {"": [value for value in records if type(value) in _NESTED]}
     # Level by level, all values of one path together: records that are alike have each of their paths made once.
     for _ in range(DEEPEST + 1):  # else a path could grow without bound
         below: dict[str, list[Any]] = {}
@@ -628,13 +629,13 @@ def _add_paths(records: list[Any], paths: set[str]) -> int:
             held, nested = defaultdict[str, list[Any]](list), list[Any]()
             keys: set[str] = set()
             for inner in values:
-                if isinstance(inner, dict):
+                if type(inner) is dict:
                     keys.update(inner)
                     for key, one in inner.items():
-                        if isinstance(one, (dict, list)):
+                        if type(one) in _NESTED:
                             held[key].append(one)
-                else:
-                    nested += [one for one in inner if isinstance(one, (dict, list))]
+                elif not _NESTED.isdisjoint(map(type, inner)):
+                    nested += [one for one in inner if type(one) in _NESTED]
             paths.update([f"{path}.{key}" for key in keys])
             for key, found in held.items():
                 below.setdefault(f"{path}.{key}", []).extend(found)

@@ -23,7 +23,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import field, fields, make_dataclass
 from functools import partial
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, Concatenate, ParamSpec, TypeVar, get_type_hints, overload
 
 import msgspec
 
@@ -32,7 +32,7 @@ from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Message, ToolCall
 from ctxbench.scenarios.view import Messages, joined, shared_prefix
 
-from .base import Context, StrategyContext, StrategyTypeError, View
+from .base import Context, Strategy, StrategyContext, StrategyTypeError, View
 from .services import ChatServices
 
 ChatDict = dict[str, Any]  # a message in OpenAI's chat form, with its id in the recording
@@ -69,6 +69,15 @@ def strategy_of(function: Callable[..., Any], name: str) -> type[Any]:
     return _strategy_class(function, name, "a list of messages", start, {"copyable": stateless, "__doc__": doc})
 
 
+P = ParamSpec("P")
+Opener = Callable[Concatenate[ChatServices, P], Any]
+"""Opens the step of a conversation: takes services, then the strategy's parameters, and returns a `Step`."""
+
+
+@overload
+def live(open_step: Opener[P], /) -> Callable[P, Strategy]: ...
+@overload
+def live(**variables: Any) -> Callable[[Opener[P]], Callable[P, Strategy]]: ...
 def live(open_step: Callable[..., Any] | None = None, /, **variables: Any) -> Any:
     """Return a strategy class of a function that opens a step, or of a class whose objects are steps.
 

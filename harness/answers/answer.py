@@ -204,7 +204,8 @@ def asked_shards(run: Run) -> list[str]:
 class Part:
     """One shard, answered by one answer model and graded by one grader. `again` takes nothing of it for known.
 
-    `found` are rows of answers and of grades that were made before, all of a conversation under a strategy.
+    `found` are rows of answers and of grades that were made before, all of a conversation under a strategy. Without
+    the shard's `conversations` they are read from the run folder.
     """
 
     def __init__(
@@ -216,8 +217,9 @@ class Part:
         again: bool = False,
         sample: int = 0,
         found: tuple[Rows, Rows] = ([], []),
+        conversations: Sequence[Conversation] = (),
     ) -> None:
-        self._answerer, self._grader = answerer, grader
+        self._answerer, self._grader, self._given = answerer, grader, conversations
         self._recordings = run.folder / "recordings" / f"{shard}.jsonl.zst"
         self._answers, self._grades = part_paths(run.folder, answerer.name, grader.name, shard)
         identity = f"{answerer.identity} sample {sample}" if sample else answerer.identity
@@ -257,9 +259,9 @@ class Part:
         self.made = answers, graded
 
     @cached_property
-    def conversations(self) -> list[Conversation]:
+    def conversations(self) -> Sequence[Conversation]:
         """The conversations of the shard."""
-        return list(read_conversations(self._recordings))
+        return self._given or list(read_conversations(self._recordings))
 
     def _answer(self, conversation: Conversation, probes: RunProbes) -> Rows:
         known, stored = self.known_answers, [row for row in self._stored if row["conversation"] == conversation.id]

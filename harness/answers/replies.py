@@ -22,6 +22,7 @@ from ctxbench.metrics.grading.rules import RulesGrader
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import SetupError
+from ctxbench.scenarios.model import Conversation
 
 from .. import cache
 from ..folder.files import placed
@@ -121,7 +122,12 @@ def check_replies(replies: Replies, run: Run, probes: RunProbes, file: Path) -> 
 
 
 def answer_shard(
-    folder: Path, shard: int, counter: TokenCounter, models: Models, keys: Mapping[tuple[str, str], bytes]
+    folder: Path,
+    shard: int,
+    conversations: Sequence[Conversation],
+    counter: TokenCounter,
+    models: Models,
+    keys: Mapping[tuple[str, str], bytes],
 ) -> None:
     """Answer a shard extractively and with the shipped replies, and grade by rules. Its other parts must be there.
 
@@ -140,7 +146,7 @@ def answer_shard(
         for data in found.values():
             for rows, more in zip((answers, grades), msgspec.msgpack.decode(data), strict=True):
                 rows += more
-        part = Part(run, name, answerer, RulesGrader(), found=(answers, grades))
+        part = Part(run, name, answerer, RulesGrader(), found=(answers, grades), conversations=conversations)
         part.make(probes)
         new: dict[bytes, tuple[Rows, Rows]] = {of: (Rows(), Rows()) for of in known if of not in found}
         for at, rows in enumerate(part.made):

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
+import pyarrow.compute as pc
 
 from ctxbench.strategies.events import Called, Failed
 
@@ -107,7 +108,7 @@ _KIND = re.compile(r'\{"event":"(called|failed)"')
 def run_tallies(run: Run, left_out: Collection[str] = ()) -> list[Tally]:
     """Return the replies that the strategies of a run asked for, in all conversations but those left out."""
     plan = run.manifest.plan
-    if _is_empty(run):
+    if not _told(run, "called|failed"):  # then no data frame is made
         return []
     events, probes = (rows[~rows.conversation.isin(left_out)] for rows in _tables(run))
     return strategy_tallies(events, probes, plan.summariser, plan.embedder)
@@ -115,8 +116,15 @@ def run_tallies(run: Run, left_out: Collection[str] = ()) -> list[Tally]:
 
 def failures(run: Run) -> list[Failed]:
     """Return what strategies could not have, or not as requested, at their steps and for probes."""
-    events = () if _is_empty(run) else _events_of(*_tables(run))
-    return [msgspec.json.decode(text, type=Failed) for *_, kind, text in events if kind == "failed"]
+    return [msgspec.json.decode(text, type=Failed) for text in _told(run, "failed")]
+
+
+def _told(run: Run, kinds: str) -> list[str]:
+    """Return the JSON of all events of some kinds, at steps and for probes."""
+    columns = run.arrow("events", ["event"])["event"], pc.list_flatten(run.arrow("probes", ["events"])["events"])
+    begins = rf'^\{{"event":"(?:{kinds})"'
+    chosen = (column.filter(pc.match_substring_regex(column, begins)) for column in columns)
+    return [text for column in chosen for text in column.to_pylist()]
 
 
 def strategy_tallies(events: pd.DataFrame, probes: pd.DataFrame, summariser: str, embedder: str) -> list[Tally]:
@@ -164,11 +172,6 @@ def strategy_tallies(events: pd.DataFrame, probes: pd.DataFrame, summariser: str
         if model != "offline":
             tallies.append(Tally(role, model, outcomes.total(), outcomes["usable"], outcomes["failed"], why, strategy))
     return tallies
-
-
-def _is_empty(run: Run) -> bool:
-    """Return whether no strategy reported anything, so that no data frame is made."""
-    return not len(run.arrow("events")) and not len(run.arrow("probes"))
 
 
 def _tables(run: Run) -> tuple[pd.DataFrame, pd.DataFrame]:

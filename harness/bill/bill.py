@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -48,6 +49,9 @@ USED = ("read", "written", "written_1h", "fresh")
 TOKENS = ("tokens", *USED, "created", "output")
 _COSTS = ("cost", "cost_missed", "cost_own", "cost_refetch", "uncached")
 SUMS = (*TOKENS, "found", "token_hours", *MONEY, *_COSTS, "hits", "eligible", "over_window")
+
+OF_CALLS = ("tokens", "read", "cost", "cost_own")
+"""Columns of single calls that a report draws, beside those of the steps and the pause: once made they are kept."""
 
 REFETCH_OUTPUT = 23
 """Tokens of the tool call that reads something again: the median of 2,405 recorded ones of three agents."""
@@ -90,6 +94,7 @@ class Billed:
     thinking: bool = False  # whether recorded reasoning is part of later prompts
     own: Mapping[str, str] = field(default_factory=dict)
     """By conversation: the model that it is billed under where the scheme's is OWN_MODELS."""
+    _of_calls: dict[Scheme, dict[str, Column]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def cached(self, scheme: Scheme) -> Ints:
         """Return the tokens that each call reads from the cache, in our counts."""
@@ -115,9 +120,10 @@ class Billed:
 
     def against_recorded(self, scheme: Scheme) -> tuple[int, float, float] | None:
         """Return the number of calls with a recorded cost, that cost, and the bill of the same calls under `none`."""
+        messages = self.requests.run.arrow("messages", ["conversation", "at", "model", "usage_cost", "compacted"])
+        calls = messages.filter(pc.greater(messages.column("usage_cost"), 0)).to_pandas().astype({"conversation": str})
         # After a compaction the recorded agent did not send the history.
-        messages = self.requests.run.table("messages").astype({"conversation": str, "model": str})
-        calls = messages[(messages.model == scheme.model) & (messages.usage_cost > 0) & ~messages.compacted]
+        calls = calls[(calls.model == scheme.model) & ~calls.compacted]
         if scheme not in self.usages or not len(calls):
             return None
         both = self._of_none(scheme).merge(calls[["conversation", "at", "usage_cost"]], on=["conversation", "at"])
@@ -141,7 +147,7 @@ class Billed:
 
     def _of_none(self, scheme: Scheme) -> pd.DataFrame:
         """Return the calls of the whole history with their cost, by conversation and place of the answer (`at`)."""
-        steps = self.requests.steps.assign(at=self.requests.at, cost=self._columns(scheme)["cost"])
+        steps = self.calls(scheme, ["cost"]).assign(at=self.requests.at)
         return steps[steps.strategy == "none"].astype({"conversation": str})
 
     def special_prices(self, scheme: Scheme) -> dict[str, tuple[int, float]]:
@@ -167,7 +173,8 @@ class Billed:
 
         Of a large run, all columns of some models take more memory than anything else: `columns` are those needed.
         """
-        every = self._columns(scheme)
+        kept = self._of_calls.get(scheme, {})
+        every = kept if columns is not None and kept.keys() >= set(columns) else self._columns(scheme)
         wanted = {name: column for name, column in every.items() if columns is None or name in columns}
         return self.requests.steps.assign(gap=self.requests.gaps, **wanted)
 
@@ -222,7 +229,10 @@ class Billed:
         return {**unknown, **tokens, "found": tokens["read"], "cost": factor * columns["cost"] + output}
 
     def _columns(self, scheme: Scheme) -> dict[str, Column]:
-        return self._of_own(scheme, self._columns_of)
+        columns = self._of_own(scheme, self._columns_of)
+        if self.requests.is_whole:  # of a piece of a run nobody asks for calls
+            self._of_calls[scheme] = {name: columns[name] for name in OF_CALLS}
+        return columns
 
     def _columns_of(self, scheme: Scheme) -> dict[str, Column]:
         factors, tariff, counted = self.factors[scheme.model], self._tariff(scheme), self.counted[scheme.model]
@@ -433,19 +443,34 @@ def bill(
 _LONG = 100  # steps of a run whose bills are stored: a shorter one is billed at once by whoever looks
 
 
-def store_bills(run: Run, named: Sequence[str] = (), remote: RemoteFolder | None = None) -> None:
+def store_bills(run: Run, named: Sequence[str] = (), remote: RemoteFolder | None = None, jobs: int = 1) -> None:
     """Simulate the caches of a finished run under the models that it is billed under: the first look finds it stored,
-    also in the store that the run's folder is a copy of.
+    also in the store that the run's folder is a copy of. Pieces of the run are billed side by side.
     """
     if sum(run.arrow("results", ["steps"]).column("steps").to_pylist()) < _LONG:
         return
     schemes = [Scheme(model) for model in billed_models(run, named)]
-    for piece in RunRequests(run).pieces():
-        bill(piece, schemes, usual_prices())
+    pieces = [piece.run.shards for piece in RunRequests(run).pieces()]
+    if jobs > 1 and len(pieces) > 1:
+        from ..engine.workers import side_by_side  # whoever looks at bills needs no workers
+
+        models = [scheme.model for scheme in schemes]
+        packed = (msgspec.msgpack.encode((str(run.folder), shards, models)) for shards in pieces)
+        side_by_side(_store_piece, packed, min(jobs, len(pieces)), lambda _: None)
+    else:
+        for piece in RunRequests(run).pieces():
+            bill(piece, schemes, usual_prices())
     if (part := billed_part(run)) is not run:
         bill(part, schemes, usual_prices())
     if remote is not None:
         remote.push_bills()
+
+
+def _store_piece(packed: bytes) -> None:
+    """Simulate the caches of one piece of a run, in a worker."""
+    folder, shards, models = msgspec.msgpack.decode(packed, type=tuple[str, tuple[int, ...], list[str]])
+    run = Run(Path(folder))
+    bill(RunRequests(replace(run, shards=shards), RunRequests(run)), list(map(Scheme, models)), usual_prices())
 
 
 # Messages put into requests up to which all conversations are billed: about a quarter of a minute.

@@ -52,7 +52,7 @@ AT_ONCE = 50_000
 PAUSE = 10.0  # seconds between calls of a recording that has no times: an assumption, which is printed
 
 _LOG = ("kept", "added_from", "added_to", "tokens_sent", "marks", "tools_added")
-_COLUMNS = ("conversation", "strategy", "step", "turn", "at", "refetch_tokens", *_LOG)
+_COLUMNS = ("conversation", "strategy", "step", "turn", "at", "refetch_tokens", "tokens_sent")
 
 
 class RunRequests:
@@ -67,6 +67,11 @@ class RunRequests:
         self._whole = whole or self
         self._factors: dict[tuple[str, bool], TokenFactors] = {}
         self._reads: dict[str, RecordedReads] = {}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether these are the requests of the whole run."""
+        return self._whole is self
 
     def pieces(self) -> Iterator[RunRequests]:
         """Yield the requests of some shards after the other (`Run.pieces`)."""
@@ -90,12 +95,12 @@ class RunRequests:
     @cached_property
     def recorded(self) -> dict[str, int]:
         """Number of recorded calls of each model in the whole run, the largest first."""
-        return recorded_models(self.run) if self._whole is self else self._whole.recorded
+        return recorded_models(self.run) if self.is_whole else self._whole.recorded
 
     @cached_property
     def hidden(self) -> dict[str, int]:
         """Estimated tokens in front of every prompt of a conversation that records no system prompt and no tools."""
-        return hidden_prefixes(self.run) if self._whole is self else self._whole.hidden
+        return hidden_prefixes(self.run) if self.is_whole else self._whole.hidden
 
     def recorded_reads(self, model: str) -> RecordedReads:
         """Return what the cache had for a model's recorded calls, in the whole run."""
@@ -206,12 +211,14 @@ class RunRequests:
     @property
     def overmarked(self) -> int:
         """Number of calls with more marks than a provider takes."""
-        return int((np.diff(self._table.column("marks").combine_chunks().offsets.to_numpy()) > MOST_MARKS).sum())
+        marks = self.run.arrow("steps", ["marks"]).column("marks")
+        return int((np.diff(marks.combine_chunks().offsets.to_numpy()) > MOST_MARKS).sum())
 
     @cached_property
     def log(self) -> list[tuple[int, tuple[tuple[int, int], ...], tuple[str, ...], int, tuple[int, ...]]]:
         """Rows of the context log, one a request: the first fields of a `RequestStep`."""
-        columns = {name: values_of(self._table.column(name)) for name in _LOG}
+        # Not with the other columns: lists take most of the time and memory, and usages that are stored need none.
+        columns = dict(zip(_LOG, map(values_of, self.run.arrow("steps", _LOG).columns), strict=True))
         spans = zip(columns["added_from"], columns["added_to"], strict=True)
         added = [tuple(zip(*both, strict=True)) for both in spans]
         tools, marks = (list(map(tuple, columns[name])) for name in ("tools_added", "marks"))
@@ -248,14 +255,12 @@ class Recording:
             # Shorter than any lifetime: a recording without times never lets a cache expire.
             assumed = [PAUSE * number for number in range(len(calls))]
             return assumed, assumed
-        starts, ends, clock = list[float](), list[float](), -np.inf
-        for at in calls:
-            times = [time for time in (self.time[at - 1], self.time[at]) if time == time]
-            clock = max(clock, times[0] if times else clock)
-            starts.append(clock)
-            ends.append(max(clock, times[-1] if times else clock))
-        first = next((time for time in starts if time > -np.inf), 0.0)  # calls before any time come with the first
-        return [max(time, first) for time in starts], [max(time, first) for time in ends]
+        time, at = np.array(self.time), np.array(calls, np.int64)
+        before, answered = time[at - 1], time[at]
+        starts = np.maximum.accumulate(np.fmax(np.where(np.isnan(before), answered, before), -np.inf))
+        ends = np.fmax(starts, np.where(np.isnan(answered), before, answered))
+        first = min(starts[starts > -np.inf], default=0.0)  # calls before any time come with the first
+        return np.maximum(starts, first).tolist(), np.maximum(ends, first).tolist()
 
 
 @dataclass(frozen=True)
@@ -300,10 +305,12 @@ class CountedRequests:
         requests = self.requests
         hidden = np.array([requests.recordings[name].hidden for name, _, _ in requests.results], np.int64)
         tokens: Ints = requests.ints("tokens_sent") + np.repeat(hidden, np.diff(requests.bounds))
-        if self.model:
-            for result, (first, last) in zip(self, pairwise(requests.bounds), strict=True):
-                if self.thinking or any(message.media for message in result.texts):
-                    tokens[first:last] = [step.tokens for step in result.steps]
+        for name, strategy, rows in requests.results if self.model else ():
+            written = self._written(name, strategy)
+            beyond = [*self._beyond[name], *(self._beyond_text(name, message) for message, _ in written)]
+            if any(beyond):
+                texts = (*requests.conversations[name].messages, *(message for message, _ in written))
+                tokens[rows] = [step.tokens for step in self._steps(name, rows, beyond, texts)]
         return tokens
 
     def __iter__(self) -> Iterator[ConversationRequests]:
@@ -335,7 +342,7 @@ class CountedRequests:
     def _steps(self, name: str, rows: slice, beyond: Sequence[int], texts: Sequence[Message]) -> list[RequestStep]:
         steps: Iterable[RequestStep] = self.requests.logged(name, rows)
         hidden = self.requests.recordings[name].hidden
-        if not self.model:
+        if not (self.thinking or any(beyond)):
             return [step._replace(tokens=step.tokens + hidden) for step in steps] if hidden else list(steps)
         sent, counted = [0], list[RequestStep]()
         for step in _stripped(steps, texts) if self._keeps == "turn" else steps:

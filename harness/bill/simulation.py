@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from itertools import chain
+from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -37,6 +38,16 @@ from . import CacheRules
 from .requests import ConversationRequests, CountedRequests
 
 Table = NDArray[np.float64]
+
+_SIMULATING = (
+    *("harness/bill/__init__.py", "harness/bill/requests.py", "harness/bill/simulation.py", "harness/folder"),
+    *("metrics/cache", "metrics/data", "metrics/language.py", "metrics/media.py", "metrics/models.py"),
+    *("metrics/prices.py", "metrics/thinking.py", "metrics/tokens.py", "metrics/value.py"),
+    *("scenarios/code.py", "scenarios/errors.py", "scenarios/files.py", "scenarios/model.py", "scenarios/packed.py"),
+    *("scenarios/secrets.py", "scenarios/spec.py", "scenarios/toml.py", "scenarios/view.py"),
+)
+CODE = tuple(Path(__file__).parents[2] / name for name in _SIMULATING)
+"""Code and tables that usage depends on: what was simulated stays valid where any other changes."""
 
 
 class Scheme(NamedTuple):
@@ -228,16 +239,16 @@ def simulated(
     """
     parts = list[list[Usages]]()
     for piece in counted.requests.pieces():
-        here = {name for name, _, _ in piece.results}
+        here = {name for name, _, _ in piece.results} if only else set()
         names = [_name(one, counted, sorted(only[one.model] & here) if one.model in only else None) for one in schemes]
-        stored = [read_derived(piece.run, name, Usages._fields) for name in names]
+        stored = [read_derived(piece.run, name, Usages._fields, CODE) for name in names]
         missing = [scheme for scheme, table in zip(schemes, stored, strict=True) if table is None]
         made = iter(simulate(replace(counted, requests=piece), missing, done, only) if missing else ())
         parts.append([])
         for name, table in zip(names, stored, strict=True):
             if table is None:
                 usages = next(made)
-                write_derived(piece.run, name, pa.table(usages._asdict()))
+                write_derived(piece.run, name, pa.table(usages._asdict()), CODE)
             else:
                 usages = Usages(*(table.column(field).to_numpy() for field in Usages._fields))
             parts[-1].append(usages)

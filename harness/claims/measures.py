@@ -42,14 +42,12 @@ from ctxbench.strategies.tiers.rag import RETRIEVERS, RagRules
 from ctxbench.strategies.tiers.rag.vectors import Graph, Index, Vectors
 from ctxbench.strategies.tiers.tiered.tiers import LEVEL, POLICY, WORKING_TOKENS, Blocks, DictStore, memory_archive
 from ctxbench.strategies.tiers.working import policies
-from ctxbench.strategies.tiers.working.traces import TRACES
 
 from ..engine.shard import no_cycles
 from ..models import Models
 from ..replay import ConversationIndex, RecordedContext, Step, replay
 from ..tier_bench import archive, rag
 from ..tier_bench.bench import fastest
-from ..tier_bench.working import Load, bounds
 from .claim import Measured, exact, exactly, interval, shown
 from .rows import MODELS, ClaimInputs, has_long_result, of_sums, units_among
 
@@ -193,8 +191,7 @@ def _chat(size: int, text: str) -> Conversation:
 
 def popularity(inputs: ClaimInputs) -> Figures:
     """Yield the hit rate to expect on the load of C20 from a cache that knows how popular each message is."""
-    load = Load("mem_002", [TRACES["mem_002"](seed) for seed in range(inputs.seeds)])
-    expected = bounds(load, WORKING_TOKENS).popularity_known
+    expected = inputs.bounds("mem_002").popularity_known
     yield {"expected": 0.0 if isinstance(expected, Missing) else 100 * expected}
 
 
@@ -270,8 +267,8 @@ def kinds(inputs: ClaimInputs) -> Figures:
         dialogue.append(_coded([item for item in items if item.message.role in ("user", "assistant")]))
         results = [item for item in items if item.message.role == "tool"]
         structured.append(_coded([item for item in results if content_of(item.message.text, by_tool=True) == "json"]))
-        summary = archive.summarised(items, DOCUMENT, inputs.counter)
-        documents.append((0, 0) if isinstance(summary, Missing) else (summary.tokens, summary.summary_tokens))
+        sizes = [(size, text) for _, size, text in archive.summaries(items, DOCUMENT, inputs.counter)]
+        documents.append((sum(size for size, _ in sizes), sum(inputs.counter.text(text) for _, text in sizes)))
     units = units_among(conversations)
 
     none = f"{'the recordings' if inputs.recorded else 'the run'} has none"
@@ -324,7 +321,7 @@ def search_accuracy(inputs: ClaimInputs) -> Figures:
     recorded = [conversation for conversation in inputs.recorded if conversation.probes]
     models = Models(inputs.settings.models.checked())
     try:
-        outcomes, _ = rag.searched(recorded or inputs.conversations, RagRules(), models)
+        outcomes, _ = rag.searched(recorded or inputs.conversations, RagRules(), models, timed=False)
     except SetupError as error:
         inputs.failures.append(str(error))
         raise

@@ -143,7 +143,8 @@ def measure(claims: Sequence[Claim], inputs: ClaimInputs, done: Callable[[int], 
             _ = inputs.extra_run  # with all workers at once, before they divide the claims among them
         settings = msgspec.structs.replace(settings, run=str(inputs.run.folder), jobs=1)
         # What takes longest comes first, so that no worker is left alone with it.
-        tasks = [groups[name] for name in dict.fromkeys(("the run", "latencies", "search", *groups)) if name in groups]
+        order = dict.fromkeys(("archives", "search", "the run", "latencies", *groups))
+        tasks = [groups[name] for name in order if name in groups]
         packed = (msgspec.msgpack.encode((ids, settings)) for ids in tasks)
         side_by_side(_measured, packed, min(inputs.settings.jobs, len(tasks)), collect)
     return [findings[claim.id] for claim in claims]

@@ -47,7 +47,7 @@ from ..folder.files import file_digests
 from ..folder.run import Run, load, steps_of
 from ..folder.store import ANSWERS
 from ..models import Settings
-from ..tier_bench.working import Load, bounds, policy_row
+from ..tier_bench.working import Bounds, Load, bounds, policy_row
 from .claim import Measured, exact, exactly
 
 T = TypeVar("T")
@@ -90,6 +90,16 @@ class ClaimInputs:
         if name not in self._made:
             self._made[name] = make()
         return self._made[name]  # type: ignore[no-any-return]
+
+    def load(self, name: str, accesses: int = 0) -> Load:
+        """Return the samples of a generated load, of so many accesses, or of its own number."""
+        make = partial(TRACES[name], length=accesses) if accesses else TRACES[name]
+        return self.once(f"load {name} {accesses}", lambda: Load(name, [make(seed) for seed in range(self.seeds)]))
+
+    def bounds(self, name: str, accesses: int = 0, capacity: int = WORKING_TOKENS) -> Bounds:
+        """Return the bounds on every policy on a generated load."""
+        of = self.load(name, accesses)
+        return self.once(f"bounds of {name} of {accesses}, {capacity}", lambda: bounds(of, capacity))
 
     @cached_property
     def run(self) -> Run:
@@ -495,10 +505,7 @@ def _of_loads(row: Row, strategy: str, inputs: ClaimInputs) -> Sample:
 
 def _of_policy(row: Row, inputs: ClaimInputs) -> Measured:
     """Return hit rate or time of a cache policy over the seeds of a load, alone or against another policy."""
-    make = partial(TRACES[row.load], length=row.accesses) if row.accesses else TRACES[row.load]
-    load = inputs.once(
-        f"load {row.load} {row.accesses}", lambda: Load(row.load, [make(seed) for seed in range(inputs.seeds)])
-    )
+    load = inputs.load(row.load, row.accesses)
 
     def replayed(policy: str) -> tuple[list[Value], list[float]]:
         """Return the hit rate of each seed, and its seconds."""
@@ -515,7 +522,7 @@ def _of_policy(row: Row, inputs: ClaimInputs) -> Measured:
 
     of, (rates, seconds) = f"{inputs.seeds} seeds", once(row.policy)
     if not row.against:
-        bound = inputs.once(f"bounds of {row.load}", lambda: bounds(load, row.capacity))
+        bound = inputs.bounds(row.load, row.accesses, row.capacity)
         return Measured(row.figure, f"{row.policy}, {row.load}", of_seeds(rates), of, bound.hit_rate)
     base_rates, base_seconds = once(row.against)
     if row.seconds:

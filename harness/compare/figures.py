@@ -169,8 +169,11 @@ def measured(
             version += f", window {'recorded' if is_recorded else run.manifest.window}"
         form: Form = metric.of.form if isinstance(metric.of, get_args(Summed)) else "ratio"
         about[name] = About(metric.unit, metric.better, form, version)
+    answered_metrics = {name: metric for name, metric in every.items() if metric.table == ANSWERS}
+    for name, metric in answered_metrics.items():
+        if name in OWN and not answered(run).whole:  # it is missing with a reason
+            tables[name], about[name] = np.zeros(grid.shape), About(metric.unit, metric.better, "ratio", "")
     for answers in answered(run).whole:
-        answered_metrics = {name: metric for name, metric in every.items() if metric.table == ANSWERS}
         sums_of_answers = grid.sums(answered_metrics, answers.rows)
         for name, metric in answered_metrics.items():
             # Figures of other answer models and graders, or versions, do not compare.
@@ -188,8 +191,10 @@ def measured(
     for name, table in tables.items():
         if (key := name.partition("(")[0]) in grid.raised:
             missing[name] = Missing("failed", grid.raised[key])
-        elif key in OWN and key in grid.missing and not np.nansum(table[..., 1]):
-            missing[name] = Missing("undefined", f"no value in any conversation: {grid.missing[key]}")
+        elif key in OWN and not np.nansum(table[..., 1]):
+            none = f"the run has no {OWN[key].table} to measure it by"
+            why = f"no value in any conversation: {grid.missing[key]}" if key in grid.missing else none
+            missing[name] = Missing("undefined", why)
     for key, why in grid.raised.items():
         code = OWN[key].of.args[0].__code__  # type: ignore[attr-defined]
         warnings.warn_explicit(why, UserWarning, code.co_filename, code.co_firstlineno, registry=_TOLD)

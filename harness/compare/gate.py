@@ -28,7 +28,8 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -46,7 +47,7 @@ from ctxbench.scenarios.toml import Keys, Toml
 from ..folder.files import write_file
 from ..folder.run import Floats
 from .compare import Comparison, ComparisonRule, RunComparison, Unpaired, compare, on_one_side
-from .figures import CLOCK, About, MeasuredRun
+from .figures import CLOCK, About, MeasuredRun, billed_model
 
 FAILS: tuple[Word, ...] = ("worse", "lost", "incomparable")
 
@@ -74,6 +75,11 @@ class Gate:
     def gone(self) -> tuple[Unpaired, ...]:
         """Conversations and strategies that are not what they were, or are not there any more: they fail the gate."""
         return tuple(unpaired for unpaired in self.compared.unpaired if unpaired.word != "new")
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Models that the baseline is billed under, and so the run, whatever that was asked for."""
+        return _models((*(comparison.metric for comparison in self.compared.comparisons), *self.not_guarded))
 
     @property
     def result(self) -> Result:
@@ -298,6 +304,17 @@ def read_baseline(file: Path) -> MeasuredRun:
     return MeasuredRun(
         str(file), baseline.encoding, baseline.conversations, baseline.metrics, sums, settings=baseline.settings
     )
+
+
+def models_of(file: Path) -> tuple[str, ...]:
+    """Return the models that a baseline is billed under, or `none`, to renew it likewise; () if none can be read."""
+    with suppress(RunError):
+        return _models(read_baseline(file).metrics) or ("none",)
+    return ()
+
+
+def _models(metrics: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(model for name in metrics if (model := billed_model(name))))
 
 
 def update_command(file: Path | str, run: str = "RUN") -> str:

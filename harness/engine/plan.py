@@ -385,10 +385,8 @@ def _check_continued(out: Path, stored: Manifest, now: Manifest) -> None:
         what = f"holds a run of {', '.join(missing[:3])}{' …' * (len(missing) > 3)}"
         raise RunError(f"{out}: {what}: name that as well, add --overwrite to replace it, or name another --out")
     if 0 < (now.plan.limit or 0) < (stored.plan.limit or NO_END):
-        what, how = "the whole run", "leave --limit out"
-        if stored.plan.limit:
-            what, how = f"a run with --limit {stored.plan.limit}", "give as many or more"
-        raise RunError(f"{out}: holds {what}: {how}, add --overwrite to replace it, or name another --out")
+        what = f"holds a run with {f'--limit {stored.plan.limit}' if stored.plan.limit else 'all conversations'}"
+        raise RunError(f"{out}: {what}: give no smaller --limit, add --overwrite to replace it, or name another --out")
 
 
 def _grown(out: Path, plan: Plan, stored: Manifest) -> Plan:
@@ -476,8 +474,7 @@ class RunInputs:
         """Return the conversations: first of the scenarios, then of the files (found by `open`, if not given)."""
         batches = self.open(problems) if batches is None else batches
         recorded = read(batches, problems, chain.from_iterable(self.of_scenarios()))
-        probed = with_probes(growth_noted(recorded, problems), self.probes, problems)
-        return _first(probed, self.limit, problems) if self.limit else probed
+        return islice(with_probes(growth_noted(recorded, problems), self.probes, problems), self.limit or None)
 
     def check(self) -> None:
         """Raise RunError, with the first problem, if there is no conversation."""
@@ -516,12 +513,6 @@ class RunInputs:
     def of_scenarios(self) -> list[Iterator[Conversation]]:
         """Return the conversations of each scenario. Raises SpecError for parameters that one cannot have."""
         return list(map(named_scenario, self.scenarios()))
-
-
-def _first(conversations: Iterator[Conversation], most: int, problems: Problems) -> Iterator[Conversation]:
-    yield from islice(conversations, most)
-    if next(conversations, None) is not None:
-        problems.notes.append(f"--limit {most}: there are more conversations, not replayed here")
 
 
 def written_to(file: Path, conversations: Iterable[Conversation]) -> RunInputs:

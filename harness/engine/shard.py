@@ -28,11 +28,11 @@ from numpy.typing import NDArray
 
 from ctxbench.metrics.constraints import retained_constraints
 from ctxbench.metrics.grounding import by_row, lines_of, refetched, retained
-from ctxbench.metrics.measure import MeasuredResult, Stretches, measure, stretches
+from ctxbench.metrics.measure import MeasuredResult, measure, stretches
 from ctxbench.metrics.survival import Round, survival
 from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.metrics.values import Ints, Lines
-from ctxbench.metrics.visibility import used_results, visible
+from ctxbench.metrics.values import Ints
+from ctxbench.metrics.visibility import counted, used_results, visible
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.model import Call, Conversation, Usage
 from ctxbench.strategies.base import Strategy, budget_of
@@ -140,7 +140,8 @@ class PartWriter:
                 if task.part == ANSWERS and any(conversation.probes for conversation in shard.conversations):
                     from ..answers.replies import answer_shard  # with pandas and the grader
 
-                    answer_shard(Path(work.folder), number, shard.counter, shard.models, shard.answer_keys())
+                    about = shard.conversations, shard.counter, shard.models, shard.answer_keys()
+                    answer_shard(Path(work.folder), number, *about)
                 elif task.part != ANSWERS:
                     steps = shard.write_own() if task.part == OWN else shard.write_part(task.part)
             if work.remote:
@@ -232,7 +233,8 @@ class _OpenShard:
             return result_tables(spec, None if isinstance(budget, str) else budget, indexes, outcomes)
 
         keys = self._keys(at)
-        tables = self._tables(keys, made)
+        # Where nothing is kept all are measured at once, which takes half of the time.
+        tables = self._tables(keys, made) if any(map(any, keys)) else made(slice(0, len(self.conversations)))
         of = [key.offline if _has(tables, "called") else key.free for key in keys]
         results = tables["results"]
         place = results.schema.get_field_index("repeats")
@@ -587,39 +589,47 @@ def _of_sent(index: ConversationIndex, log: ContextLog) -> tuple[Ints, dict[str,
     key = None if log.written else sha256(b"".join(map(bytes, (runs.at, runs.size, runs.start, runs.stop)))).digest()
     if key in index.measured:
         return index.measured[key]
-    steps, size, demands = len(runs.at), len(index.conversation.messages), index.demands
-    lines = lines_of(log.written)
-    sent = stretches(runs, size, lines)
-    kept = retained(demands, sent, lines)
-    by_demand, tokens = by_row(demands, kept), np.diff(index.ledger.running(size))
-    columns = {
-        **_of_values(index, log, sent, lines, kept),
+    by_demand, columns = _in_contexts(index, log)
+    demands, messages, steps = index.demands, index.conversation.messages, len(runs.at)
+    columns |= {
+        "values_given": counted(index.given, np.array(runs.at, np.int64)),
+        "asks": np.array([bool(messages[at].calls) for at in runs.at], bool),
         "constraints": index.constraints.by_step,
-        "constraints_kept": retained_constraints(index.constraints, sent, lines),
         "demands": np.bincount(demands.step, demands.values, steps),
         "demands_kept": np.bincount(demands.step, by_demand, steps),
-        "refetch_tokens": refetched(demands, kept, tokens, steps),
     }
     if key is not None:
         index.measured[key] = by_demand, columns
     return by_demand, columns
 
 
-def _of_values(
-    index: ConversationIndex, log: ContextLog, sent: Stretches, texts: Lines, is_kept: NDArray[np.bool_]
-) -> dict[str, NDArray[Any]]:
-    """Return the columns of `steps` on values in view, or in `texts` that were written, and on calls that ask again."""
-    messages, places, demands = index.conversation.messages, np.array(log.runs.at, np.int64), index.demands
-    given, kept = visible(index.given, places, len(messages), sent, texts)
-    asks = np.array([bool(messages[at].calls) for at in log.runs.at], bool)
+def _in_contexts(index: ConversationIndex, log: ContextLog) -> tuple[Ints, dict[str, NDArray[Any]]]:
+    """Return how many demands of each row are retained, and what else is by step.
+
+    Contexts with all that was said before, as most of short conversations, retain all: only rules are looked for there,
+    which the message that states them may have in other words.
+    """
+    runs, steps, size = log.runs, len(log.runs.at), len(index.conversation.messages)
+    at, lines, demands = np.array(runs.at, np.int64), lines_of(log.written), index.demands
+    is_whole = not log.written and runs.stop == runs.at and not any(runs.start)
+    sent = stretches(runs, size, lines) if index.constraints.rules or not is_whole else None
+    none = np.zeros(steps, np.int64)
+    rules = none if sent is None else retained_constraints(index.constraints, sent, lines)
+    if sent is None or is_whole:
+        columns = {"values_kept": counted(index.given, at), "reasks": none > 0, "refetch_tokens": none}
+        return demands.values, {**columns, "constraints_kept": rules}
+    is_kept = retained(demands, sent, lines)
     lost = demands.row[~is_kept]
-    reasks = np.bincount(
-        demands.step[lost[np.array([of == "call" for of in demands.of], bool)[lost]]], minlength=len(asks)
-    )
-    step = np.searchsorted(places, np.array([each.at for each in index.repeated], np.int64))
+    by_call = np.array([of == "call" for of in demands.of], bool)[lost]
+    step = np.searchsorted(at, np.array([each.at for each in index.repeated], np.int64))
     source = np.array([each.source for each in index.repeated], np.int64)
-    reasks += np.bincount(step[sent.until(source, step) == step], minlength=len(asks))
-    return {"values_given": given, "values_kept": kept, "asks": asks, "reasks": reasks > 0}
+    repeats = step[sent.until(source, step) == step]
+    return by_row(demands, is_kept), {
+        "values_kept": visible(index.given, at, size, sent, lines),
+        "reasks": np.bincount(np.append(demands.step[lost[by_call]], repeats), minlength=steps) > 0,
+        "constraints_kept": rules,
+        "refetch_tokens": refetched(demands, is_kept, np.diff(index.ledger.running(size)), steps),
+    }
 
 
 def _of_written(index: ConversationIndex, log: ContextLog) -> dict[str, NDArray[Any]]:

@@ -14,11 +14,12 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from heapq import heappop, heappush
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import wait as wait_for
 from multiprocessing.process import BaseProcess
@@ -116,27 +117,35 @@ def dispatch(
 ) -> None:
     """Have pieces of work done, calling `done` with the result of each. A group has stages, one after the other.
 
-    `submit` gives a piece to the next process that is free, and `finished` waits for some of those under way. No group
-    is begun while `most` pieces are under way: memory does not grow with the recordings.
+    `submit` gives a piece to the next process that is free, and `finished` waits for some of those under way, which are
+    `most` at a time: memory does not grow with the recordings. A group that was begun first goes first, else its last
+    stages, which wait for all before them, would keep one process busy at the end and the others idle.
     """
-    # By the work that is under way: the stage that it is of, as the refs that are not done, and the stages after it.
-    under_way: dict[Ref, tuple[set[Ref], list[list[Piece]]]] = {}
+    under_way, numbered = dict[Ref, int](), enumerate(groups)
+    left, later = Counter[int](), dict[int, list[list[Piece]]]()
+    ready = list[tuple[int, int, Piece]]()  # a heap: by group, and of a group in their order
 
-    def begin(stage: list[Piece], later: list[list[Piece]]) -> None:
-        refs = set(map(submit, stage))
-        under_way.update(dict.fromkeys(refs, (refs, later)))
+    def begin(number: int, stages: list[list[Piece]]) -> None:
+        left[number], later[number] = len(stages[0]), stages[1:]
+        for at, piece in enumerate(stages[0]):
+            heappush(ready, (number, at, piece))
 
     while True:
-        while len(under_way) < most and (group := next(groups, None)) is not None:
-            begin(group[0], group[1:])
+        while len(under_way) < most:
+            if not ready:
+                if (following := next(numbered, None)) is None:
+                    break
+                begin(*following)
+            number, _, piece = heappop(ready)
+            under_way[submit(piece)] = number
         if not under_way:
             return
         for ref, result in finished(list(under_way)):
-            stage, later = under_way.pop(ref)
+            number = under_way.pop(ref)
             done(result)
-            stage.remove(ref)
-            if later and not stage:
-                begin(later[0], later[1:])
+            left[number] -= 1
+            if not left[number] and (stages := later.pop(number)):
+                begin(number, stages)
 
 
 Submit = Callable[[bytes], Future[T]]

@@ -80,8 +80,9 @@ class Run:
     all."""
     opened: float = field(default_factory=time, init=False, repr=False, compare=False)
     """When it was opened, in seconds since 1970: files that changed since may be another run's."""
-    # Tables that were read and are small, which a report reads a dozen times, and files read for one conversation.
-    _tables: dict[str, pa.Table] = field(default_factory=dict, init=False, repr=False, compare=False)
+    # Tables and columns that were read and are small, which a report reads a dozen times, and files read for one
+    # conversation.
+    _tables: dict[tuple[str, ...], pa.Table] = field(default_factory=dict, init=False, repr=False, compare=False)
     _parts: dict[Any, dict[Any, Rows]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
@@ -103,8 +104,10 @@ class Run:
         """Return one table as an Arrow table, or some columns of it. Raises RunError if a run has no such table."""
         if name not in SCHEMAS:
             raise RunError(f"a run has no table {name!r}{nearest(name, SCHEMAS) or '; it has ' + ', '.join(SCHEMAS)}")
-        if (known := self._tables.get(name)) is not None:
-            return known if columns is None else known.select(columns)
+        if (whole := self._tables.get((name,))) is not None:
+            return whole if columns is None else whole.select(columns)
+        if (known := self._tables.get(key := (name, *(columns or ())))) is not None:
+            return known
         wanted = None if columns is None else [*columns, *["conversation"] * (self.chosen is not None)]
         with self.readable():
             tables = [_read_part(part, wanted) for part in self.files(name)]
@@ -117,8 +120,8 @@ class Run:
         if table.nbytes > _KEPT:
             del tables, whole
             pa.default_memory_pool().release_unused()  # else Arrow holds on to as much as the table takes
-        elif columns is None:
-            self._tables[name] = table
+        else:
+            self._tables[key] = table
         return table
 
     def files(self, table: str) -> list[Path]:
@@ -169,7 +172,8 @@ class Run:
             (conversation.id, at): msgspec.structs.replace(message, text="", calls=())
             for conversation in self.conversations()
             for at, message in enumerate(conversation.messages)
-            if message.media or has_thinking(message) or _is_special(message.call)
+            if (message.media or message.thinking or message.thinking_hidden or message.call)  # most have none of it
+            and (message.media or has_thinking(message) or _is_special(message.call))
         }
 
     def conversation(self, name: str) -> Conversation:
@@ -440,22 +444,22 @@ def values_of(column: pa.ChunkedArray) -> list[Any]:
 _ORIGIN = b"made_from"
 
 
-def read_derived(run: Run, name: str, columns: Sequence[str]) -> pa.Table | None:
-    """Return a stored table, or None unless it was made from this very run by this very code."""
+def read_derived(run: Run, name: str, columns: Sequence[str], code: Sequence[Path] = ()) -> pa.Table | None:
+    """Return a stored table, or None unless it was made from this very run by this very code, or files of it."""
     path = _path(run, name)
     try:
-        if (pq.read_schema(path).metadata or {}).get(_ORIGIN) != _origin(run):
+        if (pq.read_schema(path).metadata or {}).get(_ORIGIN) != _origin(run, code):
             return None
         return _read_part(path, columns).select(list(columns)) if is_intact(path) else None
     except (OSError, KeyError, pa.ArrowException):
         return None
 
 
-def write_derived(run: Run, name: str, table: pa.Table) -> None:
+def write_derived(run: Run, name: str, table: pa.Table, code: Sequence[Path] = ()) -> None:
     """Store a table. On a disk that is read-only nothing is stored: the table is made again the next time."""
     if not run.manifest.complete:
         return  # the next part makes it another run
-    table = table.replace_schema_metadata({**(table.schema.metadata or {}), _ORIGIN: _origin(run)})
+    table = table.replace_schema_metadata({**(table.schema.metadata or {}), _ORIGIN: _origin(run, code)})
     with suppress(OSError):
         write_table(_path(run, name), table)
 
@@ -468,8 +472,8 @@ def _path(run: Run, name: str) -> Path:
     return run.folder / BILLS / f"{name}{part and '-'}{part}.parquet"
 
 
-def _origin(run: Run) -> bytes:
+def _origin(run: Run, code: Sequence[Path]) -> bytes:
     """Return a digest of the run's files, by its manifest, and of the code."""
     # Whoever opens a run has compared its files with the manifest: they need not be read again.
     libraries = f"numpy {np.__version__}, pyarrow {pa.__version__}"  # which make the arrays
-    return sha256(f"{run.manifest.blake2b}, {libraries}".encode() + code_digest()).hexdigest().encode()
+    return sha256(f"{run.manifest.blake2b}, {libraries}".encode() + code_digest(*code)).hexdigest().encode()

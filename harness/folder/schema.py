@@ -204,6 +204,9 @@ def without_text(manifest: Manifest) -> Manifest:
     return msgspec.structs.replace(manifest, problems=problems, notes=())
 
 
+SHORT = 26  # characters of a strategy's name in a table
+
+
 def short_names(strategies: Iterable[str], width: int) -> dict[str, str]:
     """Return for each strategy its text in at most `width` characters, where that tells it from the others.
 
@@ -236,6 +239,17 @@ def _short(text: str, width: int) -> str:
     while len(short := " | ".join(map(shown, range(len(stages))))) > width and any(kept):
         kept[max(compress(range(len(stages)), kept), key=lambda at: len(shown(at)))] -= 1
     return short
+
+
+def with_recipe_names(text: str) -> str:
+    """Return a text with each long chain called by its recipe's name, as by `short_names`, if no stage is beside it."""
+    return _chains().sub(lambda found: _named()[found[0]], text)
+
+
+@cache
+def _chains() -> re.Pattern[str]:
+    chains = sorted((chain for chain in _named() if len(chain) > SHORT), key=len, reverse=True)
+    return re.compile(rf"(?<!\| )(?:{'|'.join(map(re.escape, chains))})(?! \|)")
 
 
 @cache

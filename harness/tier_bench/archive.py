@@ -191,13 +191,20 @@ def strongest(parts: Sequence[bytes]) -> tuple[Size, ...]:
     )
 
 
-def summarised(items: Sequence[ArchivedMessage], coding: Coding, counter: TokenCounter) -> Lossy | Missing:
-    """Return the sizes of extractive summaries of all blocks, and what they keep."""
-    tokens = summary_tokens = original = stored = values_there = values_kept = 0
+def summaries(
+    items: Sequence[ArchivedMessage], coding: Coding, counter: TokenCounter
+) -> Iterator[tuple[list[str], int, str]]:
+    """Yield the texts of each block, their tokens, and an extractive summary of them."""
     for block, _ in blocks(items, coding.block_tokens):
         texts = [item.message.text for item in block if item.message.text]
         size = sum(map(counter.text, texts))
-        summary = extract(texts, int(size * SHARE), counter.text)
+        yield texts, size, extract(texts, int(size * SHARE), counter.text)
+
+
+def summarised(items: Sequence[ArchivedMessage], coding: Coding, counter: TokenCounter) -> Lossy | Missing:
+    """Return the sizes of extractive summaries of all blocks, and what they keep."""
+    tokens = summary_tokens = original = stored = values_there = values_kept = 0
+    for texts, size, summary in summaries(items, coding, counter):
         tokens, summary_tokens = tokens + size, summary_tokens + counter.text(summary)
         original += sum(len(text.encode()) for text in texts)
         stored += len(Dictionary().compressor(coding.level)(summary.encode()))

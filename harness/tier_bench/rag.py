@@ -127,9 +127,18 @@ def ways(retrievers: Sequence[Retriever]) -> dict[str, tuple[tuple[Retriever, ..
 
 
 def searched(
-    conversations: Sequence[Conversation], rules: RagRules, models: Models, k: int = 5, counting: Counting = uncounted
+    conversations: Sequence[Conversation],
+    rules: RagRules,
+    models: Models,
+    k: int = 5,
+    counting: Counting = uncounted,
+    *,
+    timed: bool = True,
 ) -> tuple[pd.DataFrame, list[Built]]:
-    """Return a SearchOutcome for every way and each probe with evidence, and the tiers. Raises SetupError."""
+    """Return a SearchOutcome for every way and each probe with evidence, and the tiers. Raises SetupError.
+
+    To be timed as the first of its question each search forgets what the one before knew of it.
+    """
     counter, units = TokenCounter(), independent_units({each.id: each.meta for each in conversations})
 
     def embed(texts: Sequence[str], query: bool) -> NDArray[np.float32]:
@@ -161,7 +170,8 @@ def searched(
                 added, adding, embedding = stop, adding + between - began, embedding + perf_counter() - between
                 evidence = [name for name in probe.evidence if name in rag]
                 for way, (by, rerank) in ways(rules.retrievers).items() if evidence else ():
-                    rag.forget()  # each search is timed as the first of its question
+                    if timed:
+                        rag.forget()
                     began = perf_counter()
                     hits = rag.search(probe.question, 2 * k, by=by, rerank=rerank)
                     took, ids = 1000 * (perf_counter() - began), [id for id, _ in hits]

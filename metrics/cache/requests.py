@@ -257,7 +257,7 @@ def anchor() -> Placement:
 
 
 PLACEMENTS: Mapping[str, Callable[[], Placement]] = {
-    "automatic": lambda: lambda request: request.marks[-MOST_MARKS:] or _marks(len(request.prefixes) - 1),
+    "automatic": lambda: lambda request: request.marks[-MOST_MARKS:] or (CacheMark(len(request.prefixes) - 1),),
     "marked": lambda: lambda request: request.marks[-MOST_MARKS:],
     "hour": lambda: lambda request: (CacheMark(len(request.prefixes) - 1, HOUR),),
     "document": lambda: _document,

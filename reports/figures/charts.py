@@ -54,8 +54,6 @@ PARTS = {
 LATENCIES = {"latency_p50": "median", "latency_p99": "99th percentile"}
 
 Calls = Mapping[str, pd.DataFrame]  # calls of each model, as `Billed.calls` returns them
-OF_CALLS = ("tokens", "read", "cost", "cost_own")
-"""Columns of these calls that figures are made of, beside those of the steps and the pause."""
 
 # Turns at which a bin begins, for shares that a single turn has too few values of.
 _TURN_EDGES = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610, 987, 1597, 2584, np.inf)
@@ -362,11 +360,11 @@ def cached_share_rows(calls: Calls) -> pd.DataFrame:
     middles = (edges[:-1] + edges[1:] - 1) / 2
     frames = []
     for model, frame in calls.items():
-        rows = frame[["read", "tokens"]].assign(strategy=frame.strategy.astype(str))
-        rows["call"] = middles[np.searchsorted(edges, frame.step, side="right") - 1]
-        sums = rows.groupby(["strategy", "call"], sort=False).sum().reset_index()
+        rows = frame[["read", "tokens", "strategy"]]
+        rows = rows.assign(call=middles[np.searchsorted(edges, frame.step, side="right") - 1])
+        sums = rows.groupby(["strategy", "call"], observed=True, sort=False).sum().reset_index()
         frames.append(sums.assign(model=model, read=sums.read / sums.tokens))
-    return pd.concat(frames, ignore_index=True)[["model", "strategy", "call", "read"]]
+    return pd.concat(frames, ignore_index=True)[["model", "strategy", "call", "read"]].astype({"strategy": str})
 
 
 def break_even_rows(calls: Calls) -> pd.DataFrame:
@@ -376,17 +374,18 @@ def break_even_rows(calls: Calls) -> pd.DataFrame:
     """
     frames = []
     for model, frame in calls.items():
-        rows = frame.assign(strategy=frame.strategy.astype(str), whole=frame.cost + frame.cost_own)
+        rows = frame.assign(whole=frame.cost + frame.cost_own)
         rows["so_far"] = rows.groupby(["conversation", "strategy"], observed=True).whole.cumsum()
+        step, turn = frame.step.to_numpy(), frame.turn.to_numpy()
+        last = rows[np.append((step[1:] == 0) | (turn[1:] != turn[:-1]), True)]  # of each turn
         none = rows[rows.strategy == "none"].set_index(["conversation", "step"]).so_far
-        joined = rows.join(none.rename("none"), on=["conversation", "step"])
-        last = joined.groupby(["conversation", "strategy", "turn"], observed=True).tail(1)
+        last = last.join(none.rename("none"), on=["conversation", "step"])
         last = last.assign(ratio=last.so_far / last.none).dropna(subset=["ratio"])
-        turns = last.groupby(["strategy", "turn"], sort=False).ratio.agg(["median", "size"])
+        turns = last.groupby(["strategy", "turn"], observed=True, sort=False).ratio.agg(["median", "size"])
         turns = turns[turns["size"] >= _LEAST_CONVERSATIONS].reset_index()
         frames.append(turns.assign(model=model).rename(columns={"median": "ratio"}))
     columns: list[str] = ["model", "strategy", "turn", "ratio"]
-    return pd.concat(frames, ignore_index=True).reindex(columns=columns)
+    return pd.concat(frames, ignore_index=True).reindex(columns=columns).astype({"strategy": str})
 
 
 def latency(rows: pd.DataFrame) -> Figure:

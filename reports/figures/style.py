@@ -16,6 +16,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, cast
 
+from ctxbench.harness.folder.schema import with_recipe_names
 from ctxbench.scenarios.errors import printable
 
 if TYPE_CHECKING:
@@ -73,6 +74,9 @@ def style() -> Iterator[None]:
     """Apply our look, whatever the user's matplotlibrc says, while a figure is drawn or saved."""
     import matplotlib as mpl
 
+    if mpl.rcParams["svg.hashsalt"] == _STYLE["svg.hashsalt"]:  # it is ours already: to set it takes as long as to draw
+        yield
+        return
     with mpl.rc_context(), _quiet("matplotlib.font_manager"):
         mpl.rcdefaults()
         cast(Any, mpl.rcParams).update(_STYLE, **{"font.family": [*_fonts(), "sans-serif"]})
@@ -111,7 +115,10 @@ def _letters() -> frozenset[int]:
 
 def legible(text: str) -> str:
     r"""Return text as a figure can show it: a letter without a font as its code, `\u4e2d`; `$` starts no formula."""
-    shown = (char if ord(char) in _letters() else ascii(char)[1:-1] for char in printable(text).replace("\n", " "))
+    shown = (
+        char if ord(char) in _letters() else ascii(char)[1:-1]
+        for char in printable(with_recipe_names(text)).replace("\n", " ")
+    )
     return "".join(shown).replace("$", r"\$")
 
 

@@ -18,6 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ctxbench.harness.answers.figures import WHOLE
+from ctxbench.harness.folder.schema import with_recipe_names
 from ctxbench.metrics.figures import BILLED, METRICS, OWN
 from ctxbench.scenarios.errors import printable
 
@@ -179,7 +180,7 @@ def page(results: Results, sections: Sequence[ReportSection], inspector: Inspect
     Strategies stand in the order of the verdict; the inspector opens on the first but for `none`. `again` is after how
     many seconds the page of a run that goes on reloads itself.
     """
-    order = list(map(printable, in_order(verdict(results))))
+    order = list(map(_clean, in_order(verdict(results))))
     there = {section.name for section in sections}
     tabs = [
         {
@@ -208,7 +209,7 @@ def page(results: Results, sections: Sequence[ReportSection], inspector: Inspect
         first=next((name for name in order if name != WHOLE), WHOLE),
         models=[printable(name) for name in results.models],
         strategies=order,
-        replayed=[printable(name) for name in results.strategies],
+        replayed=[_clean(name) for name in results.strategies],
         mark=Markup(MARK),
     )
 
@@ -240,7 +241,7 @@ def rendered(
 
     options = {"autoescape": True, "undefined": StrictUndefined, "keep_trailing_newline": True}
     environment = Environment(loader=FileSystemLoader(TEMPLATES), trim_blocks=True, lstrip_blocks=True, **options)  # type: ignore[arg-type]
-    environment.filters |= {"clean": lambda text: printable(str(text)), "tone": tone}
+    environment.filters |= {"clean": _clean, "tone": tone}
     # By the display name of each metric, as heads of tables have it, its key and its meaning.
     meanings = {metric.name: (key, metric.about) for key, metric in {**BILLED, **METRICS, **OWN}.items()}
     style, scripts = f"{_file('page.css')}\n", {name: "\n".join(map(_file, of)) for name, of in (files or {}).items()}
@@ -251,6 +252,10 @@ def rendered(
     ours = {name: Markup(text) for name, text in {"style": style, **scripts}.items()}
     shown = environment.get_template(template)
     return shown.render(meanings=meanings, most=_MOST_ROWS, policy=policy, **ours, **values)
+
+
+def _clean(text: object) -> str:
+    return printable(with_recipe_names(str(text)))
 
 
 def _file(name: str) -> str:

@@ -17,6 +17,7 @@ import pandas as pd
 
 from ctxbench.harness.answers.figures import BOUNDS as ANSWER_BOUNDS
 from ctxbench.harness.answers.figures import WHOLE, AnswerFigures
+from ctxbench.harness.bill.bill import OF_CALLS
 from ctxbench.harness.claims.registry import read
 from ctxbench.harness.folder.run import KEYS
 from ctxbench.harness.graders.profiles import Profiles
@@ -201,7 +202,7 @@ def cache_section(results: Results) -> ReportSection | None:
     totals = results.totals
     if totals.empty:
         return None
-    calls = {scheme.model: results.billed.calls(scheme, charts.OF_CALLS) for scheme in results.billed.schemes}
+    calls = {scheme.model: results.billed.calls(scheme, OF_CALLS) for scheme in results.billed.schemes}
     parts: tuple[Table | Chart, ...] = (
         chart_of("cached_share", charts.cached_share_rows(calls), charts.cached_share),
         chart_of("break_even", charts.break_even_rows(calls), charts.break_even),

@@ -90,6 +90,7 @@ class RunFixture:
         Relative paths are those of the project's root folder, if they are there. `name` tells the runs of a session
         apart in the gate: with a folder of baselines, that of a run is NAME.json.
         """
+        __tracebackhide__ = True  # a mistake shows the line of the test
         from filelock import FileLock
 
         from ctxbench.api.runs import load, run, several

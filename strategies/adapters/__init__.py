@@ -13,7 +13,7 @@ from functools import wraps
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -70,8 +70,7 @@ def adapter(by: Callable[..., Step] | None = None, **row: str) -> Callable[[Call
         variables = {"library": library, "extra": extra, "source": library, "family": about["family"]}
         variables["fails"] = about.get("fails") or rows["fails"][about["family"]]
         methods: dict[str, Any] = {"open_step": staticmethod(opened), "__post_init__": check_installed}
-        kind: type[Any] = live(open_in_place, **methods, **variables)
-        return kind
+        return cast("type[Any]", live(**methods, **variables)(open_in_place))
 
     return strategy
 

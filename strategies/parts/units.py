@@ -147,7 +147,9 @@ class Dialogue:
         for store, first, last in history.spans:
             end = passed + last - first
             inside = slice(stop.searchsorted(passed, "right"), start.searchsorted(end))
-            low, high = (np.clip(places[inside], passed, end) + (first - passed) for places in (start, stop))
+            # Not `np.clip`, which takes three times as long for a few numbers.
+            within = (np.minimum(np.maximum(places[inside], passed), end) for places in (start, stop))
+            low, high = (places + (first - passed) for places in within)
             spans += map(Span, repeat(store), low.tolist(), high.tolist())
             passed = end
         return joined(spans) if len(history.spans) > 1 else Messages(spans)

@@ -6,6 +6,7 @@ import gc
 import subprocess
 import sys
 from pathlib import Path
+from traceback import extract_tb
 
 import pandas as pd
 import pytest
@@ -111,6 +112,26 @@ def test_a_mistake_is_one_clear_error(made: ctxbench.BenchmarkRun, asked: object
         asked(made)
 
 
+def test_a_trace_ends_at_the_border(made: ctxbench.BenchmarkRun) -> None:
+    """A mistake and Ctrl-C show the caller's line, one of ours and the text, and nothing in
+    between."""
+
+    def stop(messages: object) -> object:
+        raise KeyboardInterrupt
+
+    for ask in (
+        lambda: ctxbench.run("smoke", strategies=stop),
+        lambda: ctxbench.run("smoke", strategies="windw"),
+        lambda: ctxbench.load("nosuch"),
+        lambda: made.verdict("gpt-9000"),
+        lambda: made.verdict().objections("windo"),
+    ):
+        with pytest.raises((ctxbench.UserError, KeyboardInterrupt)) as caught:
+            ask()
+        assert [frame.name for frame in extract_tb(caught.tb)][1:] == ["<lambda>", "call"]
+        assert caught.value.__suppress_context__
+
+
 def test_the_verdict_has_its_figures(smoke: ctxbench.BenchmarkRun, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row per strategy, its intervals around its figures, and against `none` nothing; objections say the same."""
     fewer_are_enough(monkeypatch)
@@ -128,8 +149,10 @@ def test_the_verdict_has_its_figures(smoke: ctxbench.BenchmarkRun, monkeypatch: 
     assert verdict.objections("none") == []
     assert verdict.choice(0) == "none"
     window = verdict.objections("window(max_tokens=2000)")
-    assert window[:-1] == list(verdict.breaks["window(max_tokens=2000)"])
-    assert window[-1] == "it lost 23.1 points here: 5 points are accepted"
+    *breaks, lost, live = window
+    assert breaks == list(verdict.breaks["window(max_tokens=2000)"])
+    assert lost == "it lost 23.1 points here: 5 points are accepted"
+    assert live.startswith("cheaper only while live it makes at most ")
     assert set(rows.place) == set(verdict.places.values())
     assert "newest dropped" in rows.breaks["window(max_tokens=2000)"]
 
@@ -172,6 +195,7 @@ def test_compare(made: ctxbench.BenchmarkRun, tmp_path: Path) -> None:
     """Strategies against one of them, or two runs: a row per strategy and metric; what only one side has is named."""
     rows = made.compare(metrics="saving")
     assert list(rows.strategy) == ["window(max_tokens=400)", "last_turn"]
+    assert str(rows).split()[:8] == ["strategy", "metric", "before", "after", "difference", "low", "high", "verdict"]
     assert set(rows.verdict) == {"better"}
     assert set(rows.better_in - rows.worse_in) == {9}
     assert (rows.low <= rows.difference).all()
@@ -201,6 +225,8 @@ def test_a_run_that_has_grown_is_opened_again(tmp_path: Path) -> None:
     path, folder = recording(tmp_path, conversations=3, turns=3), tmp_path / "run"
     made = ctxbench.run(path, strategies=["none", "last_turn"], out=folder)
     made.table("results")
+    with pytest.raises(ctxbench.UserError, match="holds a run with none, which this call does not name"):
+        ctxbench.run(path, strategies=["last_turn", "archive"], out=folder)
     ctxbench.run(path, strategies=STRATEGIES, out=folder)
     for ask in (made.report, made.summary, made.compare, made.verdict):
         with pytest.raises(RunError, match="run: the run has changed since it was opened: open it again"):

@@ -114,7 +114,7 @@ def test_a_script_and_a_constant_that_it_uses(words: tuple[str, ...], tmp_path: 
     once, again, other = (subprocess.run(each, cwd=tmp_path, capture_output=True, check=True) for each in commands)
     assert once.stdout == again.stdout
     assert (once.stdout != other.stdout) == (b"def newest" in once.stdout) == (words[0] == "s.py")
-    with pytest.raises(ctxbench.UserError, match="holds newest, which a notebook or a script has defined"):
+    with pytest.raises(ctxbench.UserError, match="holds a run with newest, which this call does not name"):
         ctxbench.run("smoke", strategies="none", out=tmp_path / "run")
 
 

@@ -201,3 +201,7 @@ def test_what_is_missing_counts_in_no_mean(made: ctxbench.BenchmarkRun, tmp_path
         [row] = made.compare(metrics=two).itertuples()
         why = f"no value in any conversation: two returned {value}"
         assert (row.verdict, row.why) == ("incomparable", why)
+    declared(lambda answers: answers.correct.mean(), "right", table="answers")
+    asked = ctxbench.run("smoke", strategies=["none", "last_turn"], answers=False)
+    [row] = asked.compare(metrics="right").itertuples()
+    assert row.why == "the run has no answers to measure it by"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,10 +11,10 @@ from hypothesis import strategies as st
 
 from ctxbench.metrics.grounding import demands, lines_of, said
 from ctxbench.metrics.measure import Runs, stretches
-from ctxbench.metrics.visibility import RECENT, _values, given_values, used_results, visible
+from ctxbench.metrics.visibility import RECENT, counted, given_values, used_results, visible
 from ctxbench.scenarios.model import Conversation, Message, ToolCall
 
-WORDS = ["/srv/app/main.py", "ORD-88121", "warehouse", "457", "Kitchener", "12", "small", "x" * 9]
+WORDS = ["/srv/app/main.py", "ORD-88121", "warehouse", "457", "Kitchener", "12", "__in_it_", "仓库里货物数量."]
 ROLES = st.sampled_from(["system", "user", "assistant", "tool"])
 TEXTS = st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join)
 
@@ -28,10 +30,21 @@ def contexts(steps: list[tuple[int, list[tuple[int, int]]]]) -> Runs:
     return runs
 
 
-def test_what_is_a_value() -> None:
+def values_of(text: str) -> set[str]:
+    """Return the values of a text as a plain reading finds them."""
+    words = (word.rstrip("./@:-") for word in re.findall(r"[^\W_][\w./@:-]*", text))
+    return {word for word in words if len(word) >= 6 or (len(word) >= 3 and word.isdecimal())}
+
+
+@pytest.mark.parametrize("more", ["", "仓库里的货物数量"])
+def test_what_is_a_value(more: str) -> None:
     """Words, paths and identifiers of six characters are values, numbers from three digits on, others are not."""
-    text = "Open /srv/app/main.py: line 457 of ORD-88121, at 12. 仓库里的货物数量 small."
-    assert _values(text) == {"/srv/app/main.py".lstrip("/"), "457", "ORD-88121", "仓库里的货物数量"}
+    text = f"Open /srv/app/main.py: line 457 of ORD-88121, at 12. {more} small."
+    values = {"srv/app/main.py", "457", "ORD-88121", *[more] * bool(more)}
+    assert values_of(text) == values
+    found = given_values([Message("m", "user", text)])
+    assert {number for word in values for number in found.find(word)} == set(range(len(found.first)))
+    assert len(found.first) == len(values)
 
 
 @settings(max_examples=150, deadline=None)
@@ -52,16 +65,18 @@ def test_as_counted_plainly(said_by: list[tuple[str, str]], written: list[str], 
     steps = [(at, data.draw(st.lists(span, max_size=3))) for at in ats]
     first: dict[str, tuple[int, str]] = {}
     for at, message in enumerate(messages):
-        for word in _values(said(message)):
+        for word in values_of(said(message)):
             first.setdefault(word, (at, message.role))
     plain = []
     for at, spans in steps:
         wanted = {word for word, (by, role) in first.items() if role in ("user", "tool") and by + RECENT < at}
-        seen = set[str]().union(*(_values(said(numbered[place])) for low, high in spans for place in range(low, high)))
+        texts = [said(numbered[place]) for low, high in spans for place in range(low, high)]
+        seen = set[str]().union(*map(values_of, texts))
         plain.append((len(wanted), len(wanted & seen)))
     size, runs, lines = len(messages), contexts(steps), lines_of(extra)
     sent = stretches(runs, size, lines)
-    found = visible(given_values(messages), np.array(ats), size, sent, lines)
+    values, at = given_values(messages), np.array(ats)
+    found = counted(values, at), visible(values, at, size, sent, lines)
     assert list(zip(*(column.tolist() for column in found), strict=True)) == plain
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from io import StringIO
 
 import pandas as pd
@@ -10,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from ctxbench.metrics.value import Missing
-from ctxbench.reports.render import Column, Table, as_csv, markdown, percent, plain, show, table_of
+from ctxbench.reports.render import Column, Table, as_csv, dollars, markdown, percent, plain, show, table_of
 
 NAMES = ("none", "layered | smart | session_summary | cache_marks", "window(max_tokens=8000)")
 HEADS = ("strategy", "saved", "tokens sent", "OpenAI refuses", "decides in")
@@ -123,3 +124,9 @@ def test_a_column_without_any_figure_goes() -> None:
     assert "Saved: of all." in plain([table])
     assert "look-ups" not in plain([table])
     assert table_of("T", columns, rows[:1]).heads == ("strategy", "LRU-K hit", "saved")
+
+
+def test_every_amount_can_be_seen() -> None:
+    """Only nothing reads as $0: an amount has two digits at least, however small."""
+    amounts = (1234.5, 0.9786, 0.0021, 0.000017, 0.0, math.nan)
+    assert [*map(dollars, amounts)] == ["$1,234.50", "$0.9786", "$0.0021", "$0.000017", "$0", "(unknown)"]

@@ -20,13 +20,15 @@ from ctxbench.harness.folder.run import load
 from ctxbench.metrics.figures import OF_STEPS
 from ctxbench.metrics.statistics.intervals import FEWEST
 from ctxbench.metrics.value import Missing
+from ctxbench.reports.figures.style import legible
 from ctxbench.reports.html.sections import sections
-from ctxbench.reports.render import Table
+from ctxbench.reports.render import Table, html, markdown, plain
 from ctxbench.reports.results import Results
 from ctxbench.reports.verdict import Doubt, MeasuredQuality, RunVerdict, _shares, as_json, breakage, quality, verdict
 from ctxbench.reports.verdict_text import (
     answer,
     choices_table,
+    first_screen,
     five_measures,
     gain_range,
     headline,
@@ -396,6 +398,48 @@ def test_the_five_measures() -> None:
     assert [row[-1] for row in table.rows] == ["", "", "", "", "newest dropped: 3"]
 
 
+def test_a_saving_that_live_runs_would_use_up_is_tried_live_first() -> None:
+    """A sure saving of 6.5 %, of a family whose published runs made 27 to 106 % more calls: the first line says what
+    has to be true. One of 60 % is used, and so is one of a family that sends the same text."""
+    costs = {"none": [1.07] * 60, "retrieval": [1.0] * 60, "cache_marks": [1.01] * 60}
+    kept = dict.fromkeys(["none", "retrieval", "cache_marks", "openhands.masking"], [1.0] * 60)
+    found = by_hand(costs, kept)
+    few = "cheaper only while live it makes at most 7 % more calls; published runs with retrieval made 27 to 106 % more"
+    assert headline(found).startswith("Try retrieval live first: $60.00 instead of $64.20 here (−6.5 %)")
+    assert headline(found).endswith(few)
+    assert told(answer(found))["live runs"].endswith("ctxbench live BEFORE AFTER")
+    assert BenchmarkVerdict(found).objections("retrieval") == [few]
+    assert (found.shipped, found.is_sure, found.is_sure_of("retrieval")) == ("retrieval", False, True)
+    assert BenchmarkVerdict(found).objections("cache_marks") == []
+    assert headline(by_hand(costs | {"none": [2.5] * 60}, kept)).startswith("Use retrieval: ")
+    masked = headline(by_hand({"none": [1.0] * 60, "openhands.masking": [0.995] * 60}, kept))
+    assert masked.endswith("less than 1 % more calls; published runs with masking made 12 % fewer to 123 % more")
+
+
+def test_what_sent_all_of_each_conversation_is_named() -> None:
+    """Recordings that are shorter than a strategy's window say so, or nobody knows why it equals `none`; marks for the
+    cache change nothing by construction, and are not named."""
+    sent = {"none": 900, "retrieval": 900, "window": 900, "cache_marks": 900, "facts": 950}
+    found = by_hand({name: [1.0] * 8 for name in sent}, {name: [1.0] * 8 for name in sent})
+    for name, tokens in sent.items():
+        found.results.summary.strategies[name]["tokens_sent"] = tokens
+    short = "retrieval, window sent all that none sent, in each of 8 conversations: these are too short to "
+    assert told(answer(found))["short"] == short + "drop anything from"
+
+
+def test_a_chain_has_one_name_everywhere() -> None:
+    """A recipe's chain is called by the recipe's name in headline, table, notebook, page and figures; one that is part
+    of a longer chain is not."""
+    chain = "layered(language='zh') | smart(language='zh') | session_summary(language='zh') | cache_marks"
+    found = by_hand({"none": [9.0] * 60, chain: [1.0] * 60}, dict.fromkeys(["none", chain], [1.0] * 60))
+    tables = first_screen(found)
+    for text in (plain(tables), html(tables), markdown(tables), legible(chain)):
+        assert "layered_smart_cached" in text
+        assert "language" not in text
+    assert legible(f"{chain} | last_turn") == f"{chain} | last_turn"
+    assert found.shipped == chain
+
+
 def test_break_even_and_live_runs() -> None:
     """A saving of a third is gone at 1.5 × the calls; beside it stands what was published, or that nothing was."""
     costs = {"none": [3.0] * 8, "openhands.masking": [2.0] * 8, "tiered": [2.0] * 8, "facts": [4.0] * 8}
@@ -403,15 +447,14 @@ def test_break_even_and_live_runs() -> None:
     text = live_runs(found, "openhands.masking")
     assert "1.50 × as many calls; published live runs with masking made 0.88 to 2.23 × as many, median 1.06" in text
     assert "(16 runs of 1 study); tasks solved: −12 to +4 points, median −2" in text
-    assert live_runs(found, "tiered").endswith("; no published live run with tiers says how many it would make")
+    assert live_runs(found, "tiered").endswith("; how many more it makes with tiers is in no published live run")
     assert live_runs(found, "facts") == ""
     table = five_measures(found)
     shown = {row[0]: row[table.heads.index("break-even")] for row in table.rows}
     assert shown == {"none": "–", "openhands.masking": "1.50 ×", "tiered": "1.50 ×", "facts": "–"}
     found.results.summary.strategies["none"]["overflows"] = 3
-    assert "no published live run with masking where the whole history outgrows the" in live_runs(
-        found, "openhands.masking"
-    )
+    cut_off = "with masking where the whole history outgrows the window is in no published live run"
+    assert cut_off in live_runs(found, "openhands.masking")
 
 
 def test_right_answers_are_compared_in_pairs() -> None:

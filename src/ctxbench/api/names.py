@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Any
+from functools import wraps
+from inspect import isfunction
+from typing import Any, ParamSpec, TypeVar
 
 from ctxbench.harness.folder.run import Run
 from ctxbench.harness.probes import CEILING, FLOOR
@@ -13,6 +15,34 @@ from ctxbench.scenarios.errors import RunError, SpecError, UserError
 from ctxbench.scenarios.spec import calls, nearest, suggestion
 from ctxbench.strategies.chain import StrategyLike, parse, spec, texts_of
 from ctxbench.strategies.plugins import load_metric, quote_files
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def short_trace(function: Callable[P, T]) -> Callable[P, T]:
+    """Return a function whose UserError, or Ctrl-C, shows the caller's lines and the text, and none of ours between.
+
+    A bug keeps its whole trace.
+    """
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        __tracebackhide__ = True  # pytest and IPython leave this line out too
+        try:
+            return function(*args, **kwargs)
+        except (UserError, KeyboardInterrupt) as error:
+            raise error.with_traceback(None) from None
+
+    return call
+
+
+def short_traces(kind: type[T]) -> type[T]:
+    """Return a class whose public methods have short traces."""
+    for name, method in [*vars(kind).items()]:
+        if isfunction(method) and not name.startswith("_"):
+            setattr(kind, name, short_trace(method))
+    return kind
 
 
 def find_conversation(run: Run, text: str) -> str:

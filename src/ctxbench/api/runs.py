@@ -31,7 +31,7 @@ from ctxbench.harness.engine.plan import Plan, RunInputs, default_strategies, ex
 from ctxbench.harness.folder.remote import fetched, located
 from ctxbench.harness.folder.run import Run, steps_of, uneven
 from ctxbench.harness.folder.run import load as load_folder
-from ctxbench.harness.folder.schema import Manifest, without_digest
+from ctxbench.harness.folder.schema import Manifest, with_recipe_names, without_digest
 from ctxbench.harness.folder.store import read_manifest, remove_empty
 from ctxbench.harness.live import By, compared, read_task_runs
 from ctxbench.harness.models import Settings
@@ -50,9 +50,9 @@ from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.source import Problems
 from ctxbench.scenarios.spec import suggestion
 from ctxbench.scenarios.view import Messages
-from ctxbench.strategies.chain import StrategyLike, is_plain, listed, texts_of, use_pythons
+from ctxbench.strategies.chain import StrategyLike, listed, texts_of, use_pythons
 
-from .names import MetricLike, check_known, find_strategy, metric_keys
+from .names import MetricLike, check_known, find_strategy, metric_keys, short_trace, short_traces
 from .verdict import MORE, BenchmarkGate, BenchmarkLive, BenchmarkVerdict, comparison_frame, comparison_of, gate_of
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ Tracker = Literal["mlflow", "wandb"]
 _MOST_PROBLEMS, _MOST_NAMES = 5, 12
 
 
+@short_trace
 def run(
     inputs: PathText | Iterable[PathText] = "standard",
     *,
@@ -96,10 +97,12 @@ def run(
     window       the context window that overflows are counted against: a model's, or tokens. By default the recorded
                  model's
     out          the run folder, or its address in an object store, s3://bucket/run. The same call goes on with a run
-                 that was stopped, and opens one that is finished. By default a temporary folder, which goes when the
-                 run is no longer used
+                 that was stopped, and opens one that is finished; one with more recordings or strategies adds them. By
+                 default a temporary folder, which goes when the run is no longer used
     jobs         worker processes, 0 = one per core. The figures do not depend on it
     strict       stop at the first recording that cannot be read. By default a warning names those that are left out
+    probes       questions to measure quality by: "made" for recordings without any, "recorded", or "none"
+    overwrite    replace the run that `out` holds
 
     The other parameters are the options of `ctxbench run`. Raises UserError for whatever the caller can mend.
     """
@@ -108,7 +111,7 @@ def run(
     use_pythons(several(adapter_python))
     chosen, unusable = (None, []) if strategies is None else listed(texts_of(several(strategies)))
     for line in unusable:
-        warnings.warn(line, stacklevel=2)
+        warnings.warn(line, stacklevel=3)
     if chosen == ():
         raise SpecError("strategies: none is named: leave it out for all of them")
     names = tuple(os.path.expanduser(os.fspath(name)) for name in several(inputs))
@@ -147,25 +150,27 @@ def run(
         weakref.finalize(reader, shutil.rmtree, folder, ignore_errors=True)
     if problems := [str(problem) for problem in manifest.problems]:
         more = f"; {len(problems) - _MOST_PROBLEMS} more: see run.problems" if len(problems) > _MOST_PROBLEMS else ""
-        warnings.warn(f"left out: {'; '.join(problems[:_MOST_PROBLEMS])}{more}", stacklevel=2)
+        warnings.warn(f"left out: {'; '.join(problems[:_MOST_PROBLEMS])}{more}", stacklevel=3)
     for strategy, failed in reader.failures.items():
         if len(failed) == manifest.conversations:
             why = next(iter(failed.values()))
-            warnings.warn(f"{strategy} failed in every conversation, so it has no figures: {why}", stacklevel=2)
+            warnings.warn(f"{strategy} failed in every conversation, so it has no figures: {why}", stacklevel=3)
     return BenchmarkRun(reader, models)
 
 
 def _refuse_unnamed(folder: Path, named: Sequence[str] | None) -> None:
-    """Raise UserError for a run here, perhaps a stranger's, with strategies that run code or call models unnamed."""
+    """Raise UserError for a run here, perhaps a stranger's, with strategies that this call does not name."""
     stored: tuple[str, ...] = ()
     with suppress(RunError):  # no run, or none that can be gone on with
         stored = () if named is None else read_manifest(folder).plan.strategies
     names = {*map(without_digest, named or ())}
-    if other := [text for text in stored if without_digest(text) not in names and not is_plain(text)]:
-        what = f"holds {', '.join(other)}, which this call does not name and may run code or call a model"
-        raise UserError(f"{folder}: {what}: name it as well if you trust it, overwrite, or name another out")
+    if other := [with_recipe_names(text) for text in stored if without_digest(text) not in names]:
+        some = f"{', '.join(other[:_MOST_PROBLEMS])}{' …' * (len(other) > _MOST_PROBLEMS)}"
+        how = "name it as well, give overwrite=True, or name another out"
+        raise UserError(f"{folder}: holds a run with {some}, which this call does not name: {how}")
 
 
+@short_trace
 def load(folder: PathText, *, model: str | Iterable[str] = ()) -> BenchmarkRun:
     """Open a finished run folder, to be billed under `model` as by `run`. One in an object store is copied here.
 
@@ -174,6 +179,7 @@ def load(folder: PathText, *, model: str | Iterable[str] = ()) -> BenchmarkRun:
     return BenchmarkRun(load_folder(fetched(os.path.expanduser(folder))), _texts(model))
 
 
+@short_trace
 def compare_live(before: PathText, after: PathText, *, by: By | None = None, detect: float = 10.0) -> BenchmarkLive:
     """Compare recordings of the same tasks before and after a change of the agent, as `ctxbench live` does.
 
@@ -183,7 +189,7 @@ def compare_live(before: PathText, after: PathText, *, by: By | None = None, det
 
     def warn(problems: Problems) -> None:
         for error in problems.errors:
-            warnings.warn(f"left out: {error}", stacklevel=4)
+            warnings.warn(f"left out: {error}", stacklevel=5)
 
     one, other = (read_task_runs(Path(path).expanduser(), None, None, warn) for path in (before, after))
     return BenchmarkLive(compared(one, other, by, detect / 100))
@@ -281,6 +287,7 @@ def _show_inline() -> None:
         select_figure_formats(shell, {"png"})  # type: ignore[no-untyped-call]
 
 
+@short_traces
 class BenchmarkRun:
     """A finished run. `ctxbench.run` makes one, `ctxbench.load` opens one."""
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from math import isnan, nan
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pandas as pd
@@ -17,6 +18,7 @@ from ctxbench.harness.compare.compare import Rules, RunComparison, compare, on_o
 from ctxbench.harness.compare.figures import MeasuredRun, billed_model, measured_by_name, worst_step
 from ctxbench.harness.compare.gate import Gate, GatePolicy, Result, gate, read_baseline, read_policy, update_command
 from ctxbench.harness.folder.run import Run
+from ctxbench.harness.folder.schema import with_recipe_names
 from ctxbench.harness.live import MEASURES, LiveRuns
 from ctxbench.metrics.figures import METRICS, OWN, OWN_VERSION, metric_of
 from ctxbench.metrics.statistics.intervals import FEWEST
@@ -27,11 +29,11 @@ from ctxbench.reports.render import Table, html, plain
 from ctxbench.reports.results import Results
 from ctxbench.reports.tables import incomplete
 from ctxbench.reports.verdict import ROUNDING, Place, RunVerdict, verdict
-from ctxbench.reports.verdict_text import first_screen, how_sure, points_in_words, tags, too_few, why_placed
+from ctxbench.reports.verdict_text import first_screen, how_sure, if_live, points_in_words, tags, too_few, why_placed
 from ctxbench.scenarios.errors import RunError
 from ctxbench.strategies.chain import StrategyLike
 
-from .names import MetricLike, check_known, find_strategy, metric_keys
+from .names import MetricLike, check_known, find_strategy, metric_keys, short_traces
 
 MORE = "report() of the run writes it as a page"
 """How to see all figures of a run in a temporary folder, which no command will find."""
@@ -60,6 +62,7 @@ class _Shown:
         return html(self.tables)
 
 
+@short_traces
 class BenchmarkVerdict(_Shown):
     """Verdict on a run: the strategy to ship, and how sure that is.
 
@@ -78,7 +81,10 @@ class BenchmarkVerdict(_Shown):
 
     @property
     def is_sure(self) -> bool:
-        """Whether that strategy surely (95 %) loses no more than accepted elsewhere too, at a cost not open there."""
+        """Whether that strategy surely (95 %) loses no more than accepted elsewhere too, at a cost not open there.
+
+        It is not sure either where published live runs of its family made more calls than leave a saving.
+        """
         return self._places.is_sure
 
     @property
@@ -163,7 +169,8 @@ class BenchmarkVerdict(_Shown):
         """Return what speaks against using a strategy in place of the whole history; an empty list if nothing does.
 
         That is what it breaks, that it did not cost less here, or not without a single unit, that it lost more than
-        accepted here, and that it may elsewhere. Raises RunError for a strategy that is not in the run.
+        accepted here, that it may elsewhere, and that published live runs of its family made more calls than leave a
+        saving. Raises RunError for a strategy that is not in the run.
         """
         places = self._places
         if strategy not in places.results.strategies:
@@ -192,7 +199,9 @@ class BenchmarkVerdict(_Shown):
             objections.append(f"it lost {100 * lost:.1f} points here: {accepted} are accepted")
         elif not places.is_sure_of(strategy):
             objections.append(f"elsewhere: {how_sure(places, strategy)}")
-        return objections
+        if condition := if_live(places, strategy):
+            objections.append(condition)
+        return [*map(with_recipe_names, objections)]
 
     @property
     def tables(self) -> list[Table]:
@@ -216,7 +225,7 @@ def _number(value: Value) -> float:
 
 
 class BenchmarkGate(_Shown):
-    """The answer of the gate: whether a run is as good as its baseline."""
+    """Answer of the gate: whether a run is as good as its baseline, as in `assert run.gate("baseline.json").passes`."""
 
     def __init__(self, decision: Gate, look: Look) -> None:
         self.decision, self.look = decision, look
@@ -243,7 +252,7 @@ class BenchmarkGate(_Shown):
 
 
 class BenchmarkLive(_Shown):
-    """Live runs before and after. It prints, and shows in a notebook, what `ctxbench live` prints."""
+    """Comparison of an agent's live runs before and after a change; it prints what `ctxbench live` prints."""
 
     def __init__(self, found: LiveRuns) -> None:
         self.found = found
@@ -329,12 +338,21 @@ def _rules(figures: MeasuredRun, metrics: Sequence[str]) -> Rules:
 
 
 class ComparisonFrame(pd.DataFrame):
-    """A comparison as a data frame, of which a notebook shows what decides."""
+    """A comparison as a data frame, of which a terminal and a notebook show what decides."""
+
+    def __repr__(self) -> str:
+        return str(self._deciding.to_string(**_LOOK))
 
     def _repr_html_(self) -> str:
+        return str(self._deciding.to_html(**_LOOK))
+
+    @property
+    def _deciding(self) -> pd.DataFrame:
         columns = ["strategy", "metric", "before", "after", "difference", "low", "high", "verdict"]
-        shown = self.filter(items=columns)
-        return shown.to_html(index=False, max_rows=60, float_format=lambda of: f"{of:,.{3 * (abs(of) < 1000)}f}")
+        return pd.DataFrame(self).filter(items=columns)
+
+
+_LOOK: Any = {"index": False, "max_rows": 60, "float_format": lambda of: f"{of:,.{3 * (abs(of) < 1000)}f}"}
 
 
 def comparison_frame(compared: RunComparison) -> pd.DataFrame:

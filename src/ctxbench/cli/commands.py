@@ -107,6 +107,8 @@ class PlainCommand(_PlainFlags, TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments. Raises UserError for a value that is no number, or not one that a parameter can have."""
+        if "" in args:  # as a path it would be the working directory
+            raise UserError("an argument is an empty text: an unset variable?")
         try:
             rest: list[str] = super().parse_args(ctx, args)
         except Exception as error:
@@ -164,20 +166,14 @@ def _path_of(ctx: Any) -> str:
 def _hint(wrong: str, ctx: Any) -> str:
     """Return what an unknown option may mean: what it is called here, which command has it, or what looks like it."""
     here = {name: each for each in ctx.command.params for name in (*each.opts, *each.secondary_opts, each.metavar)}
-    for name in _words()["options"].get(wrong, ()):
-        if name.startswith("("):
-            return f" {name}"
-        if name in here and name.startswith("-"):
-            return f"; here it is {name} {here[name].metavar or ''}".rstrip()
-        if name in here:
-            return f"; here it is the argument {name}"
-    others = [
-        f"ctxbench {path}"
-        for path, entry in entries().items()
-        if any(wrong in (*each.opts, *each.secondary_opts) for each in load(path, entry).params)
-    ]
-    if others:
-        return f"; {' and '.join(others[:2])} {'have' if len(others) > 1 else 'has'} one"
+    told = next((name for name in _words()["options"].get(wrong, ()) if name in here or name[0] == "("), None)
+    if told is not None:
+        return (
+            f"; here it is {' '.join(filter(None, {told: 0, here[told].metavar: 0}))}" if told in here else f" {told}"
+        )
+    for path, entry in entries().items():
+        if any(wrong in each.opts for each in load(path, entry).params):
+            return f"; ctxbench {path} has one"
     close = nearest(wrong, {name: name for name in here if name and name.startswith("--")})
     return close or f": ctxbench {_path_of(ctx)} -h lists all"
 

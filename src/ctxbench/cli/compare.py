@@ -85,13 +85,13 @@ def gate(
             the baseline, and not at all]
         junit (FILE): Write JUnit XML to this file.
         every (--all): Print all that got worse or better, not what moved most alone.
-        model (-m MODEL): A model whose bill is compared; repeat it. `none` leaves the bill out. [default: the recorded
-            one, claude-sonnet-5, gpt-5.6, gemini-2.5-pro]
+        model (-m MODEL): A model whose bill is compared; repeat it. `none` leaves the bill out. [default: those of the
+            baseline, or else the recorded one, claude-sonnet-5, gpt-5.6, gemini-2.5-pro]
     """
     from ctxbench.api.names import metric_keys
     from ctxbench.api.verdict import compared_models, gate_of
     from ctxbench.harness.compare.figures import measured_by_name
-    from ctxbench.harness.compare.gate import baseline_text, write_baseline
+    from ctxbench.harness.compare.gate import baseline_text, models_of, write_baseline
     from ctxbench.harness.folder.run import load
     from ctxbench.reports.compare import as_junit, gate_json, gate_tables
     from ctxbench.reports.render import count
@@ -112,14 +112,15 @@ def gate(
     opened = load(run_folder(run))
     own = metric_keys(metric or ())
     if update:
-        figures = measured_by_name(opened, compared_models(opened, model or ()))
+        models = compared_models(opened, model or models_of(baseline))
+        figures = measured_by_name(opened, models)
         if str(baseline) == "-":
             typer.echo(baseline_text(figures), nl=False)
             return
         write_baseline(figures, baseline)
         strategies = count(len(figures.sums), "strategy", "strategies")
         sizes = count(len(figures.digests), "conversation"), strategies, count(len(figures.metrics), "metric")
-        say(f"written: {baseline} ({' × '.join(sizes)})")
+        say(f"written: {baseline} ({' × '.join(sizes)}){', billed under ' * bool(models)}{', '.join(models)}")
         return
     answer = gate_of(opened, baseline, policy, own)
     tables = list(gate_tables(answer.decision, answer.look, every))

@@ -75,15 +75,16 @@ def _kind_of(name: str) -> str:
     from ctxbench.metrics.cache.rules import rules_of
     from ctxbench.metrics.evidence import FAMILIES
     from ctxbench.metrics.models import model_names
-    from ctxbench.scenarios.spec import suggestion
+    from ctxbench.scenarios.spec import nearest
     from ctxbench.strategies import plugins
 
     names = {kind: set(_rows(kind)) for kind in KINDS[:-3]} | {"caches": {name} if rules_of(name) else set()}
     names |= {"prices": {name for model in model_names() if name.casefold() in model}, "evidence": set(FAMILIES)}
     kinds = [kind for kind in KINDS if name in names[kind]]
     if not kinds and not plugins.is_file(name):
-        known = dict.fromkeys(sorted({*KINDS, *model_names()}.union(*names.values())))
-        raise SpecError(f"nothing is called {name!r}{suggestion(name, known, 'ctxbench list KIND')}")
+        known = dict.fromkeys({*KINDS, *model_names()}.union(*names.values()))
+        more = nearest(name, known) or f": ctxbench list KIND lists all, of {', '.join(KINDS)}"
+        raise SpecError(f"nothing is called {name!r}{more}")
     for other in kinds[1:]:
         say(f"see also: {command('list', other, name)}")
     return kinds[0] if kinds else "strategies"

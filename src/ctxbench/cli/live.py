@@ -15,7 +15,6 @@ from msgspec import Meta
 
 from ctxbench.scenarios.errors import UserError
 
-from .run import check_stored
 from .streams import report_problems, resumable, say
 
 
@@ -63,9 +62,7 @@ def live(
     found = compared(sides[0], sides[1], by, detect / 100)
     folder = out or Path("runs/live")
     with redirect_stdout(sys.stderr), watching() as watcher, resumable("finished work is stored", folder):
-        begun = partial(check_stored, folder, plan.strategies)
-        overwrite = overwrite or out is None
-        execute(plan, folder, jobs=os.cpu_count() or 1, overwrite=overwrite, watcher=watcher, check=begun)
+        execute(plan, folder, jobs=os.cpu_count() or 1, overwrite=overwrite or out is None, watcher=watcher)
     results = results_of(folder)
     if strategy is not None:
         found = with_replay(found, sides[0], replace(results, models=results.models[:1]).bills, plan.strategies[-1])

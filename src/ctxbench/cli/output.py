@@ -20,10 +20,10 @@ from ctxbench.reports.render import WIDE, Table, exact, show
 from ctxbench.reports.render import markdown as as_markdown
 from ctxbench.reports.results import Results, as_json
 from ctxbench.reports.reuse import reuse_table
-from ctxbench.reports.tables import FAILED, incomplete, lacking, own_table, tables
+from ctxbench.reports.tables import incomplete, lacking, own_table, tables
 from ctxbench.reports.verdict import as_json as verdict_json
 from ctxbench.reports.verdict import verdict
-from ctxbench.reports.verdict_text import FAILURES_NAMED, failures, first_screen, is_traps, trap_table
+from ctxbench.reports.verdict_text import FAILURES_NAMED, first_screen, is_traps, trap_table
 from ctxbench.scenarios.errors import UserError
 
 from .streams import say
@@ -39,9 +39,7 @@ def verdict_tables(results: Results) -> list[Table]:
     """Return the verdict and the measures, or of traps which of them break a strategy; and what could not be read."""
     if is_traps(results):
         return [trap_table(results), *incomplete(results.summary)]
-    left_out = list(incomplete(results.summary))
-    if len(failures(results.summary)) <= FAILURES_NAMED:  # the verdict has named them all
-        left_out = [table for table in left_out if table.title != FAILED]
+    left_out = incomplete(results.summary, FAILURES_NAMED)  # which the verdict names
     return [*first_screen(verdict(results)), *own_table(results.own), *left_out]
 
 

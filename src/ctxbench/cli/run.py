@@ -123,12 +123,12 @@ def run(
         if remote is not None:
             remote.tell = say
         if not (quiet or inputs or form):
-            count = f"{len(plan.strategies)} strategies" if len(plan.strategies) > 1 else plan.strategies[0]
-            say(f"no PATH is named: replays the scenario standard through {count} into {out or folder}/")
+            through = f"{len(plan.strategies)} strategies" if len(plan.strategies) > 1 else plan.strategies[0]
+            say(f"no PATH is named: replays the scenario standard through {through} into {out or folder}/")
             say(f"standard: {SCENARIOS['standard']}. Your recordings: ctxbench run PATH")
         complete = is_complete(folder) and not overwrite
         workers, by = jobs or os.cpu_count() or 1, engine_of(engine, jobs or os.cpu_count())
-        look = partial(check_stored, folder, plan.strategies)
+        look = partial(_check_stored, folder, plan.strategies)
         how = {"strict": strict, "overwrite": overwrite}
         with resumable("finished work is stored", folder):
             manifest = execute(plan, folder, jobs=workers, engine=by, watcher=watcher, remote=remote, check=look, **how)
@@ -156,7 +156,7 @@ def run(
     if watcher.steps and (folder / "report").is_dir():
         say(f"note: {folder / 'report'} shows the previous run: {to_print} renews it")
     try:
-        store_bills(reader, model or (), remote)
+        store_bills(reader, model or (), remote, workers)
         if report or not quiet:
             from .output import put, results_of, run_json, verdict_tables
 
@@ -239,7 +239,7 @@ def cache(*, clear: bool = False, as_json: bool = False) -> None:
     print_json(found) if as_json else typer.echo(line)
 
 
-def check_stored(folder: Path, named: Sequence[str]) -> None:
+def _check_stored(folder: Path, named: Sequence[str]) -> None:
     """Raise UserError if the run folder names strategies that would run code, and that nobody has named here.
 
     Say how much there is of a run that was stopped.
@@ -334,7 +334,7 @@ def audit(
         plan = Plan(RunInputs(sessions, form), ("none", RECORDED, *alternatives), probes=False, answers=False)
         workers = jobs or os.cpu_count() or 1
         with resumable("finished work is stored", folder):
-            look = partial(check_stored, folder, plan.strategies)
+            look = partial(_check_stored, folder, plan.strategies)
             manifest = execute(plan, folder, jobs=workers, overwrite=overwrite, watcher=watcher, check=look)
     report_manifest(manifest, folder)
     try:

@@ -106,6 +106,7 @@ class Rag:
         self.waiting: list[int] = []
         """Numbers of passages that are not embedded yet."""
         self.vectors: Vectors | None = None
+        self._last: tuple[str, NDArray[np.float32]] | None = None  # the last query, and its vector
         self.bm25, self.graph = Bm25(rules.entries), EntityGraph()
         by_name: dict[Retriever, TextIndex] = {"bm25": self.bm25, "graph": self.graph}
         self._texts = {name: index for name, index in by_name.items() if name in rules.retrievers}
@@ -168,7 +169,9 @@ class Rag:
         vector = None
         if "vector" in retrievers and self._embed is not None:
             self.embed()
-            vector = self._embed([query], True)[0]
+            if self._last is None or self._last[0] != query:
+                self._last = query, self._embed([query], True)[0]
+            vector = self._last[1]
         most = max(k, CANDIDATES, rerank)
         fused = reciprocal_rank([self._ranking(name, query, vector, most) for name in retrievers], max(k, rerank))
         if rerank:
@@ -180,7 +183,8 @@ class Rag:
         return [(self.at(number).id, score) for number, score in best]
 
     def forget(self) -> None:
-        """Forget the cached scores of the last query, for benchmarks."""
+        """Forget the vector and the cached scores of the last query, for benchmarks."""
+        self._last = None
         for index in self._texts.values():
             index.forget()
 

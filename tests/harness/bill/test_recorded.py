@@ -124,7 +124,8 @@ def test_conversations_of_several_models_are_billed_each_under_its_own(tmp_path:
     assert dict(costs[OWN_MODELS]) == {"a": costs[GPT]["a"], "b": costs[CLAUDE]["b"], "c": costs[GPT]["c"]}
     assert costs[GPT]["b"] != costs[CLAUDE]["b"]
     screen = " ".join(ctxbench("report", run.folder, "--print-only", cwd=tmp_path).stdout.split())
-    assert "recorded with gpt-4o (33.3 %), claude-opus-4-5 (33.3 %), nobody/knows-it (33.3 %); each billed" in screen
+    named = "recorded with gpt-4o (33.3 %), claude-opus-4-5 (33.3 %), nobody/knows-it (33.3 %)"
+    assert f"{named}; each conversation is billed under its own model" in screen
     assert "33.3 % of the calls billed under gpt-4o, a guess: no price of nobody/knows-it is known" in screen
 
 

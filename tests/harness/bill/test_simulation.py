@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from shutil import copytree
+from shutil import copytree, rmtree
 from typing import Any
 
+import grimp
 import msgspec
 import pandas as pd
 import pytest
 
 from ctxbench.harness.bill import OWN_MODELS, simulation
 from ctxbench.harness.bill.bill import bill as billed_as
-from ctxbench.harness.bill.bill import conversation_bills
+from ctxbench.harness.bill.bill import conversation_bills, store_bills
 from ctxbench.harness.bill.requests import CountedRequests, RunRequests
-from ctxbench.harness.bill.simulation import Scheme, Usages, simulate
+from ctxbench.harness.bill.simulation import CODE, Scheme, Usages, simulate
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder import run as run_module
 from ctxbench.harness.folder.run import Run, load
 from ctxbench.metrics.prices import Prices
+from ctxbench.scenarios.files import ROOMS, code_digest
 from ctxbench.scenarios.model import Call, Conversation, Usage
 from tests.harness.runs import plan, recording
 
@@ -27,6 +29,7 @@ bill = partial(billed_as, factor=1.0)
 """Bills in our own tokens, so that they can be worked by hand."""
 
 SCHEMES = (Scheme("claude-sonnet-5"), Scheme("gpt-5.6"))
+_ROOT = Path(simulation.__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -81,9 +84,39 @@ def test_other_prices_need_no_simulation(run: Run, simulated: list[Scheme]) -> N
 def test_code_that_changed_is_asked_again(run: Run, simulated: list[Scheme], monkeypatch: pytest.MonkeyPatch) -> None:
     """What another version of ctxbench has simulated does not count."""
     billed(run)
-    monkeypatch.setattr(run_module, "code_digest", lambda: b"another")
+    monkeypatch.setattr(run_module, "code_digest", lambda *_: b"another")
     billed(run)
     assert simulated == [*SCHEMES, *SCHEMES]
+
+
+@pytest.mark.parametrize(("changed", "again"), [("metrics/cache/mechanisms.py", 1), ("metrics/grounding.py", 0)])
+def test_only_code_that_simulates_counts(
+    run: Run, simulated: list[Scheme], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str, again: int
+) -> None:
+    """Another line in a cache makes the bills anew, and one in a metric does not."""
+    for room in ROOMS:
+        copytree(room, tmp_path / room.name)
+    monkeypatch.setattr(simulation, "CODE", [tmp_path / path.relative_to(_ROOT) for path in CODE])
+    billed(run)
+    with (tmp_path / changed).open("a") as file:
+        file.write("X = 1\n")
+    code_digest.cache_clear()
+    billed(run)
+    assert simulated == [*SCHEMES] * (1 + again)
+
+
+def test_all_that_simulation_imports_counts() -> None:
+    """Whatever it imports, in functions too, is in the digest but for what names strategies and columns of a run."""
+    graph = grimp.build_graph("ctxbench", cache_dir=None, exclude_type_checking_imports=True)
+    for name in ("strategies.events", "strategies.chain", "metrics.measure", "metrics.structure"):
+        graph.remove_module(f"ctxbench.{name}")
+    names = {path: f"ctxbench.{path.relative_to(_ROOT).with_suffix('')}".replace("/", ".") for path in CODE}
+    folders = tuple(f"{name}." for path, name in names.items() if not path.suffix)
+    imported = graph.find_upstream_modules("ctxbench.harness.bill.simulation")
+    lacking = {module for module in imported if not f"{module}.".startswith(folders)} - {
+        name.removesuffix(".__init__") for name in names.values()
+    }
+    assert not lacking
 
 
 def test_some_conversations_are_kept_apart(run: Run, simulated: list[Scheme]) -> None:
@@ -126,3 +159,18 @@ def test_pieces_have_the_bill_of_the_whole(tmp_path: Path, monkeypatch: pytest.M
     whole = billed_as(run, schemes).conversations()
     pd.testing.assert_frame_equal(cut, whole, check_exact=True)
     assert whole.cost_own.gt(0).any()
+
+
+@pytest.mark.usefixtures("small_shards")
+def test_workers_store_the_bills_of_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Side by side they write the bytes that one process writes."""
+    run = run_of(tmp_path)
+    monkeypatch.setattr("ctxbench.harness.bill.requests.AT_ONCE", 1)
+    monkeypatch.setattr("ctxbench.harness.bill.bill._LONG", 1)
+    stored = list[dict[str, bytes]]()
+    for jobs in (1, 2):
+        store_bills(run, ("gpt-5.6",), jobs=jobs)
+        stored.append({path.name: path.read_bytes() for path in (run.folder / "bills").iterdir()})
+        rmtree(run.folder / "bills")
+    assert len(stored[0]) == 3
+    assert stored[0] == stored[1]

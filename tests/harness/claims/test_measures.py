@@ -220,7 +220,7 @@ def test_top_five_has_two_readings_and_an_embedder(monkeypatch: pytest.MonkeyPat
         for at in range(MANY)
         for way in rag.ways(RETRIEVERS)
     ]
-    monkeypatch.setattr(rag, "searched", lambda *_: (pd.DataFrame(outcomes), []))
+    monkeypatch.setattr(rag, "searched", lambda *_, **__: (pd.DataFrame(outcomes), []))
     made = inputs(ClaimSettings("", models=Settings(embedder="text-embedding-3-small")))
     found = CLAIMS["C26"].finding(made)
     by = {row.figure: row for row in found.rows if row.setting == measures.ALL}

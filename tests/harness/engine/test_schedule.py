@@ -79,3 +79,21 @@ def test_all_is_done_once(sizes: list[int], processes: int, answers: bool, chanc
     wanted = [(task.shard, task.part) for number, size in enumerate(sizes) for task in shard(number, size, answers)]
     assert sorted(ended) == sorted(wanted)
     assert not under_way
+
+
+def test_a_group_that_was_begun_first_goes_first() -> None:
+    """Of what is ready, the pieces of an earlier group are submitted before those of a later one."""
+    submitted, ends = list[str](), iter(["b1", "a1", "b2", "a2", "a3", "b3", "b4"])
+    groups = iter([[["a1"], ["a2", "a3"]], [["b1"], ["b2", "b3", "b4"]]])
+
+    def submit(piece: str) -> str:
+        submitted.append(piece)
+        return piece
+
+    def finished(refs: Sequence[str]) -> Iterator[tuple[str, None]]:
+        ref = next(ends)
+        assert ref in refs
+        yield ref, None
+
+    dispatch(groups, 2, submit, finished, lambda _: None)
+    assert submitted == ["a1", "b1", "b2", "a2", "a3", "b3", "b4"]

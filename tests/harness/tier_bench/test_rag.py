@@ -84,6 +84,13 @@ def test_ways() -> None:
     assert against(alone, rows(alone, ("bm25",))) is None
 
 
+def test_searches_that_are_not_timed_find_the_same() -> None:
+    """They keep a question's vector and scores from way to way, and from a tier that has grown they take none."""
+    both = (searched([conversation()], RagRules(), OFFLINE, 1, timed=timed)[0] for timed in (True, False))
+    timed, kept = (outcomes.drop(columns="milliseconds") for outcomes in both)
+    pd.testing.assert_frame_equal(timed, kept)
+
+
 def test_recall_by_category_has_its_interval() -> None:
     """Over independent units, as the recall of all: two conversations have their range, and no interval."""
     found, built = found_in(conversation("a"), conversation("b"), by=("bm25",))

@@ -16,7 +16,7 @@ from pathlib import Path
 
 FOLDER = Path("build/adapters")  # of the logs
 PYTHONS = (sys.executable, "3.12", "3.13")
-BESIDE = ("pytest", "hypothesis")  # packages that the tests of adapters import beside ctxbench and the library
+BESIDE = ("pytest", "hypothesis", "openai")  # packages that tests of adapters import beside ctxbench and the library
 TESTS = Path("tests/strategies/adapters")
 
 
