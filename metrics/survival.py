@@ -17,7 +17,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import accumulate, chain
 from typing import NamedTuple, TypeVar
 
@@ -27,6 +27,7 @@ from .language import STOP_WORDS, is_constraint, is_decision, reads_by_line, sen
 from .measure import Stretches, distinct, ranges
 from .value import Missing, Value
 from .values import Ints, Lines, exact_values, finder, places, spellings, values
+from .values import Value as ValueInText
 
 T = TypeVar("T")
 
@@ -184,9 +185,15 @@ def shown_share(calls: Iterable[tuple[int, int]]) -> Value:
     return sum(map(min, pairs)) / about if about else Missing("undefined", "no messages were summarised")
 
 
+@lru_cache(1 << 14)
+def _stated(value: ValueInText) -> FollowedFact:
+    """Return the fact that a value is stated."""
+    return FollowedFact(value.kind, (spellings(value),))
+
+
 def facts_in(text: str) -> tuple[FollowedFact, ...]:
     """Return the different facts of a text, in order."""
-    facts = dict.fromkeys(FollowedFact(value.kind, (spellings(value),)) for value in values(text))
+    facts = dict.fromkeys(map(_stated, values(text)))
     for sentence in sentences(text):
         kinds = [kind for kind, says in (("decision", is_decision), ("constraint", is_constraint)) if says(sentence)]
         if kinds:

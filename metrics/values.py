@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import chain, compress, pairwise
 from operator import add
 from typing import Any, Literal, NamedTuple
@@ -131,8 +132,8 @@ def values(text: str) -> tuple[Value, ...]:
     """Return the different values of a text, in the order they first occur."""
     placed = list(_exact(text))
     spans = [(start, start + len(value.text)) for start, value in placed]
-    placed += [(start, Value("name", name)) for start, name in names(text, spans)]
-    placed.sort(key=lambda pair: pair[0])
+    if named := [(start, Value("name", name)) for start, name in names(text, spans)]:
+        placed = sorted(placed + named, key=lambda pair: pair[0])
     return tuple(dict.fromkeys(value for _, value in placed))
 
 
@@ -158,44 +159,70 @@ def spellings(value: Value) -> tuple[str, ...]:
 
 
 def _exact(text: str) -> Iterator[tuple[int, Value]]:
-    """Yield each value that is not a name, with its place."""
-    for match in _PATTERN.finditer(text):
-        if group := match.lastgroup:
-            found = match[group]
-            value = _number(match, found.strip()) if group == "number" else _checked(group, found)
-            if value is not None:
-                # The value may be less than the match: blanks and closing marks are cut from it.
-                yield match.start(group) + found.index(value.text), value
+    """Yield each value that is not a name, with its place. None goes over the end of a line."""
+    start = 0
+    for line in text.split("\n"):
+        bare = line.lstrip(" \t")
+        at = start + len(line) - len(bare)
+        for place, value in _of_line(bare.rstrip(" \t")):
+            yield at + place, value
+        start += len(line) + 1
 
 
-def _checked(group: str, text: str) -> Value | None:
-    """Return the value of a match, if it is one on a closer look."""
+# The lines of files and logs recur, within a message and among them; a sentence is mostly one of them.
+@of_short_texts(1 << 16)
+def _of_line(line: str) -> tuple[tuple[int, Value], ...]:
+    """Return each value of a line that is not a name, with its place."""
+    placed = []
+    for match in _PATTERN.finditer(line):
+        if (group := match.lastgroup) and (found := _checked(group, match[group])) is not None:
+            start, value = match.start(group) + found[0], found[1]
+            if group != "number" or not _is_item(line, start, value.text):
+                placed.append((start, value))
+    return tuple(placed)
+
+
+# Names of code and figures recur: three of four are known.
+@lru_cache(1 << 15)
+def _checked(group: str, text: str) -> tuple[int, Value] | None:
+    """Return the value of a match, if it is one on a closer look, and how many blanks are before it."""
+    kind: Kind = "identifier"
+    stripped = text
     if group == "token":
-        return Value("identifier", text) if _is_identifier(text) else None
-    if group == "hanzi":
-        return Value("number", text) if len(text) > 2 or text[1] in "元岁米斤吨" else None
-    if group == "path":
-        text = text.rstrip(".,-%+@")
-        return Value("path", text) if _is_path(text) else None
-    if group == "url":
-        return Value("url", text.rstrip(".,;:!?)]}*_"))
-    return Value("date" if group == "date" else "identifier", text)
+        if not _is_identifier(text):
+            return None
+    elif group == "number":
+        stripped = text.strip()
+        if _BARE.match(stripped):
+            if len(stripped) == 1:
+                return None
+            kind = "identifier" if len(stripped) >= 7 and stripped[0] not in "+-" else "number"
+        else:
+            kind = "number"
+    elif group == "hanzi":
+        if len(text) == 2 and text[1] not in "元岁米斤吨":
+            return None
+        kind = "number"
+    elif group == "path":
+        kind, stripped = "path", text.rstrip(".,-%+@")
+        if not _is_path(stripped):
+            return None
+    elif group == "url":
+        kind, stripped = "url", text.rstrip(".,;:!?)]}*_")
+    elif group == "date":
+        kind = "date"
+    return text.index(stripped), Value(kind, stripped)
 
 
-def _number(match: re.Match[str], text: str) -> Value | None:
-    if _BARE.match(text):
-        if len(text) == 1:
-            return None
-        if len(text) >= 7 and text[0] not in "+-":
-            return Value("identifier", text)
-        after = match.string[match.end() : match.end() + 1]
-        # The number of a list item: `1.`, `2)` or `3、` with nothing before it in its line but blanks, `(` and `*`.
-        # Looking back a limited way keeps the cost linear where one line is the whole text.
-        start = match.start("number")
-        line = match.string[max(0, start - 80) : start].rpartition("\n")[2]
-        if len(text) <= 2 and after in (".", ")", "、") and not line.strip(" \t(*"):
-            return None
-    return Value("number", text)
+def _is_item(line: str, start: int, number: str) -> bool:
+    """Return whether a number is that of a list item: `1.`, `2)` or `3、` with nothing before it but blanks, `(`, `*`.
+
+    Looking back a limited way keeps the cost linear where one line is the whole text.
+    """
+    if len(number) > 2 or not _BARE.match(number):
+        return False
+    after = line[start + len(number) : start + len(number) + 1]
+    return after in (".", ")", "、") and not line[max(0, start - 80) : start].strip(" \t(*")
 
 
 def _is_identifier(text: str) -> bool:

@@ -11,7 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.metrics.values import _PATTERN, _PLAIN, Value, exact_values, finder, occurs, places, spellings, values
+from ctxbench.metrics.values import (
+    _PATTERN,
+    _PLAIN,
+    Value,
+    _exact,
+    _of_line,
+    finder,
+    occurs,
+    places,
+    spellings,
+    values,
+)
 
 EXAMPLES = tomllib.loads(Path(__file__).with_name("value_examples.toml").read_text("utf-8"))
 
@@ -48,10 +59,20 @@ WORDS = """
 def test_passing_over_plain_words_changes_nothing(pieces: list[str]) -> None:
     """Without the short cut for words that begin no value, the same values are found."""
     text = "".join(pieces)
-    found = exact_values(text)
+    found = _of_line.__wrapped__(text)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ctxbench.metrics.values._PATTERN", SLOW)
-        assert exact_values(text) == found
+        assert _of_line.__wrapped__(text) == found
+
+
+@given(st.lists(st.one_of(st.sampled_from(WORDS.split()), st.sampled_from(" .,;:!?'()[]*-\n\n\t")), max_size=16))
+def test_no_value_goes_over_the_end_of_a_line(pieces: list[str]) -> None:
+    """Read line by line, a text has the values that it has as a whole, but for the numbers of list items."""
+    text = "".join(pieces)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ctxbench.metrics.values._is_item", lambda *_: False)
+        patch.setattr("ctxbench.metrics.values._of_line", _of_line.__wrapped__)
+        assert tuple(_exact(text)) == _of_line.__wrapped__(text)
 
 
 SLOW = re.compile(_PATTERN.pattern.replace(_PLAIN, "(?!)"), _PATTERN.flags)
