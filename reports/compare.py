@@ -369,8 +369,9 @@ def _summary(gate: Gate) -> Iterator[str]:
     compared = gate.compared
     figures = f"each metric of each strategy in {count(compared.conversations, 'conversation')}"
     yield f"{compared.after} against {compared.before}, {figures}: {_counts(compared.comparisons)}."
-    if gate.models:
-        yield about("gate_models", models=some(gate.models))
+    metrics = (*(row.metric for row in compared.comparisons), *gate.not_guarded)
+    if models := dict.fromkeys(filter(None, map(billed_model, metrics))):
+        yield about("gate_models", models=some(list(models)))
     yield from _apart(compared.comparisons)
     yield from unpaired(compared.unpaired)
     for name, (was, now) in gate.settings.items():

@@ -263,7 +263,8 @@ def how_to_have(name: str) -> str:
 def choices_table(verdict: RunVerdict) -> Table:
     """Return the strategy to choose for each loss of quality that a reader may accept, and what it saved here."""
     base = verdict.points[verdict.base]
-    short = short_names([verdict.choice(points) for points in verdict.losses], SHORT)
+    choices = dict.fromkeys(verdict.choice(points) for points in verdict.losses)
+    short = short_names([*choices], SHORT)
 
     def row(points: float) -> tuple[str, ...]:
         name = verdict.choice(points)
@@ -273,7 +274,9 @@ def choices_table(verdict: RunVerdict) -> Table:
         return label + mark, short[name], dollars(cost), saved, f"{_signed(_gain(verdict, name))} points"
 
     few = verdict.units < FEWEST
-    notes = [_why_base(verdict)] * any(verdict.choice(points) == verdict.base for points in verdict.losses)
+    notes = [_why_base(verdict)] * (verdict.base in choices)
+    if first := [short[name] for name in choices if verdict.is_open_live(name)]:
+        notes.append(about("verdict_live", names=some(first)))
     heads = ("if you accept to lose", "cheapest" if few else "choose", "cost", "saves", "quality")
     title = "What was cheapest here, and what it saved" if few else "What to choose, and what it saves"
     return Table(title, heads, tuple(map(row, verdict.losses)), tuple(notes), names=2, widest=LINE)

@@ -64,14 +64,10 @@ class RunRequests:
     def __init__(self, run: Run, whole: RunRequests | None = None) -> None:
         """`whole` are the requests of the whole run, if this is a piece of it: estimates are made of all of it."""
         self.run = run
-        self._whole = whole or self
+        self._whole = self if whole is None else whole  # not `or`, which asks for a length and reads the steps
+        self.is_whole = self._whole is self
         self._factors: dict[tuple[str, bool], TokenFactors] = {}
         self._reads: dict[str, RecordedReads] = {}
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether these are the requests of the whole run."""
-        return self._whole is self
 
     def pieces(self) -> Iterator[RunRequests]:
         """Yield the requests of some shards after the other (`Run.pieces`)."""

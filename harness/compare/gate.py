@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -75,11 +75,6 @@ class Gate:
     def gone(self) -> tuple[Unpaired, ...]:
         """Conversations and strategies that are not what they were, or are not there any more: they fail the gate."""
         return tuple(unpaired for unpaired in self.compared.unpaired if unpaired.word != "new")
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """Models that the baseline is billed under, and so the run, whatever that was asked for."""
-        return _models((*(comparison.metric for comparison in self.compared.comparisons), *self.not_guarded))
 
     @property
     def result(self) -> Result:
@@ -309,12 +304,8 @@ def read_baseline(file: Path) -> MeasuredRun:
 def models_of(file: Path) -> tuple[str, ...]:
     """Return the models that a baseline is billed under, or `none`, to renew it likewise; () if none can be read."""
     with suppress(RunError):
-        return _models(read_baseline(file).metrics) or ("none",)
+        return tuple(dict.fromkeys(filter(None, map(billed_model, read_baseline(file).metrics)))) or ("none",)
     return ()
-
-
-def _models(metrics: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(model for name in metrics if (model := billed_model(name))))
 
 
 def update_command(file: Path | str, run: str = "RUN") -> str:

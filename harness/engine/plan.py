@@ -34,7 +34,7 @@ from ctxbench.scenarios.source import Problems
 from ctxbench.scenarios.spec import calls, nearest
 from ctxbench.strategies import plugins
 from ctxbench.strategies.bounds import EvidenceOnly
-from ctxbench.strategies.chain import NAMED, RECIPES, definitions, packages, parse, spec, stages_of, strategies
+from ctxbench.strategies.chain import NAMED, RECIPES, Chain, definitions, packages, parse, spec, stages_of, strategies
 
 from .. import cache
 from ..folder import store
@@ -43,7 +43,7 @@ from ..folder.remote import RemoteFolder
 from ..folder.schema import FORMAT, USUAL_MODEL, LeftOutRecording, Manifest, ManifestPlan, without_digest
 from ..models import Settings
 from ..models.cassette import spent_on_run
-from ..models.settings import named
+from ..models.settings import calls_summariser, named
 from ..quiz import SOURCES, read_questions, with_probes
 from .shard import OWN, Done, PartTask, Work
 from .workers import Engine, run_shards
@@ -349,7 +349,8 @@ def _enter(out: Path, plan: Plan, overwrite: bool, check: Callable[[], None]) ->
             stored = store.read_manifest(out)
             # A run that was stopped before its first part, or had a mistake in its plan, is in nobody's way.
             if store.part_files(out):
-                _check_continued(out, stored, unfinished)
+                plan = _with_own_summariser(plan, stored)
+                _check_continued(out, stored, _unfinished(plan))
                 check()
                 plan = _grown(out, plan, stored)
                 unfinished, kept = _unfinished(plan), NO_END
@@ -365,6 +366,27 @@ def _enter(out: Path, plan: Plan, overwrite: bool, check: Callable[[], None]) ->
     except OSError as error:
         raise store.unwritable(out, error) from None
     return plan, unfinished
+
+
+def _with_own_summariser(plan: Plan, stored: Manifest) -> Plan:
+    """Return a plan with the summariser that is stored; strategies that call the run's name the plan's own instead.
+
+    So a run with another summariser adds columns, `summary(summariser='X')`, and whatever calls none stays as it is.
+    What another package or a file brings may call the run's unseen: with it the plan stays, and is refused.
+    """
+    model, parsed = plan.models.summariser, list(map(parse, plan.strategies))
+    kinds = [type(stage) for strategy in parsed for stage in stages_of(strategy)]
+    if model == stored.plan.summariser or any(map(packages, parsed)) or None in map(strategies().name_of, kinds):
+        return plan
+    texts = []
+    for text, strategy in zip(plan.strategies, parsed, strict=True):
+        stages = tuple(
+            changed(stage, summariser=model) if calls_summariser(stage) else stage  # type: ignore[type-var]
+            for stage in stages_of(strategy)
+        )
+        name = plan.given_names.get(text, "")
+        texts.append(f"{name and name + '='}{spec(Chain(stages) if len(stages) > 1 else stages[0])}")
+    return changed(plan, strategies=tuple(texts), models=replace(plan.models, summariser=stored.plan.summariser))
 
 
 def _check_continued(out: Path, stored: Manifest, now: Manifest) -> None:

@@ -80,8 +80,7 @@ class Run:
     all."""
     opened: float = field(default_factory=time, init=False, repr=False, compare=False)
     """When it was opened, in seconds since 1970: files that changed since may be another run's."""
-    # Tables and columns that were read and are small, which a report reads a dozen times, and files read for one
-    # conversation.
+    # Small tables and columns that were read, which a report reads a dozen times, and files read for one conversation.
     _tables: dict[tuple[str, ...], pa.Table] = field(default_factory=dict, init=False, repr=False, compare=False)
     _parts: dict[Any, dict[Any, Rows]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -104,10 +103,9 @@ class Run:
         """Return one table as an Arrow table, or some columns of it. Raises RunError if a run has no such table."""
         if name not in SCHEMAS:
             raise RunError(f"a run has no table {name!r}{nearest(name, SCHEMAS) or '; it has ' + ', '.join(SCHEMAS)}")
-        if (whole := self._tables.get((name,))) is not None:
-            return whole if columns is None else whole.select(columns)
-        if (known := self._tables.get(key := (name, *(columns or ())))) is not None:
-            return known
+        key = (name, *(columns or ()))
+        if (known := self._tables.get((name,), self._tables.get(key))) is not None:
+            return known if columns is None else known.select(columns)
         wanted = None if columns is None else [*columns, *["conversation"] * (self.chosen is not None)]
         with self.readable():
             tables = [_read_part(part, wanted) for part in self.files(name)]

@@ -240,6 +240,14 @@ OWN = "run"
 """How `archive` names the run's summariser. Elsewhere it is an empty text."""
 
 
+def calls_summariser(stage: Strategy) -> bool:
+    """Return whether a stage of ours calls the run's summariser, and would call another one that it named."""
+    name, model = strategies().name_of(type(stage)), getattr(stage, "summariser", None)
+    if name == "facts" and getattr(stage, "extractor", "") != "model":
+        return False
+    return model == (OWN if name == "archive" else "")
+
+
 def named(compared: Iterable[Strategy], summariser: str) -> dict[str, str]:
     """Map each model in a parameter `summariser` to the text of the first strategy, or stage, that names it.
 

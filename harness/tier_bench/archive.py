@@ -207,7 +207,7 @@ def summarised(items: Sequence[ArchivedMessage], coding: Coding, counter: TokenC
     for texts, size, summary in summaries(items, coding, counter):
         tokens, summary_tokens = tokens + size, summary_tokens + counter.text(summary)
         original += sum(len(text.encode()) for text in texts)
-        stored += len(Dictionary().compress(summary.encode(), coding.level))
+        stored += len(Dictionary().compressor(coding.level)(summary.encode()))
         block_values = {value.text for text in texts for value in values(text)}
         values_there += len(block_values)
         values_kept += len(block_values & {value.text for value in values(summary)})

@@ -406,6 +406,7 @@ def test_a_saving_that_live_runs_would_use_up_is_tried_live_first() -> None:
     found = by_hand(costs, kept)
     few = "cheaper only while live it makes at most 7 % more calls; published runs with retrieval made 27 to 106 % more"
     assert headline(found).startswith("Try retrieval live first: $60.00 instead of $64.20 here (−6.5 %)")
+    assert any("live first" in note and "retrieval" in note for note in choices_table(found).notes)
     assert headline(found).endswith(few)
     assert told(answer(found))["live runs"].endswith("ctxbench live BEFORE AFTER")
     assert BenchmarkVerdict(found).objections("retrieval") == [few]

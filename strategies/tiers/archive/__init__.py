@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from ...archive.store import BlockTable, StoreError
 from .part import (
+    FAST,
     INDEX,
     ArchivedMessage,
     ArchiveIndex,
@@ -287,7 +288,7 @@ class Draft:
         taught = [items for part in self.parts if part.number in numbers and (items := self._live(part))]
         self.dictionary, self.file = build_dictionary([by_field(items) for items in taught], self._coding), None
         if self.dictionary.data:
-            frame = Dictionary().compress(self.dictionary.data, self._coding.level)
+            frame = Dictionary().compressor(self._coding.level)(self.dictionary.data)
             self.files[dictionary_name(self.next)] = frame
             self.file = DictionaryFile(self.next, "raw", section_of(frame))
         self.next += 1
@@ -307,7 +308,7 @@ class Draft:
             using = self.file.number if self.file else 0
             part, data = block_part(number, items, self._coding.level, self.dictionary, using)
         else:
-            part, data = new_part(number, items, by_field(items))
+            part, data = new_part(number, items, by_field(items), Dictionary().compressor(FAST))
         self.files[part_name(number)], self._items[number] = data, list(items)
         return part
 

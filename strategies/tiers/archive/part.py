@@ -40,6 +40,9 @@ class Coding:
     block_tokens: int = 65_536
 
 
+Compress = Callable[[bytes], bytes]
+
+
 class Dictionary:
     """A zstd dictionary, ready to use. An empty one compresses without a dictionary."""
 
@@ -50,10 +53,14 @@ class Dictionary:
     def checkpoint(self) -> Callable[[], None]:
         return lambda: None  # it never changes
 
-    def compress(self, content: bytes, level: int) -> bytes:
-        """Compress content to one frame. The same content gives the same bytes."""
+    def compressor(self, level: int) -> Compress:
+        """Return a function that compresses content to one frame. The same content gives the same bytes.
+
+        Its first frame takes in the dictionary, which takes as long as half a block. It is not kept for the next block:
+        at high levels it has 70 MB.
+        """
         settings = zstandard.ZstdCompressionParameters.from_level(level, window_log=_WINDOW)
-        return zstandard.ZstdCompressor(compression_params=settings, dict_data=self._zstd()).compress(content)
+        return zstandard.ZstdCompressor(compression_params=settings, dict_data=self._zstd()).compress
 
     def decompress(self, frame: bytes) -> bytes:
         return self._decompressor.decompress(frame)
@@ -167,19 +174,20 @@ def block_part(
 ) -> tuple[PartEntry, bytes]:
     """Return a block in the layout of fewest bytes, and its bytes. `using` is the number of the dictionary."""
     layouts = [content for content in (by_field(items), by_key(items)) if content is not None]
-    parts = [new_part(number, items, content, dictionary, level) for content in layouts]
+    compress = dictionary.compressor(level)
+    parts = [new_part(number, items, content, compress, _TABLE_LEVEL if level > FAST else FAST) for content in layouts]
     best, data = min(parts, key=lambda part: len(part[1]))
     return replace(best, sealed=True, dictionary=using), data
 
 
 def new_part(
-    number: int, items: Sequence[ArchivedMessage], content: bytes, dictionary: Dictionary = _PLAIN, level: int = FAST
+    number: int, items: Sequence[ArchivedMessage], content: bytes, compress: Compress, table_level: int = FAST
 ) -> tuple[PartEntry, bytes]:
-    """Return a part of these messages in a layout, and its bytes. By default it is small, and no block yet."""
+    """Return a part of these messages in a layout, and its bytes."""
     ids, tokens = [item.id for item in items], [item.tokens for item in items]
     different = ["" if id == next_id(last) else id for last, id in zip(["", *ids], ids, strict=False)]
-    head = _PLAIN.compress(msgspec.json.encode((different, tokens)), _TABLE_LEVEL if level > FAST else FAST)
-    frame = dictionary.compress(content, level)
+    head = _PLAIN.compressor(table_level)(msgspec.json.encode((different, tokens)))
+    frame = compress(content)
     sections = section_of(head), section_of(frame, len(head))
     return PartEntry(number, len(items), sum(tokens), *sections, len(content)), head + frame
 

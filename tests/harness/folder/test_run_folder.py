@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import load
 from ctxbench.harness.folder.store import account, alone, read_manifest, write_manifest
+from ctxbench.harness.models import Settings
 from ctxbench.scenarios.errors import RunError
-from tests.harness.runs import plan, recording
+from tests.harness.runs import bytes_of, plan, recording
 
 
 def test_another_run_is_not_written_over(tmp_path: Path) -> None:
@@ -23,6 +24,31 @@ def test_another_run_is_not_written_over(tmp_path: Path) -> None:
         execute(plan(path, strategies=("none",), encoding="cl100k_base"), tmp_path / "run")
     execute(plan(path, strategies=("none",)), tmp_path / "run", overwrite=True)
     assert set(load(tmp_path / "run").table("results").strategy) == {"none"}
+
+
+def test_another_summariser_adds_columns(tmp_path: Path) -> None:
+    """Strategies that call it are new ones, which name it; the others are those that are there."""
+    path, called = recording(tmp_path, conversations=2), Settings(summariser="openai/gpt-4o-mini", replay=True)
+    execute(plan(path, strategies=("none",), models=called), tmp_path / "run")
+    execute(plan(path, strategies=("none", "mine=summary(every=2) | window(max_tokens=900)")), tmp_path / "run")
+    at_once = ("none", "mine=summary(every=2, summariser='offline') | window(max_tokens=900)")
+    execute(plan(path, strategies=at_once, models=called), tmp_path / "once")
+    grown, made = bytes_of(tmp_path / "run"), bytes_of(tmp_path / "once")
+    assert grown == made
+    assert set(load(tmp_path / "run").table("results").strategy) == {"none", at_once[1][5:]}
+
+
+def test_another_summariser_is_refused_where_nobody_sees_who_calls_it(tmp_path: Path) -> None:
+    """A strategy of a file may call the run's summariser, so it is not measured beside that of another."""
+    path, file = recording(tmp_path, conversations=2), tmp_path / "mine.py"
+    file.write_text(MINE)
+    execute(plan(path, strategies=("none",)), tmp_path / "run")
+    models = Settings(summariser="openai/gpt-4o-mini", replay=True)
+    with pytest.raises(RunError, match="holds a run with the summariser offline"):
+        execute(plan(path, strategies=("none", f"{file}:mine"), models=models), tmp_path / "run")
+
+
+MINE = "def mine(context):\n    return context\n"
 
 
 def test_one_run_at_a_time_writes_to_a_folder(tmp_path: Path) -> None:
