@@ -105,7 +105,7 @@ class Done(msgspec.Struct, frozen=True):
     steps: int = 0  # steps replayed now; none if the part was finished before
 
 
-_leaving = list[Callable[[int], NoReturn]]()  # os._exit as it was, once for each part that threads write now
+_leaving: list[Any] = []  # os._exit as it was, once for each part that threads write now
 
 
 @contextmanager
