@@ -162,12 +162,13 @@ def execute(
     overwrite: bool = False,
     watcher: Watcher | None = None,
     remote: RemoteFolder | None = None,
-    check: Callable[[], None] = lambda: None,
+    check: Callable[[Sequence[str]], None] = lambda _: None,
 ) -> Manifest:
     """Run a plan into the folder `out`, or resume it there. Returns the manifest.
 
     With `remote` the folder is its copy: what the store has of the run is fetched, and each part is put there.
-    `check` is called before a run that is there is gone on with. `engine`, or `jobs` processes, do the work.
+    `check` is called with the strategies that are named before a run that is there is gone on with. `engine`, or `jobs`
+    processes, do the work.
     Bad conversations are left out and named in the manifest's `problems`; `strict` makes the first one an error.
     Parts in which calls of models failed are made again, from recorded replies but for those calls.
     Raises RunError if `out` cannot be written or holds another run.
@@ -332,7 +333,7 @@ def _make(out: Path) -> None:
         raise store.unwritable(out, error) from None
 
 
-def _enter(out: Path, plan: Plan, overwrite: bool, check: Callable[[], None]) -> tuple[Plan, Manifest]:
+def _enter(out: Path, plan: Plan, overwrite: bool, check: Callable[[Sequence[str]], None]) -> tuple[Plan, Manifest]:
     """Make the folder ready: new, or with a run that this one goes on with, which is not complete from here on.
 
     Returns the plan with the strategies that are there already, and the manifest with what was spent here before. A run
@@ -349,9 +350,9 @@ def _enter(out: Path, plan: Plan, overwrite: bool, check: Callable[[], None]) ->
             stored = store.read_manifest(out)
             # A run that was stopped before its first part, or had a mistake in its plan, is in nobody's way.
             if store.part_files(out):
-                plan = _with_own_summariser(plan, stored)
+                written, plan = plan.strategies, _with_own_summariser(plan, stored)
                 _check_continued(out, stored, _unfinished(plan))
-                check()
+                check((*written, *plan.strategies))
                 plan = _grown(out, plan, stored)
                 unfinished, kept = _unfinished(plan), NO_END
                 _check_continued(out, stored, unfinished)  # now with the packages of what is stored

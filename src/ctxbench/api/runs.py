@@ -132,7 +132,7 @@ def run(
     folder, remote = located(tempfile.mkdtemp(prefix="ctxbench-") if out is None else os.path.expanduser(out))
     workers = jobs or os.cpu_count() or 1
     try:
-        check = partial(_refuse_unnamed, folder, None if overwrite else plan.strategies)
+        check = partial(_refuse_unnamed, folder)
         manifest = execute(plan, folder, jobs=workers, strict=strict, overwrite=overwrite, remote=remote, check=check)
         if not manifest.conversations:
             remove_empty(folder)
@@ -158,12 +158,12 @@ def run(
     return BenchmarkRun(reader, models)
 
 
-def _refuse_unnamed(folder: Path, named: Sequence[str] | None) -> None:
+def _refuse_unnamed(folder: Path, named: Sequence[str]) -> None:
     """Raise UserError for a run here, perhaps a stranger's, with strategies that this call does not name."""
     stored: tuple[str, ...] = ()
     with suppress(RunError):  # no run, or none that can be gone on with
-        stored = () if named is None else read_manifest(folder).plan.strategies
-    names = {*map(without_digest, named or ())}
+        stored = read_manifest(folder).plan.strategies
+    names = {*map(without_digest, named)}
     if other := [with_recipe_names(text) for text in stored if without_digest(text) not in names]:
         some = f"{', '.join(other[:_MOST_PROBLEMS])}{' …' * (len(other) > _MOST_PROBLEMS)}"
         how = "name it as well, give overwrite=True, or name another out"

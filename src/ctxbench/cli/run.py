@@ -128,7 +128,7 @@ def run(
             say(f"standard: {SCENARIOS['standard']}. Your recordings: ctxbench run PATH")
         complete = is_complete(folder) and not overwrite
         workers, by = jobs or os.cpu_count() or 1, engine_of(engine, jobs or os.cpu_count())
-        look = partial(_check_stored, folder, plan.strategies)
+        look = partial(_check_stored, folder)
         how = {"strict": strict, "overwrite": overwrite}
         with resumable("finished work is stored", folder):
             manifest = execute(plan, folder, jobs=workers, engine=by, watcher=watcher, remote=remote, check=look, **how)
@@ -334,7 +334,7 @@ def audit(
         plan = Plan(RunInputs(sessions, form), ("none", RECORDED, *alternatives), probes=False, answers=False)
         workers = jobs or os.cpu_count() or 1
         with resumable("finished work is stored", folder):
-            look = partial(_check_stored, folder, plan.strategies)
+            look = partial(_check_stored, folder)
             manifest = execute(plan, folder, jobs=workers, overwrite=overwrite, watcher=watcher, check=look)
     report_manifest(manifest, folder)
     try:

@@ -36,6 +36,10 @@ def test_another_summariser_adds_columns(tmp_path: Path) -> None:
     grown, made = bytes_of(tmp_path / "run"), bytes_of(tmp_path / "once")
     assert grown == made
     assert set(load(tmp_path / "run").table("results").strategy) == {"none", at_once[1][5:]}
+    asked = list[str]()
+    again = plan(path, strategies=("none", "mine=summary(every=2) | window(max_tokens=900)"))
+    execute(again, tmp_path / "run", check=asked.extend)
+    assert set(load(tmp_path / "run").manifest.plan.strategies) <= set(asked), "the same command names what it added"
 
 
 def test_another_summariser_is_refused_where_nobody_sees_who_calls_it(tmp_path: Path) -> None:
