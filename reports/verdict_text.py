@@ -303,15 +303,16 @@ def _why_base(verdict: RunVerdict) -> str:
 
 
 def _idle(verdict: RunVerdict) -> str:
-    """Return which strategies had nothing to do in any conversation, but for those that only mark the cache."""
+    """Return which strategies had nothing to do in any conversation, but for `recorded` and marks for the cache."""
     summary = verdict.results.summary
     whole = summary.strategies.get(WHOLE, {}).get("tokens_sent", 0)
-    sent = {name: of["tokens_sent"] for name, of in summary.strategies.items() if name not in (WHOLE, *BOUNDS)}
-    idle = [name for name in sent if sent[name] == whole and family_of(name) != "caching"]
+    others = [name for name in summary.strategies if name not in (WHOLE, RECORDED, *BOUNDS)]
+    idle = [name for name in others if summary.strategies[name]["tokens_sent"] == whole]
+    idle = [name for name in idle if family_of(name) != "caching"]
     if isinstance(whole, Missing) or not whole or not idle:
         return ""
     names = some([*map(without_digest, idle)])
-    return about("verdict_idle", names=names, whole=WHOLE, of=count(summary.conversations, "conversation"))
+    return about("verdict_idle", names=names, of=count(summary.conversations, "conversation"))
 
 
 def points_in_words(points: float) -> str:

@@ -105,21 +105,27 @@ class Done(msgspec.Struct, frozen=True):
     steps: int = 0  # steps replayed now; none if the part was finished before
 
 
+_leaving: list[Any] = []  # os._exit as it was, once for each part that threads write now
+
+
 @contextmanager
 def _exit_raises() -> Iterator[None]:
     """Have os._exit raise SystemExit: a strategy that calls it fails, and does not end the command without a word."""
-    process, leave = os.getpid(), os._exit
+    process, leave = os.getpid(), _leaving[0] if _leaving else os._exit
 
     def raises(status: int) -> NoReturn:
         if os.getpid() != process:  # one that the strategy has forked
             leave(status)
         raise SystemExit(f"os._exit({status})")
 
+    _leaving.append(leave)
     os._exit = raises
     try:
         yield
     finally:
-        os._exit = leave
+        _leaving.pop()
+        if not _leaving:
+            os._exit = leave
 
 
 class PartWriter:

@@ -419,13 +419,13 @@ def test_a_saving_that_live_runs_would_use_up_is_tried_live_first() -> None:
 
 def test_what_sent_all_of_each_conversation_is_named() -> None:
     """Recordings that are shorter than a strategy's window say so, or nobody knows why it equals `none`; marks for the
-    cache change nothing by construction, and are not named."""
-    sent = {"none": 900, "retrieval": 900, "window": 900, "cache_marks": 900, "facts": 950}
+    cache change nothing by construction, and what an agent sent has no limit: they are not named."""
+    sent = {"none": 900, "recorded": 900, "retrieval": 900, "window": 900, "cache_marks": 900, "facts": 950}
     found = by_hand({name: [1.0] * 8 for name in sent}, {name: [1.0] * 8 for name in sent})
     for name, tokens in sent.items():
         found.results.summary.strategies[name]["tokens_sent"] = tokens
-    short = "retrieval, window sent all that none sent, in each of 8 conversations: these are too short to "
-    assert told(answer(found))["short"] == short + "drop anything from"
+    short = "retrieval, window dropped nothing from 8 conversations: these are too short for that"
+    assert told(answer(found))["short"] == short
 
 
 def test_a_chain_has_one_name_everywhere() -> None:

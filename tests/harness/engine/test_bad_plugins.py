@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.engine.shard import _replayed
+from ctxbench.harness.engine.shard import _exit_raises, _replayed
 from ctxbench.harness.folder.run import load
 from ctxbench.harness.models import OFFLINE
 from ctxbench.harness.replay import ConversationIndex
@@ -128,6 +129,17 @@ def test_a_strategy_that_ends_the_process_fails(tmp_path: Path, jobs: int) -> No
     ran = ctxbench("run", path, "-s", "none", "-s", "bad.py:Bad", "-o", "r", "-j", jobs, cwd=tmp_path, code=2)
     assert "error: bad.py:Bad finished no conversation: SystemExit: os._exit(3) (bad.py:" in ran.stderr
     assert ran.stdout
+
+
+def test_ending_the_process_is_given_back() -> None:
+    """Where threads make runs side by side, os._exit raises until the last of them is done, and ends it again then."""
+    ends, one, other = os._exit, _exit_raises(), _exit_raises()
+    for step in (one.__enter__, other.__enter__, lambda: one.__exit__(None, None, None)):
+        step()
+        with pytest.raises(SystemExit, match="3"):
+            os._exit(3)
+    other.__exit__(None, None, None)
+    assert os._exit is ends
 
 
 def test_failures_are_grouped_and_the_exit_code_says_that_all_failed(tmp_path: Path) -> None:
