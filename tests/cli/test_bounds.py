@@ -195,7 +195,7 @@ def test_a_name_that_no_file_can_have(place: Path, path: str, command: Any, para
         (("run", "some.jsonl", "-s", f"window(max_tokens={10**17})"), "max_tokens is beyond 9,007,199,254,740,992"),
         (("run", "some.jsonl", "-s", "none", "--window", "9" * 5000), "is more than any has"),
         (("tune", f"window(max_tokens=?[1..{10**400}])", "some.jsonl"), "no number may be"),
-        (("export", "prometheus", "run", "--to", ""), ".: cannot be written: Is a directory"),
+        (("export", "prometheus", "run", "--to", "."), ".: cannot be written: Is a directory"),
         (("run", "some.jsonl", "--format", "\udcff"), "is not UTF-8"),
     ],
 )

@@ -141,7 +141,7 @@ def test_findings_are_kept_with_their_run(run: Path) -> None:
 def test_times_stand_in_a_column_of_their_own() -> None:
     """What the clock decides has no other figures, in the table as in JSON."""
     plain, timed = _finding(), _finding(True)
-    assert tables([plain])[0].rows[0][3:] == ("50.0 %", "≥ 30.0 % (to 60.0 %)")
+    assert tables([plain])[0].rows[0][3:] == ("50.0 %", "≥ 30.0 % (to 60.0 %)", "–", "–")
     found = as_json([timed])
     assert [row["setting"] for row in found["claims"][0]["rows"]] == ["one"]
     assert [row["setting"] for row in found["timed"][0]["rows"]] == ["two"]
