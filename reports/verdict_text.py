@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib import resources
 from importlib.metadata import entry_points
-from math import isnan, nan
+from math import floor, isnan, nan
 from typing import Any
 
 from ctxbench.harness.answers.figures import BOUNDS, WHOLE, StrategyAnswers
@@ -56,7 +56,7 @@ from .render import (
     tokens,
 )
 from .results import Results, RunSummary
-from .verdict import MODELS_NAMED, RunVerdict, faults, guess, in_order
+from .verdict import MODELS_NAMED, ROUNDING, RunVerdict, faults, guess, in_order
 
 PREFIX = "traps/"  # start of the ids of the traps
 _BROKEN_NAMED = FAILURES_NAMED = 2
@@ -374,8 +374,8 @@ def if_live(verdict: RunVerdict, name: str) -> str:
     calls = verdict.live("calls", name)
     if calls is None or not verdict.is_open_live(name):
         return ""
-    more = verdict.break_even(name) - 1
-    within = f"at most {100 * more:.0f} %" if more >= 0.01 else "less than 1 %"
+    more = floor(100 * (verdict.break_even(name) - 1) + ROUNDING)
+    within = f"at most {more} %" if more else "less than 1 %"
     low, high = (f"{100 * abs(times - 1):.0f} %" for times in (calls.low, calls.high))
     made = f"{low} fewer to {high}" if calls.low < 1 else f"{low.removesuffix(' %')} to {high}"
     return about("live_if", within=within, family=family_of(name), made=made)

@@ -413,6 +413,7 @@ def test_a_saving_that_live_runs_would_use_up_is_tried_live_first() -> None:
     assert (found.shipped, found.is_sure, found.is_sure_of("retrieval")) == ("retrieval", False, True)
     assert BenchmarkVerdict(found).objections("cache_marks") == []
     assert headline(by_hand(costs | {"none": [2.5] * 60}, kept)).startswith("Use retrieval: ")
+    assert "at most 7 % more calls" in headline(by_hand(costs | {"none": [1.079] * 60}, kept))
     masked = headline(by_hand({"none": [1.0] * 60, "openhands.masking": [0.995] * 60}, kept))
     assert masked.endswith("less than 1 % more calls; published runs with masking made 12 % fewer to 123 % more")
 
