@@ -28,7 +28,7 @@ from .render import Table, about, count, dollars, percent
 from .results import Results, RunSummary
 from .verdict import RunVerdict, verdict
 from .verdict import as_json as verdict_json
-from .verdict_text import how_sure, in_words, points_of, recorded_with, too_few
+from .verdict_text import how_sure, in_words, points_of, recorded_with, too_few, why_nearest
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,7 @@ def _of_others(audit: Audit) -> Iterator[tuple[str, str]]:
         return
     change = f"{dollars(places.points[name].cost)}, {_in_words(places.cost_change(name))}"
     gain = f"{places.quality.name} {points_of(places.gain(name, places.base))}"
-    why = "" if better else "; of what is cheaper and breaks no call it loses least"
+    why = "" if better else f"; {why_nearest(places, name)}"
     yield "better" if better else "nearest", f"{name}: {change}; {gain}{why}"
     if places.units >= FEWEST and not audit.undecided:
         yield "elsewhere", how_sure(places, name)

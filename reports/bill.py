@@ -221,7 +221,8 @@ def _recorded(billed: Billed, scheme: Scheme) -> Iterator[str]:
     if (cost := billed.against_recorded(scheme)) is not None:
         calls, (recorded, bill) = count(cost[0], "call that says", "calls that say"), map(dollars, cost[1:])
         change = cost[2] / cost[1] - 1
-        yield about("bill_recorded", calls=calls, model=model, recorded=recorded, billed=bill, change=change)
+        values = {"recorded": recorded, "billed": bill, "change": "+" * (change > 0) + percent(change)}
+        yield about("bill_recorded", calls=calls, model=model, **values)
     for what, (number, share) in billed.special_prices(scheme).items():
         yield about("bill_special", model=model, what=what, calls=count(number, "recorded call"), share=percent(share))
 

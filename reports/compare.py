@@ -12,6 +12,7 @@ from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from ctxbench.harness.answers.figures import BOUNDS
+from ctxbench.harness.bill import OWN_MODELS
 from ctxbench.harness.compare.compare import Comparison, MetricChange, RunComparison, Unpaired
 from ctxbench.harness.compare.figures import billed_model
 from ctxbench.harness.compare.gate import Gate, update_command
@@ -160,8 +161,12 @@ def _most(rows: Sequence[Comparison], most: int = _MOST_ROWS) -> list[Comparison
 
 
 def _first_model(rows: Iterable[Comparison]) -> str | None:
-    """Return the model that the rows of a bill are of, the first of several."""
-    return next((model for row in rows if (model := billed_model(row.metric))), None)
+    """Return the model that the rows of a bill are of: of several the recorded ones, else the first.
+
+    A baseline has its models by name, which says nothing about which of them the run was billed under.
+    """
+    models = [model for row in rows if (model := billed_model(row.metric))]
+    return OWN_MODELS if OWN_MODELS in models else next(iter(models), None)
 
 
 def _metric(row: Comparison, model: str | None = None) -> str:

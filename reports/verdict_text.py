@@ -125,6 +125,13 @@ def here(verdict: RunVerdict, name: str) -> str:
     return f"{dollars(cost)} instead of {dollars(base)} here{change}, cheaper in {cheaper:,} of {whole}"
 
 
+def why_nearest(verdict: RunVerdict, name: str) -> str:
+    """Return in what a strategy that is not used comes nearest: the cheapest that loses little, or loses least."""
+    if verdict.points[verdict.base].quality - verdict.points[name].quality > verdict.accepted:
+        return "of what is cheaper and breaks no call it loses least"
+    return f"the cheapest that breaks no call and loses at most {points_in_words(verdict.results.lose)}"
+
+
 def _answer(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
     """Yield lines of a label and a text."""
     doubtful = verdict.but_for(verdict.doubts) if verdict.units >= FEWEST else []
@@ -132,7 +139,7 @@ def _answer(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
     if name is None and verdict.units < FEWEST:
         yield "nearest", "no strategy cost less here without breaking calls"
     if name is not None and name != verdict.shipped and name not in doubtful:
-        yield "nearest", f"{name}: {here(verdict, name)}; of what is cheaper and breaks no call it loses least"
+        yield "nearest", f"{name}: {here(verdict, name)}; {why_nearest(verdict, name)}"
     for other in doubtful[:2]:
         yield "doubtful", f"{other}: {_doubt(verdict, other)}"
     if name is not None:
@@ -274,7 +281,7 @@ def choices_table(verdict: RunVerdict) -> Table:
         return label + mark, short[name], dollars(cost), saved, f"{_signed(_gain(verdict, name))} points"
 
     few = verdict.units < FEWEST
-    notes = [_why_base(verdict)] * (verdict.base in choices)
+    notes = [_why_base(verdict)] if verdict.base in choices else []
     if first := [short[name] for name in choices if verdict.is_open_live(name)]:
         notes.append(about("verdict_live", names=some(first)))
     heads = ("if you accept to lose", "cheapest" if few else "choose", "cost", "saves", "quality")
@@ -289,12 +296,13 @@ def _why_base(verdict: RunVerdict) -> str:
     if not cheaper:
         return f"Why {verdict.base}: no other strategy costs less."
     by_name = short_names(sorted(cheaper), SHORT)
-    broken, doubtful = (
-        [by_name[name] for name in sorted(cheaper) if name in of] for of in (verdict.broken, verdict.doubts)
-    )
+    most = max(points for points in verdict.losses if verdict.choice(points) == verdict.base) / 100 + ROUNDING
+    losing = {name for name in cheaper.keys() - verdict.broken.keys() if base.quality - cheaper[name].quality > most}
+    doubted = verdict.doubts.keys() - losing
+    broken, doubtful = ([by_name[name] for name in sorted(cheaper) if name in of] for of in (verdict.broken, doubted))
     parts = [f"{some(broken)} would make calls fail"] * bool(broken)
     parts += [f"{some(doubtful)} may do worse elsewhere"] * bool(doubtful)
-    if losing := cheaper.keys() & verdict.candidates:
+    if losing:
         least = max(losing, key=lambda name: (cheaper[name].quality, name))
         loss = _signed(base.quality - cheaper[least].quality).removeprefix("+")
         others = count(len(losing) - 1, "other")
@@ -312,7 +320,7 @@ def _idle(verdict: RunVerdict) -> str:
     if isinstance(whole, Missing) or not whole or not idle:
         return ""
     names = some([*map(without_digest, idle)])
-    return about("verdict_idle", names=names, of=count(summary.conversations, "conversation"))
+    return about("verdict_idle", names=names, of=count(summary.compared, "conversation"))
 
 
 def points_in_words(points: float) -> str:

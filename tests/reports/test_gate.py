@@ -13,7 +13,7 @@ from ctxbench.metrics.figures import METRICS
 from ctxbench.metrics.value import Ratio
 from ctxbench.reports.compare import as_junit, gate_tables
 from ctxbench.reports.render import markdown
-from tests.harness.compare.builders import made
+from tests.harness.compare.builders import ABOUT, made
 
 HOSTILE = "<script>alert(1)</script>|**\x00\x1b[31m\u202e&#\ud7ff javascript:"
 TOKENS = [100.0, 250, 80, 400, 120, 90]
@@ -42,6 +42,10 @@ def test_the_models_of_the_baseline(tmp_path: Path) -> None:
     cheap, dear = (made({"a": {"cost(claude-sonnet-5)": [cost] * 6}}) for cost in (1.0, 2.0))
     text = markdown(list(gate_tables(gate(cheap, dear, GatePolicy()), lambda *_: None)))
     assert "whatever the run was billed under: claude-sonnet-5." in text
+    about = {f"cost({of})": ABOUT["cost(claude-sonnet-5)"] for of in ("a", "recorded models")}
+    both = [made({"a": dict.fromkeys(about, [cost] * 6)}, about=about) for cost in (1.0, 2.0)]
+    text = markdown(list(gate_tables(gate(*both, GatePolicy()), lambda *_: None)))
+    assert "got worse, billed under recorded models?" in text
     file = tmp_path / "baseline.json"
     assert models_of(file) == ()
     write_baseline(cheap, file)

@@ -142,6 +142,7 @@ def test_what_one_conversation_carries_is_not_recommended() -> None:
     alone = by_hand(costs, dict.fromkeys(costs, [0.9] * 9))
     assert alone.shipped is None
     assert headline(alone) == "Keep the whole history: short costs less here, but that rests on one conversation, c0"
+    assert choices_table(alone).notes == ("Why none: of what costs less, short may do worse elsewhere.",)
 
 
 def test_quality_that_one_conversation_carries() -> None:
@@ -372,6 +373,7 @@ def test_a_few_conversations_recommend_nothing() -> None:
         takes = "it takes 8 to recommend a strategy, and 15 to say what others would cost"
         assert headline(found) == f"No recommendation: {words} too few: {takes}"
         assert told(answer(found))["nearest"].startswith(f"good: ${number}.00 instead of ${9 * number}.00 here")
+        assert told(answer(found))["nearest"].endswith("; the cheapest that breaks no call and loses at most 5 points")
 
 
 def test_twins_make_nothing_surer() -> None:

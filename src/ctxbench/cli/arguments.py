@@ -10,8 +10,8 @@ Args:
         [default: standard]
     strategy (-s SPEC): One of the run's strategies, or an unambiguous part of its text.
         [default: the first that is no baseline]
-    model (-m MODEL): A model to bill under; repeat it. [default: the recorded one, claude-sonnet-5, gpt-5.6,
-        gemini-2.5-pro]
+    model (-m MODEL): A model to bill under; repeat it. [default: the first three of: recorded models,
+        claude-sonnet-5, gpt-5.6, gemini-2.5-pro]
     metric (FILE.py:NAME): Measure a metric of your own as well; repeat it (docs/metrics.md).
     out (-o FOLDER): The run folder.
     lose (POINTS): Points of quality that you accept to lose for a lower bill: the verdict keeps to it.

@@ -37,8 +37,8 @@ def compare(
         strategy (-s SPEC): Compare this strategy only; repeat it. [default: all]
         metric (KEY|FILE.py:NAME): Compare by this metric only, or by your own in a file; repeat it. [default: all
             except latency]
-        model (-m MODEL): A model whose bill is compared; repeat it. `none` leaves the bill out. [default: the recorded
-            one, claude-sonnet-5, gpt-5.6, gemini-2.5-pro]
+        model (-m MODEL): A model whose bill is compared; repeat it. `none` leaves the bill out. [default: the first
+            three of: recorded models, claude-sonnet-5, gpt-5.6, gemini-2.5-pro]
         clock: Compare latency too, for runs on the same idle machine.
         every (--all): Print all that moved, not what moved most alone.
     """
@@ -86,7 +86,7 @@ def gate(
         junit (FILE): Write JUnit XML to this file.
         every (--all): Print all that got worse or better, not what moved most alone.
         model (-m MODEL): A model whose bill is compared; repeat it. `none` leaves the bill out. [default: those of the
-            baseline, or else the recorded one, claude-sonnet-5, gpt-5.6, gemini-2.5-pro]
+            baseline, or else the first three of: recorded models, claude-sonnet-5, gpt-5.6, gemini-2.5-pro]
     """
     from ctxbench.api.names import metric_keys
     from ctxbench.api.verdict import compared_models, gate_of

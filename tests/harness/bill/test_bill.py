@@ -356,7 +356,7 @@ def test_hidden_reasoning_is_named(tmp_path: Path) -> None:
     hidden = [replace(m, thinking="", thinking_hidden=True) if m.id == "a1" else m for m in reasoned()]
     run, schemes = conversation(tmp_path, *hidden), [Scheme("claude-opus-4-5")]
     notes = [" ".join(assumptions(bill(run, schemes, thinking=on), schemes)) for on in (False, True)]
-    assert "the reasoning of 2 answers is not billed in later prompts (`--thinking` bills it)" in notes[0]
+    assert "The reasoning of 2 answers is not billed in later prompts (`--thinking` bills it)" in notes[0]
     assert "of 2 answers with reasoning, all have it billed in later prompts, but for 1 whose text and" in notes[1]
 
 
