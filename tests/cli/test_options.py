@@ -83,7 +83,7 @@ def test_the_models_of_a_bill_are_named() -> None:
     for _, command in commands():
         for parameter in command.params:
             if parameter.name == "model" and parameter.multiple:
-                assert f"the recorded one, {', '.join(MODELS)}" in str(parameter.show_default)
+                assert f"the first three of: recorded models, {', '.join(MODELS)}" in str(parameter.show_default)
 
 
 def test_out_makes_folders_and_to_writes_files() -> None:

@@ -68,7 +68,8 @@ def run(
 
     Args:
         strategy (-s SPEC): A strategy, e.g. 'window(max_tokens=8000)', chained with |, or @libraries for those of all
-            installed libraries; NAME=SPEC gives it a name for the gate; repeat it. [default: some twenty of ctxbench's own]
+            installed libraries; NAME=SPEC gives it a name for the gate; repeat it. [default: some twenty of
+            ctxbench's own]
         limit (N): Replay the first N conversations alone; with more of them the same run goes on. [default: all]
         out (-o FOLDER): The run folder, or its address: s3://bucket/run. [default: runs/NAME]
         window (MODEL|TOKENS): The context window that a request may fill: a model's, or a number of tokens. [default:
