@@ -124,7 +124,7 @@ def test_a_flipped_bit_in_the_store_is_told(made: tuple[Path, Path], store: Any,
     with pytest.raises(RunError, match=r"steps/00001-002\.parquet is not as it was written"):
         load(other.copy)
     seen = list[bool]()
-    run(made[0], tmp_path / "new", check=lambda: seen.append((tmp_path / "new" / "manifest.json").exists()))
+    run(made[0], tmp_path / "new", check=lambda _: seen.append((tmp_path / "new" / "manifest.json").exists()))
     assert store.cat_file(name) == data
     assert seen == [True]  # what the store has is looked at before its strategies run
 
