@@ -129,7 +129,7 @@ def _packed(
         did if "failed" in did else {**did, "written": messages(written)} for did, written in strategies
     ]
     data = msgspec.json.encode({**whole, "pieces": list(map(printable, pieces))})
-    return Packed(name, steps, cut, b64encode(zlib.compress(data, 6)).decode())
+    return Packed(name, steps, cut, b64encode(zlib.compress(data, 9)).decode())
 
 
 def _encoded(values: Plain) -> Plain:

@@ -90,6 +90,7 @@ class Chart:
             root.remove(root.find(f"{{*}}{outside}"))  # type: ignore[arg-type]
         for element in list(root.iter()):
             self._embed(element)
+        _ungroup(root)
         root.attrib = {"viewBox": root.attrib["viewBox"], "width": str(wide), "height": str(high), "role": "img"}
         root.attrib["aria-label"] = self.title
         if wide <= _FITTING:
@@ -114,13 +115,22 @@ class Chart:
             found[key] = _LINK.sub(rf"\1#{self.name}-", found[key])
         for rule in filter(None, found.pop("style", "").split("; ")):
             key, _, value = rule.partition(": ")
-            if key != "font-family":
+            if key != "font-family" and rule != "stroke-linejoin: miter":  # the page has its font, and miters by itself
                 found[key] = _COLOURS.get(value, value)
         for key in found.keys() & _PLACES:
             found[key] = _NUMBER.sub(lambda number: f"{float(number[0]):.1f}", " ".join(found[key].split()))
         if found.get("transform", "").startswith("rotate(-0 "):
             del found["transform"]
+        if found.get("stroke") == _COLOURS[GRID.lower()]:  # a straight line, which ends where the axes end
+            del found["clip-path"], found["fill"]
         element.attrib = found
+
+
+def _ungroup(element: ElementTree.Element) -> None:
+    """Put the elements of groups that say nothing, which are half of a figure's, into what the groups are in."""
+    for child in element:
+        _ungroup(child)
+    element[:] = [part for child in element for part in (child if child.tag == "g" and not child.attrib else [child])]
 
 
 @dataclass(frozen=True)

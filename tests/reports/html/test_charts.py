@@ -36,6 +36,15 @@ def test_a_picture_says_what_is_there() -> None:
     assert bill_chart().picture() == picture
 
 
+def test_a_picture_has_nothing_that_says_nothing() -> None:
+    """Groups without a word are gone, and straight lines of a grid have no clip and no fill: a page stays small."""
+    picture = bill_chart().picture()
+    assert "<g>" not in picture
+    grid = re.findall(r"<path [^>]*var\(--grid\)[^>]*>", picture)
+    assert grid
+    assert not [line for line in grid if "clip-path" in line or "fill" in line]
+
+
 def test_colours_and_ids_are_those_of_the_page() -> None:
     """Ink, paper and grid follow the theme; two charts share no id, and each refers to its own only."""
     ids = []
