@@ -167,10 +167,11 @@ def _hint(wrong: str, ctx: Any) -> str:
     """Return what an unknown option may mean: what it is called here, which command has it, or what looks like it."""
     here = {name: each for each in ctx.command.params for name in (*each.opts, *each.secondary_opts, each.metavar)}
     told = next((name for name in _words()["options"].get(wrong, ()) if name in here or name[0] == "("), None)
+    if told is not None and told in here:
+        shown = dict.fromkeys(filter(None, (told, here[told].metavar)))  # an argument is called by its metavar alone
+        return f"; here it is {' '.join(shown)}"
     if told is not None:
-        return (
-            f"; here it is {' '.join(filter(None, {told: 0, here[told].metavar: 0}))}" if told in here else f" {told}"
-        )
+        return f" {told}"
     for path, entry in entries().items():
         if any(wrong in each.opts for each in load(path, entry).params):
             return f"; ctxbench {path} has one"

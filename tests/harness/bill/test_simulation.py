@@ -97,7 +97,7 @@ def test_only_code_that_simulates_counts(
 
 
 def test_all_that_simulation_imports_counts() -> None:
-    """Whatever it imports, in functions too, is in the digest but for what names strategies and columns of a run."""
+    """The digest covers each module that simulation imports, in functions too, but for those that only give names."""
     graph = grimp.build_graph("ctxbench", cache_dir=None, exclude_type_checking_imports=True)
     for name in ("strategies.events", "strategies.chain", "metrics.measure", "metrics.structure"):
         graph.remove_module(f"ctxbench.{name}")
