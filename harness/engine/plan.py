@@ -496,8 +496,8 @@ class RunInputs:
     def read(self, problems: Problems, batches: Sequence[Batch] | None = None) -> Iterator[Conversation]:
         """Return the conversations: first of the scenarios, then of the files (found by `open`, if not given)."""
         batches = self.open(problems) if batches is None else batches
-        recorded = read(batches, problems, chain.from_iterable(self.of_scenarios()))
-        return islice(with_probes(growth_noted(recorded, problems), self.probes, problems), self.limit or None)
+        recorded = islice(read(batches, problems, chain.from_iterable(self.of_scenarios())), self.limit or None)
+        return with_probes(growth_noted(recorded, problems), self.probes, problems)  # each notes at its end
 
     def check(self) -> None:
         """Raise RunError, with the first problem, if there is no conversation."""

@@ -244,6 +244,9 @@ def test_a_first_look_needs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_run_of_some_grows_to_all(tmp_path: Path) -> None:
     """--limit takes the first conversations; with more it goes on, and with fewer it says why not."""
     path, run = recording(tmp_path, conversations=3), ("run", "some.jsonl", "-s", "none", "-o", "r")
+    (tmp_path / "asked").write_text('{"conversation": "nobody", "id": "q", "question": "Who?", "answers": ["I"]}')
+    asked = ctxbench(*run, "--limit", 2, "--probes", "asked", cwd=tmp_path, code=2)
+    assert "'nobody' names no conversation" in asked.stderr
     ctxbench(*run, "--limit", 2, cwd=tmp_path)
     assert list(load(tmp_path / "r").table("results").conversation) == ["c0", "c1"]
     assert "holds a run with --limit 2: give no smaller" in ctxbench(*run, "--limit", 1, cwd=tmp_path, code=2).stderr
