@@ -95,14 +95,14 @@ def one_thread() -> Iterator[None]:
 def test_pair(pair: Pair, messages: int, capsys: pytest.CaptureFixture[str]) -> None:
     """Print what a call of each side takes, the ratio, and the tokens that each sends."""
     try:
-        version(pair.library)
+        release = version(pair.library)
     except PackageNotFoundError:
         pytest.skip(f"{pair.library} is not installed")
     peer, own = measured(pair, messages)
     with capsys.disabled():
         print(
-            f"\n{pair.peer.name} beside {pair.spec}, {messages:,} messages: {peer.ms:.3g} and {own.ms:.3g} ms, "
-            f"{peer.ms / own.ms:.3g} ×; {peer.tokens:,} and {own.tokens:,} tokens",
+            f"\n{pair.library} {release}: {pair.peer.name} beside {pair.spec}, {messages:,} messages: {peer.ms:.3g} "
+            f"and {own.ms:.3g} ms, {peer.ms / own.ms:.3g} ×; {peer.tokens:,} and {own.tokens:,} tokens",
             end="",
         )
 
