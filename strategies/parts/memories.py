@@ -378,7 +378,7 @@ class SparseVectors:
             return np.zeros(self._size + self._number_waiting)
         weights = query[places].astype(np.float64)
         # All columns, since NumPy adds up row by row, as the product of the others does, unless there is one column.
-        waiting = ((self._waiting[places] * weights[:, None]).sum(axis=0) + 0.0)[: self._number_waiting]
+        waiting: Scores = ((self._waiting[places] * weights[:, None]).sum(axis=0) + 0.0)[: self._number_waiting]
         if not self._size:
             return waiting
         from scipy.sparse import csc_array  # lazy: 0.1 s to import, and few conversations have so many texts
