@@ -113,12 +113,12 @@ formats: $(VENV)/.test  ## write the table of what is read of the sample recordi
 	@$(BIN)/python scripts/renew_docs.py formats $${CTXBENCH_RECORDINGS:-../shared/data} 2> /dev/null
 
 perf: $(VENV)/.perf  ## benchmarks, as ratios against a bound or a peer measured in the same run
-	@$(BIN)/pytest tests/perf -m perf --benchmark-columns=min,median,rounds --benchmark-sort=name --benchmark-disable-gc
+	@$(BIN)/pytest tests/perf -m perf -p no:unraisableexception --benchmark-columns=min,median,rounds --benchmark-sort=name --benchmark-disable-gc
 
 perf-peers: $(VENV)/.test  ## our strategies beside the newest versions of other libraries, in an environment of its own (ARGS='-k langchain')
 	@mkdir -p build && $(BIN)/uv venv --quiet --clear --python $(PYTHON) build/peers
 	@$(BIN)/uv pip install --quiet --python build/peers/bin/python "$(WHEEL)[test,perf,adapter-distil,adapter-headroom,adapter-inspect,adapter-openai-agents]"
-	@build/peers/bin/pytest tests/perf/test_pairs.py -m perf -q -s $(ARGS)
+	@build/peers/bin/pytest tests/perf/test_pairs.py -m perf -p no:unraisableexception -q -s $(ARGS)
 
 instructions: $(VENV)/.run  ## count instructions of short benchmarks under valgrind; over 10 % more than is stored fails
 	@$(BIN)/python -m tests.perf.instructions $(UPDATE)

@@ -1,7 +1,7 @@
 """Other libraries' ways beside the strategies of ours that do what comes nearest, call by call in one process.
 
 Both sides are called before each model call of the same conversation, in turn, and the calls of its last 100 messages
-are timed (20 of them where a call takes long): seconds of CPU of the process, garbage collection off. Models reply at
+are timed (10 of them where a call takes long): seconds of CPU of the process, garbage collection off. Models reply at
 once and stand outside the clock. Both sides count by one counter that remembers each text, so that what is compared is
 not counting. A library that is not installed is skipped. docs/performance.md has the figures of all of them.
 """
