@@ -16,7 +16,7 @@ from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.labelled import Labelled
 from tests.harness.graders.attacks import SPEAKING, flips
-from tests.metrics.grading.near_misses import PAIRS, Pair
+from tests.metrics.grading.near_misses import FOREIGN, PAIRS, Pair
 
 
 def graded(question: str, accepted: tuple[str, ...], candidate: str, **more: object) -> Grade:
@@ -24,7 +24,7 @@ def graded(question: str, accepted: tuple[str, ...], candidate: str, **more: obj
     return grade if isinstance(grade, Grade) else Grade(False, 0.0, f"ungraded: {grade.detail}")
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.question)
+@pytest.mark.parametrize("pair", [*PAIRS, *FOREIGN], ids=lambda pair: pair.question)
 def test_near_misses_are_told_from_equal_forms(pair: Pair) -> None:
     """Each right answer of a pair is correct, each wrong one is not; 111 questions in seven languages."""
     for candidate in pair.right:
