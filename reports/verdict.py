@@ -284,11 +284,14 @@ class RunVerdict:
 
     @property
     def nearest(self) -> str | None:
-        """Sound strategy that costs less here and loses least beyond what is accepted; None without any."""
+        """The cheapest of those that cost less here, break nothing and lose least beyond what is accepted.
+
+        One that is not in doubt goes first, as in `choice`; None where there is none at all.
+        """
         base = self.points[self.base]
         cheaper = {name: of for name, of in self.points.items() if name not in self.broken and of.cost < base.cost}
         beyond = {name: max(base.quality - of.quality - self.accepted, 0) for name, of in cheaper.items()}
-        return min(cheaper, key=lambda name: (beyond[name], cheaper[name].cost), default=None)
+        return min(cheaper, key=lambda name: (beyond[name], name in self.doubts, cheaper[name].cost), default=None)
 
     def but_for(self, names: Collection[str]) -> list[str]:
         """Return which of some strategies would be chosen but for doubts or faults, cheapest first."""

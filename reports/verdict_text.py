@@ -112,8 +112,7 @@ def headline(verdict: RunVerdict) -> str:
         return f"{use}: {here(verdict, name)}{condition}{billed}"
     why = about("verdict_keep", points=points_in_words(verdict.results.lose))
     if doubtful := verdict.but_for(verdict.doubts):
-        words, unit = verdict.doubts[doubtful[0]]
-        why = f"{doubtful[0]} costs less here, {words} {unit and unit_words(verdict, unit)}".rstrip()
+        why = f"{doubtful[0]} costs less here, {_doubt_words(verdict, doubtful[0])}"
     return f"Keep {'the whole history' if verdict.base == WHOLE else verdict.base}: {why}{billed}"
 
 
@@ -126,7 +125,9 @@ def here(verdict: RunVerdict, name: str) -> str:
 
 
 def why_nearest(verdict: RunVerdict, name: str) -> str:
-    """Return in what a strategy that is not used comes nearest: the cheapest that loses little, or loses least."""
+    """Return in what a strategy that is not used comes nearest: it loses least, or little; or why it is doubted."""
+    if name in verdict.doubts:
+        return _doubt_words(verdict, name)
     if verdict.points[verdict.base].quality - verdict.points[name].quality > verdict.accepted:
         return "of what is cheaper and breaks no call it loses least"
     return f"the cheapest that breaks no call and loses at most {points_in_words(verdict.results.lose)}"
@@ -236,11 +237,15 @@ def unit_words(verdict: RunVerdict, unit: str) -> str:
 
 def _doubt(verdict: RunVerdict, name: str) -> str:
     """Return why a strategy that was cheaper here is not chosen."""
-    doubt = verdict.doubts[name]
-    if not doubt.unit:
-        return f"{here(verdict, name)}; {doubt.words}"
-    unit = unit_words(verdict, doubt.unit)
-    return f"{here(verdict, name)}; {doubt.words} {unit}: the others cost {_without(verdict, name, doubt.unit)}"
+    unit = verdict.doubts[name].unit
+    others = f": the others cost {_without(verdict, name, unit)}" if unit else ""
+    return f"{here(verdict, name)}; {_doubt_words(verdict, name)}{others}"
+
+
+def _doubt_words(verdict: RunVerdict, name: str) -> str:
+    """Return in a clause what makes a strategy doubtful: but that rests on one conversation."""
+    words, unit = verdict.doubts[name]
+    return f"{words} {unit_words(verdict, unit)}" if unit else words
 
 
 def why_placed(verdict: RunVerdict, name: str) -> str:

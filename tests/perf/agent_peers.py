@@ -138,7 +138,7 @@ def headroom(**settings: int) -> Peer:
         limits: dict[str, Any] = {"model": "counted", "kompress_model": "disabled", **settings}
         return lambda at: headroom.compress(messages[:at], **limits).messages
 
-    return Peer("headroom compress", start, grows=False, calls=20)
+    return Peer("headroom compress", start, grows=False, calls=10)
 
 
 def distil() -> Peer:
@@ -150,4 +150,4 @@ def distil() -> Peer:
         messages = dicts(conversation)
         return lambda at: compress_chat_completions(messages[:at], persist=False)[0]
 
-    return Peer("distil compress_chat_completions", start, grows=False, calls=20)
+    return Peer("distil compress_chat_completions", start, grows=False, calls=10)

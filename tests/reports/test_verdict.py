@@ -362,7 +362,7 @@ def test_no_verdict(costs: dict[str, list[float]], why: str) -> None:
 
 
 def test_a_few_conversations_recommend_nothing() -> None:
-    """Of one or three conversations the exact figures are told, and that they are too few to recommend anything."""
+    """Of one or three conversations the exact figures are told, that they are too few, and what rests on one alone."""
     for number, words in ((1, "1 conversation is"), (3, "3 conversations are")):
         found = by_hand(
             {"none": [9.0] * number, "good": [1.0] * number}, dict.fromkeys(("none", "good"), [0.9] * number)
@@ -372,6 +372,9 @@ def test_a_few_conversations_recommend_nothing() -> None:
         assert headline(found) == f"No recommendation: {words} too few: {takes}"
         assert told(answer(found))["nearest"].startswith(f"good: ${number}.00 instead of ${9 * number}.00 here")
         assert told(answer(found))["nearest"].endswith("; the cheapest that breaks no call and loses at most 5 points")
+    doubted = by_hand({"none": [9.0] * 3, "one": [0.5, 9.5, 9.5]}, dict.fromkeys(("none", "one"), [0.9] * 3))
+    assert doubted.choice(5) == "none"
+    assert told(answer(doubted))["nearest"].endswith("in 1 of 3 conversations; but that rests on one conversation, c0")
 
 
 def test_twins_make_nothing_surer() -> None:
