@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -236,6 +236,21 @@ def growth_rows(curve: pd.DataFrame) -> list[dict[str, Any]]:
     ]
 
 
+def remembered(make: Callable[[], bytes], *of: str | bytes) -> bytes:
+    """Return what is made of these values, or what the same code made of the same values before (`harness.cache`)."""
+    key, store = cache.key(_code(), *of), cache.results()
+    if (data := store.get(key)) is None:
+        store.put({key: (data := make())})
+    return data
+
+
+@lru_cache
+def _code() -> str:
+    room = Path(__file__).parent
+    versions = map(version, ("matplotlib", "jinja2", "rich", "ir-measures"))
+    return cache.basis(code_digest(room, room.parent / "api").hex(), *versions)
+
+
 @dataclass(frozen=True)
 class Results:
     """A run with everything that its tables and figures show, billed under some models, the most important first."""
@@ -265,14 +280,8 @@ class Results:
             except OSError:
                 return make()
             digests.append(file_digests(folder, names))
-        asked = (what, self.models, self.named, self.text, self.lose, run.folder, run.folder.resolve())
-        room = Path(__file__).parent
-        versions = [prices_version(), *map(version, ("matplotlib", "jinja2", "rich", "ir-measures"))]
-        code = cache.basis(code_digest(room, room.parent / "api").hex(), *versions)
-        key, store = cache.key(code, repr(asked), repr(digests)), cache.results()
-        if (data := store.get(key)) is None:
-            store.put({key: (data := make())})
-        return data
+        asked = what, self.models, self.named, self.text, self.lose, run.folder, run.folder.resolve(), prices_version()
+        return remembered(make, repr(asked), repr(digests))
 
     @cached_property
     def summary(self) -> RunSummary:

@@ -14,7 +14,6 @@ import msgspec
 from ctxbench.harness.folder.files import placed
 from ctxbench.scenarios.errors import RunError
 
-from ..figures.style import style
 from ..render import Table, as_csv, line, markdown
 from ..results import Results
 from .inspector import inspected
@@ -39,7 +38,6 @@ def write(results: Results, folder: Path, *, figures: bool = False) -> Path:
     return folder / "report.html"
 
 
-@style()
 def _files(results: Results, *, figures: bool) -> dict[str, bytes]:
     shown = list(sections(results))
     files = {

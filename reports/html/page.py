@@ -8,24 +8,27 @@ import tomllib
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import pandas as pd
+import pyarrow as pa
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ctxbench.harness.answers.figures import WHOLE
 from ctxbench.harness.folder.schema import with_recipe_names
+from ctxbench.harness.folder.store import packed
 from ctxbench.metrics.figures import BILLED, METRICS, OWN
 from ctxbench.scenarios.errors import printable
 
 from ..figures.frontier import PLACES
-from ..figures.style import FAINT, GRID, INK, written
+from ..figures.style import FAINT, GRID, INK, style, written
 from ..render import Table, count
-from ..results import Results
+from ..results import Results, remembered
 from ..tables import sizes
 from ..verdict import in_order, verdict
 from .inspector import Inspected
@@ -74,8 +77,9 @@ class Chart:
 
     @cached_property
     def _drawn(self) -> tuple[Figure, bytes]:
-        drawn = self.draw()
-        return drawn, written(drawn, ".svg")
+        with style():
+            drawn = self.draw()
+            return drawn, written(drawn, ".svg")
 
     def files(self) -> dict[str, bytes]:
         """Return the figure in every format, by file ending."""
@@ -83,7 +87,15 @@ class Chart:
         return {".svg": svg, ".png": written(drawn, ".png")}
 
     def picture(self) -> Markup:
-        """Return the figure as an element of the page, without styles (its policy); ids begin with the chart's name."""
+        """Return the figure as an element of the page, without styles (its policy); ids begin with the chart's name.
+
+        A chart of another report that had the same rows is not drawn again.
+        """
+        of = self.name, self.title, _identity(self.drawing), _identity(self.narrow)
+        rows = packed({"rows": pa.Table.from_pandas(self.rows)})
+        return Markup(remembered(lambda: self._element().encode(), *of, rows).decode())
+
+    def _element(self) -> Markup:
         root = ElementTree.fromstring(self._drawn[1])
         wide, high = (round(float(size) * _SCALE) for size in root.attrib["viewBox"].split()[2:])
         for outside in ("metadata", "defs"):
@@ -98,7 +110,7 @@ class Chart:
         picture = Markup(ElementTree.tostring(root, encoding="unicode"))
         if self.narrow is None:
             return picture
-        narrow = replace(self, name=f"{self.name}-narrow", drawing=self.narrow, narrow=None).picture()
+        narrow = replace(self, name=f"{self.name}-narrow", drawing=self.narrow, narrow=None)._element()
         return Markup('<div class="if-wide">{}</div><div class="if-narrow">{}</div>').format(picture, narrow)
 
     def _embed(self, element: ElementTree.Element) -> None:
@@ -124,6 +136,14 @@ class Chart:
         if found.get("stroke") == _COLOURS[GRID.lower()]:  # a straight line, which ends where the axes end
             del found["clip-path"], found["fill"]
         element.attrib = found
+
+
+def _identity(value: object) -> str:
+    """Return a function as its name and the arguments bound to it, and any other value as Python writes it."""
+    if isinstance(value, partial):
+        bound = {name: _identity(argument) for name, argument in value.keywords.items()}
+        return f"{_identity(value.func)}{value.args}{bound}"
+    return f"{value.__module__}.{value.__qualname__}" if isinstance(value, FunctionType) else repr(value)
 
 
 def _ungroup(element: ElementTree.Element) -> None:

@@ -2,15 +2,20 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from math import nan
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pandas as pd
+import pytest
 from matplotlib.text import Text
 
 from ctxbench.reports.figures.charts import bill
 from ctxbench.reports.figures.frontier import PLACES, frontier
+from ctxbench.reports.figures.style import written
+from ctxbench.reports.html import page
 from ctxbench.reports.html.page import Chart
 
 NAMES = ("smart(ratio=0.12345)", 'window(role="x" > 2.5678)', "<b> & \u202e'")
@@ -32,6 +37,20 @@ def test_a_picture_says_what_is_there() -> None:
     assert "style" not in picture
     assert 'aria-label="What &lt;is&gt; it?"' in picture
     assert bill_chart().picture() == picture
+
+
+def test_the_same_chart_is_drawn_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cache has its picture; with other rows, another name or another drawing it is another chart."""
+    monkeypatch.setenv("CTXBENCH_CACHE", str(tmp_path))
+    drawn = list[str]()
+    monkeypatch.setattr(page, "written", lambda figure, ending: drawn.append(ending) or written(figure, ending))
+    chart = bill_chart()
+    assert chart.picture() == bill_chart().picture()
+    assert len(drawn) == 1
+    changes = {"rows": chart.rows.assign(dollars=1.0), "name": "other", "drawing": partial(bill)}
+    for number, (name, value) in enumerate(changes.items(), start=2):
+        replace(chart, **{name: value}).picture()
+        assert len(drawn) == number
 
 
 def test_a_picture_has_nothing_that_says_nothing() -> None:
