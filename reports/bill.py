@@ -9,10 +9,12 @@ from typing import Any
 
 import pandas as pd
 
+from ctxbench.harness.bill import OWN_MODELS
 from ctxbench.harness.bill.bill import SUMS, Billed, under
 from ctxbench.harness.bill.requests import PAUSE
 from ctxbench.harness.bill.simulation import BOUND, Scheme, rule_of
 from ctxbench.metrics.cache.mechanisms import AutomaticRules, CachedContentRules, UnitRules
+from ctxbench.metrics.cache.rules import day_of, rules_of
 from ctxbench.metrics.media import media_rule, media_tokens
 from ctxbench.metrics.models import storage_source
 from ctxbench.metrics.thinking import has_thinking, thinking_rule, thinking_tokens
@@ -259,6 +261,29 @@ def _thinking(billed: Billed, scheme: Scheme) -> Iterator[str]:
         lacking = f", but for {hidden:,} whose text and tokens are not recorded" if lacks else ""
         kept = about(f"bill_thinking_{rule.keeps or 'none'}")
         yield about("bill_thinking", kept=kept, lacking=lacking, source=rule.source, **values)
+
+
+def without_cache(billed: Billed, scheme: Scheme) -> str:
+    """Return which share of the requests is billed without a cache, and why not with one; empty for none."""
+    requests, reasons, number = billed.requests, dict[str, None](), 0
+    for name, _, rows in requests.results:
+        model = billed.own[name] if scheme.model == OWN_MODELS else scheme.model
+        began, tariff = requests.started[rows.start], billed.prices.tariff(model)
+        day = None if math.isnan(began) else day_of(began)
+        rule, price = rule_of(scheme._replace(model=model), day), tariff and tariff.at(0)
+        if not price or not price.input:  # the user's own machine
+            continue
+        if rule is None or rule.rules is None:
+            later = [of.since for of in rules_of(model) if rule is not None and of.since > rule.since]
+            reason = about("uncached_before" if later else "uncached_rule", model=model, since=min(later, default=""))
+        elif price.read >= price.input and rule.pays is None:
+            reason = about("uncached_price", model=model)
+        else:
+            continue
+        reasons[reason] = None
+        number += rows.stop - rows.start
+    share = percent(number / max(1, len(requests.started)))
+    return about("uncached", share=share, why="; ".join(reasons)) if reasons else ""
 
 
 def _caching(billed: Billed, scheme: Scheme) -> Iterator[str]:

@@ -103,6 +103,7 @@ def by_hand(
         totals=totals,
         is_sampled=False,
         sampling_notes=[],
+        without_cache=lambda _: "",
         strategies=list(costs),
         summary=summary,
         common=pd.DataFrame(steps),
@@ -351,6 +352,24 @@ def test_each_conversation_has_the_provider_of_its_own_model(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        ("anthropic.claude-3-5-sonnet-20241022-v2:0", "had none when they were recorded, before 2025-04-07"),
+        ("xai/grok-4", "no rule of the cache of xai/grok-4 is known"),
+        ("claude-3-5-sonnet-20241022", ""),
+    ],
+)
+def test_what_is_billed_without_a_cache(model: str, why: str, tmp_path: Path) -> None:
+    """The verdict says so, and why: a host that had none on the day, or none whose rule is known."""
+    said = recorded("c", ["one", "two"])
+    for message in said["messages"]:
+        message["time"] = 1_733_313_600.0
+    rows = answer(verdict(Results(ran(tmp_path, said, strategies=("none",)), [model], named=[model]))).rows
+    told_of = [text for _, text in rows if text.startswith("100.0 % of the calls are billed without a cache: ")]
+    assert [why in text for text in told_of] == [True] * bool(why)
+
+
+@pytest.mark.parametrize(
     ("costs", "why"),
     [
         ({"good": [1.0] * 4, "cheap": [1.0] * 4}, "the whole history was not run: add --strategy none"),
@@ -401,6 +420,9 @@ def test_the_five_measures() -> None:
     assert [row[0] for row in table.rows] == ["good", "cheap", "none", "dark", "✗ broken"]
     assert table.rows[0][2:5] == ("25 %", "2.22 ×", "50 %")
     assert [row[-1] for row in table.rows] == ["", "", "", "", "newest dropped: 3"]
+    alone = five_measures(by_hand({"none": [1.0] * 8}, {"none": [0.9] * 8}))
+    assert "–" not in alone.rows[0]
+    assert any(note.startswith("Not shown, ") and "break-even" in note for note in alone.notes)
 
 
 def test_a_saving_that_live_runs_would_use_up_is_tried_live_first() -> None:
