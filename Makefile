@@ -49,9 +49,9 @@ help:  ## list the commands
 TERMINAL = if [ -t 1 ] && [ -t 2 ]; then export COLUMNS=$$(tput cols) FORCE_COLOR=1; fi
 
 bench: $(VENV)/.run $(VENV)/.hnswlib $(if $(strip $(MODELS)),$(VENV)/.providers)  ## replay the embedded scenarios through all strategies and print which to ship
+	@rm -rf $(BENCH) $(OUT)/report && mkdir -p $(BENCH)
 	@$(BIN)/ctxbench run standard --jobs $(JOBS) --out $(OUT) --overwrite --quiet > /dev/null
 	@$(if $(strip $(MODELS)),$(if $(API_BASE),CTXBENCH_API_BASE='$(API_BASE)') $(BIN)/ctxbench lab answer $(OUT) $(MODELS) --sample $(SAMPLE) > /dev/null)
-	@rm -rf $(BENCH) && mkdir -p $(BENCH)
 	@$(BIN)/ctxbench lab claims $(OUT) --effort quick --brief > $(BENCH)/claims
 	@$(TERMINAL); $(MAKE) --no-print-directory -j2 $(addprefix $(BENCH)/,tiers report)
 	@cd $(BENCH) && cat report claims tiers

@@ -339,13 +339,9 @@ def _trimmed(text: str, match: re.Match[str]) -> tuple[int, str]:
         parts.pop()
     while parts and (parts[-1] in _COMMON or not parts[-1][0].isupper()):
         parts.pop()
-    if not parts or (len(parts) == 1 and (len(parts[0]) < 2 or (start == match.start() and _opens(text, start)))):
+    if len(parts) == 1 and start == match.start() and (not start or _STARTS.search(text, max(0, start - 12), start)):
         return start, ""
-    return start, " ".join(parts)
-
-
-def _opens(text: str, start: int) -> bool:
-    return start == 0 or _STARTS.search(text, max(0, start - 12), start) is not None
+    return start, " ".join(parts) if [len(part) for part in parts] != [1] else ""
 
 
 @lru_cache(65536)

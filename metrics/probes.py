@@ -129,10 +129,7 @@ def placed_probes(conversation: Conversation) -> list[PlacedProbe]:
             if at < asked.stop and any(says_whole(way, messages[at]) for way in (ways if at in named else exact))
         }
         is_open = bool(evidence and asked.probe.answerable and asked.probe.answers) and not answers & named
-        asked = PlacedProbe(
-            asked.number, asked.probe, asked.stop, evidence, frozenset(answers), ways, by_evidence=is_open
-        )
-        result.append(asked)
+        result.append(PlacedProbe(asked.number, asked.probe, asked.stop, evidence, frozenset(answers), ways, is_open))
     return result
 
 

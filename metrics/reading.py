@@ -46,7 +46,7 @@ from .language import (
     words,
 )
 from .times import day_of, relative_times, written
-from .values import Value, values
+from .values import Value, exact_values, values
 
 VERSION = 2  # version of the answers, raised whenever one can change
 UNKNOWN = "UNKNOWN"
@@ -129,7 +129,7 @@ class _Question:
         about = [word for word in words(text) if word not in STOP_WORDS and word not in _ASKS]
         self._terms = tuple(dict.fromkeys(map(stem, about)))  # stems of the words that it is about, each once
         quoted = [next(filter(None, quote.groups())).strip() for quote in _QUOTED.finditer(text)]
-        exact = [value.text for value in values(text) if value.kind in ("identifier", "path", "url")]
+        exact = [value.text for value in exact_values(text) if value.kind in ("identifier", "path", "url")]
         # Identifiers and quoted names. A context that lacks one of them has no answer.
         self._musts = tuple(dict.fromkeys((*quoted, *exact)))
         self._shapes = {_DIGIT.sub("0", must) for must in self._musts if _DIGIT.search(must)}

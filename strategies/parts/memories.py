@@ -379,7 +379,8 @@ class SparseVectors:
         columns = [self._rows[place] for place in places.tolist()]
         bounds = np.cumsum([0, *map(len, columns)], dtype=np.int32)
         rows = np.frombuffer(b"".join(columns), np.int32)
-        values = np.frombuffer(b"".join([self._values[place] for place in places.tolist()]), np.float32)
+        # As the product has them: it would copy them once more.
+        values = np.concatenate([self._values[place] for place in places.tolist()], dtype=np.float64)
         entered = csc_array((values, rows, bounds), (self._size, len(places))) @ weights
         return np.concatenate((entered, waiting))
 

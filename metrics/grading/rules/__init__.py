@@ -159,8 +159,8 @@ def _in_other_language(item: GradedItem, accepted: Sequence[str], final: str, la
     right: bool | None
     verdicts = list[tuple[bool | None, str]]()
     for text in accepted:
-        gold, answer = (foreign.in_english(each, language) for each in (text, final))
-        read = read_gold(gold, item.question, item.exact_dates)
+        gold, answer, question = (foreign.in_english(each, language) for each in (text, final, item.question))
+        read = read_gold(gold, question, item.exact_dates)
         right, why = foreign.compared(text, final, item.question, language)
         if read.form in ("date", "number", "code") and why != foreign.DENIED:
             score = _FORMS[read.form](read, ParsedAnswer(answer, (read,)))
@@ -317,12 +317,14 @@ def _phrase(gold: Gold, answer: ParsedAnswer) -> _Score:
     # The part that matters is missing: the number, the name among other names, the surname.
     number = matched.lost_number and len(gold.units) <= _FEW
     rivalled = matched.rival and matched.fresh <= RIVALLED
-    if number or rivalled or matched.lacks:
+    refused = 0 <= answer.refused < _EARLY and gold.form == "name" and len(answer.words.sentences) == 1
+    if number or rivalled or matched.lacks or (refused and not matched.whole):
         score = min(score, BELOW)
     lost = [unit for unit in gold.units if not answer.has(unit)]
     if matched.whole:
         return _Score(score, f"{_quoted(gold)} found")
-    few = gold.form == "phrase" and len(gold.units) <= _PARTLY and matched.fresh < _MOST
+    replaced = matched.rival and len(answer.words.raw) == len(gold.text.raw)  # Claude Opus 4 for Claude Sonnet 4
+    few = (replaced or gold.form == "phrase") and len(gold.units) <= _PARTLY and matched.fresh < _MOST
     if matched.within != few and (score >= THRESHOLD if few else len(gold.units) > _FEW and score < THRESHOLD):
         return _Score(BELOW, f"a part of {_quoted(gold)}", unclear=True)
     missing = ", ".join(unit.word for unit in lost[:4])

@@ -154,7 +154,7 @@ def run(
     if complete and not watcher.steps:
         say(f"{named}: already measured; --overwrite measures again")
     to_print = command("report", named, *report_options(model or (), lose))
-    if watcher.steps and (folder / "report").is_dir():
+    if watcher.steps and not report and (folder / "report").is_dir():
         say(f"note: {folder / 'report'} shows the previous run: {to_print} renews it")
     try:
         store_bills(reader, model or (), remote, workers)

@@ -17,4 +17,5 @@ class Pair(msgspec.Struct, frozen=True):
 
 
 _TEXT = Path(__file__).with_name("near_misses.toml").read_bytes()
-PAIRS = msgspec.toml.decode(_TEXT, type=dict[str, tuple[Pair, ...]])["pairs"]
+_LISTS = msgspec.toml.decode(_TEXT, type=dict[str, tuple[Pair, ...]])
+PAIRS, FOREIGN = _LISTS["pairs"], _LISTS["foreign"]
