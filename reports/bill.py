@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -265,24 +266,19 @@ def _thinking(billed: Billed, scheme: Scheme) -> Iterator[str]:
 
 def without_cache(billed: Billed, scheme: Scheme) -> str:
     """Return which share of the requests is billed without a cache, and why not with one; empty for none."""
-    requests, reasons, number = billed.requests, dict[str, None](), 0
+    requests, reasons = billed.requests, Counter[str]()
     for name, _, rows in requests.results:
         model = billed.own[name] if scheme.model == OWN_MODELS else scheme.model
         began, tariff = requests.started[rows.start], billed.prices.tariff(model)
-        day = None if math.isnan(began) else day_of(began)
-        rule, price = rule_of(scheme._replace(model=model), day), tariff and tariff.at(0)
-        if not price or not price.input:  # the user's own machine
-            continue
+        rule = rule_of(scheme._replace(model=model), None if math.isnan(began) else day_of(began))
+        later, why = [of.since for of in rules_of(model) if rule is not None and of.since > rule.since], ""
         if rule is None or rule.rules is None:
-            later = [of.since for of in rules_of(model) if rule is not None and of.since > rule.since]
-            reason = about("uncached_before" if later else "uncached_rule", model=model, since=min(later, default=""))
-        elif price.read >= price.input and rule.pays is None:
-            reason = about("uncached_price", model=model)
-        else:
-            continue
-        reasons[reason] = None
-        number += rows.stop - rows.start
-    share = percent(number / max(1, len(requests.started)))
+            why = "uncached_before" if later else "uncached_rule"
+        elif tariff is not None and tariff.at(0).read >= tariff.at(0).input and rule.pays is None:
+            why = "uncached_price"
+        if why and tariff is not None and tariff.at(0).input:  # the user's own machine is free
+            reasons[about(why, model=model, since=min(later, default=""))] += rows.stop - rows.start
+    share = percent(reasons.total() / max(1, sum(rows.stop - rows.start for *_, rows in requests.results)))
     return about("uncached", share=share, why="; ".join(reasons)) if reasons else ""
 
 

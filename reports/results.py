@@ -41,7 +41,7 @@ from ctxbench.scenarios.files import code_digest
 
 from . import LOSE
 from .answers import Answers, all_json, answers_of
-from .bill import totals, without_cache
+from .bill import totals
 from .probes import ProbeSummary, probes_of
 from .render import about, exact
 from .reuse import reuse
@@ -323,10 +323,6 @@ class Results:
     def billed(self) -> Billed:
         """Requests of the run under the prices and caches of the models."""
         return bill(self.billed_part, [Scheme(model) for model in self.models], self.prices)
-
-    def without_cache(self, model: str) -> str:
-        """Return which calls are billed without a cache under a model, and why; empty for none."""
-        return without_cache(self.billed, Scheme(model))
 
     @cached_property
     def bills(self) -> pd.DataFrame:

@@ -19,6 +19,7 @@ from typing import Any
 from ctxbench.harness.answers.figures import BOUNDS, WHOLE, StrategyAnswers
 from ctxbench.harness.answers.store import USUAL, grades_itself
 from ctxbench.harness.bill import OWN_MODELS
+from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.compare.figures import measured
 from ctxbench.harness.engine.plan import family as family_of
 from ctxbench.harness.folder.schema import SHORT, short_names, with_recipe_names, without_digest
@@ -34,6 +35,7 @@ from ctxbench.scenarios.model import RECORDED
 from ctxbench.scenarios.spec import calls as stages_of
 
 from . import report_options
+from .bill import without_cache
 from .calibration import interval
 from .compare import some
 from .render import (
@@ -82,7 +84,7 @@ def answer(verdict: RunVerdict, more: str = "") -> Table:
         text = "; ".join(filter(None, (text, "" if verdict.is_comparable else guessed)))
         text = f"{text or 'no recording names one'}; to bill under another: -m MODEL"
     recorded = [("model", text)] if text else []
-    if uncached := results.without_cache(verdict.model) if results.summary.calls else "":
+    if uncached := without_cache(results.billed, Scheme(verdict.model)):
         recorded.append(("" if text else "model", uncached))
     last = ("next", f"everything else: {more}")
     body = (*_failed(results.summary), *lines, *_measured_by(verdict), *recorded, last)
@@ -540,7 +542,6 @@ def five_measures(verdict: RunVerdict) -> Table:
     table = table_of(title, map(_or_dash, columns), rows, least=1, widest=LINE)
     notes = [about("verdict_measures"), about("verdict_nothing") * any("–" in row for row in table.rows)]
     notes = [" ".join(filter(None, (*notes, about("verdict_broken") * bool(verdict.broken))))]
-    # Of several, a column that is not there says nothing; a lone strategy's reader looks for it.
     notes += [about("verdict_absent", heads=", ".join(table.empty))] * (len(shown) == 1 and bool(table.empty))
     notes += [about("verdict_compared", summary=summary)] * (0 < summary.compared < summary.conversations)
     if quality.found:
