@@ -1,7 +1,5 @@
 """A user's path through the command line, good input and bad."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

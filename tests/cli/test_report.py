@@ -1,7 +1,5 @@
 """`ctxbench report`: what it takes, and what it says of which run it prints."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

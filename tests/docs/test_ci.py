@@ -1,7 +1,5 @@
 """docs/ci.md and `action.yml`: their commands and pipelines run, as a shell, GitHub and GitLab run them."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

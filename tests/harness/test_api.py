@@ -1,7 +1,5 @@
 """`import ctxbench`, as programs and notebooks use it."""
 
-from __future__ import annotations
-
 import gc
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Strategies that a notebook or a script defines: given to `ctxbench.run` as functions, classes and objects."""
 
-from __future__ import annotations
-
 import functools
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The pytest plug-in, in projects of its own, each tested by a process of its own."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from importlib.metadata import entry_points

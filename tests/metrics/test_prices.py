@@ -1,7 +1,5 @@
 """Prices: against price pages, by hand, and laws over all that are listed."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Values of texts, by hand in English and Chinese, and where they stand in texts as wholes."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

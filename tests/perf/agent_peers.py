@@ -3,8 +3,6 @@
 Messages are turned into the library's by the functions of our adapters, which is not timed.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from itertools import accumulate

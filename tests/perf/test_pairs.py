@@ -6,8 +6,6 @@ once and stand outside the clock. Both sides count by one counter that remembers
 not counting. A library that is not installed is skipped. docs/performance.md has the figures of all of them.
 """
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """The gate's answer in words, Markdown, XML: whatever recordings and strategies are called."""
 
-from __future__ import annotations
-
 from xml.etree import ElementTree
 
 import pandas as pd

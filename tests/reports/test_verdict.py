@@ -1,7 +1,5 @@
 """The verdict, worked by hand: what is worth choosing, what to ship, what is struck out, and how it is told."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import nan
 from pathlib import Path

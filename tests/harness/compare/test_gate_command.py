@@ -1,7 +1,5 @@
 """`ctxbench compare`, `baseline` and `gate`, as a user runs them."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

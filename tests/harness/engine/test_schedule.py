@@ -1,7 +1,5 @@
 """The schedule: which tasks are done by one process, and in which order."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator, Sequence
 

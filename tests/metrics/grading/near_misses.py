@@ -1,7 +1,5 @@
 """Pairs of answers that differ by little, of `near_misses.toml`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,7 +1,5 @@
 """The grader `rules`: near misses, forms that are equal, what it says of bad input, and how well people agree."""
 
-from __future__ import annotations
-
 from itertools import product
 from time import process_time
 

@@ -1,7 +1,5 @@
 """The page as a file: valid, closed to the outside, whatever its texts say; and of runs that lack almost all."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re
