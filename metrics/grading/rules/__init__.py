@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from math import exp
 from typing import NamedTuple
 
@@ -46,7 +45,6 @@ _PARTLY = 3  # words of an accepted answer so short that each matters: light gre
 _MOST = 0.7  # share of its words below which an accepted answer is there in part
 _BARE = 2  # words of an accepted answer that is yes or no and hardly more
 _FEW = 8  # an accepted answer of more words is prose, in which a number is one detail among others
-_language_of_question = lru_cache(8192)(written_in)
 _TITLED = re.compile(rf"(?i)(?:[a-z]|{'|'.join(TITLES)})$")  # an initial, a title
 _OPTION = re.compile(r"\b[A-H]\b(?![a-z'])")
 _BRIEF_WORDS = 12  # words of an answer so short that a bound in it is all it says
@@ -141,7 +139,7 @@ def _grade(item: GradedItem) -> Grade | Missing:
 
 def _language_of(item: GradedItem) -> str:
     """Return the language of a question; of the answers where the question has no words that tell."""
-    if language := _language_of_question(item.question):
+    if language := written_in(item.question):
         return language
     others = re.sub("[\0-\u024f]+", "", " ".join((*item.accepted, item.candidate)))  # no Latin letters
     return written_in(others) or ("en" if item.question.isascii() else "another")
