@@ -10,6 +10,8 @@ BIN    := $(VENV)/bin
 # It answers SAMPLE questions under every strategy, or all of them: SAMPLE=0.
 SAMPLE ?= 100
 MODELS  = $(if $(ANSWERER),--answerer '$(ANSWERER)') $(if $(GRADER),--grader '$(GRADER)')
+# The report bills under the first three, a claim under the last: one walk over all requests serves the four of them.
+BILLED := -m claude-sonnet-5 -m gpt-5.6 -m gemini-2.5-pro -m deepseek/deepseek-chat
 WHEEL   = $(firstword $(wildcard build/wheel/*.whl))
 BENCH  := build/bench
 REPLIES := harness/answers/data/standard.jsonl.zst
@@ -39,7 +41,7 @@ TESTING   = test,$(subst $() ,$(COMMA),$(TESTED))
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help house bench test test-slow test-live test-adapters attacks lint check gate baseline readme formats perf instructions docs dev local-model record schema lock hashes apart dist sbom vulnerabilities clean
+.PHONY: help house bench test test-slow test-live test-adapters attacks lint check gate baseline readme formats perf perf-peers instructions docs dev local-model record schema lock hashes apart dist sbom vulnerabilities clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -49,9 +51,9 @@ help:  ## list the commands
 TERMINAL = if [ -t 1 ] && [ -t 2 ]; then export COLUMNS=$$(tput cols) FORCE_COLOR=1; fi
 
 bench: $(VENV)/.run $(VENV)/.hnswlib $(if $(strip $(MODELS)),$(VENV)/.providers)  ## replay the embedded scenarios through all strategies and print which to ship
-	@$(BIN)/ctxbench run standard --jobs $(JOBS) --out $(OUT) --overwrite --quiet > /dev/null
+	@rm -rf $(BENCH) $(OUT)/report && mkdir -p $(BENCH)
+	@$(BIN)/ctxbench run standard --jobs $(JOBS) --out $(OUT) $(BILLED) --overwrite --quiet > /dev/null
 	@$(if $(strip $(MODELS)),$(if $(API_BASE),CTXBENCH_API_BASE='$(API_BASE)') $(BIN)/ctxbench lab answer $(OUT) $(MODELS) --sample $(SAMPLE) > /dev/null)
-	@rm -rf $(BENCH) && mkdir -p $(BENCH)
 	@$(BIN)/ctxbench lab claims $(OUT) --effort quick --brief > $(BENCH)/claims
 	@$(TERMINAL); $(MAKE) --no-print-directory -j2 $(addprefix $(BENCH)/,tiers report)
 	@cd $(BENCH) && cat report claims tiers
@@ -113,7 +115,12 @@ formats: $(VENV)/.test  ## write the table of what is read of the sample recordi
 	@$(BIN)/python scripts/renew_docs.py formats $${CTXBENCH_RECORDINGS:-../shared/data} 2> /dev/null
 
 perf: $(VENV)/.perf  ## benchmarks, as ratios against a bound or a peer measured in the same run
-	@$(BIN)/pytest tests/perf -m perf --benchmark-columns=min,median,rounds --benchmark-sort=name --benchmark-disable-gc
+	@$(BIN)/pytest tests/perf -m perf -p no:unraisableexception --benchmark-columns=min,median,rounds --benchmark-sort=name --benchmark-disable-gc
+
+perf-peers: $(VENV)/.test  ## our strategies beside the newest versions of other libraries, in an environment of its own (ARGS='-k langchain')
+	@mkdir -p build && $(BIN)/uv venv --quiet --clear --python $(PYTHON) build/peers
+	@$(BIN)/uv pip install --quiet --python build/peers/bin/python "$(WHEEL)[test,perf,adapter-distil,adapter-headroom,adapter-inspect,adapter-openai-agents]"
+	@build/peers/bin/pytest tests/perf/test_pairs.py -m perf -p no:unraisableexception -q -s $(ARGS)
 
 instructions: $(VENV)/.run  ## count instructions of short benchmarks under valgrind; over 10 % more than is stored fails
 	@$(BIN)/python -m tests.perf.instructions $(UPDATE)

@@ -129,14 +129,12 @@ def placed_probes(conversation: Conversation) -> list[PlacedProbe]:
             if at < asked.stop and any(says_whole(way, messages[at]) for way in (ways if at in named else exact))
         }
         is_open = bool(evidence and asked.probe.answerable and asked.probe.answers) and not answers & named
-        asked = PlacedProbe(
-            asked.number, asked.probe, asked.stop, evidence, frozenset(answers), ways, by_evidence=is_open
-        )
-        result.append(asked)
+        result.append(PlacedProbe(asked.number, asked.probe, asked.stop, evidence, frozenset(answers), ways, is_open))
     return result
 
 
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+_LONGEST_DAY = 60  # characters of the longest answer that can be nothing but a day
 _YES_NO = frozenset(["yes", "no", "true", "false", "ja", "nein", "oui", "non", "sí", "si", "はい", "いいえ", "네"])
 _YES_NO |= {"아니요", "是", "不是", "否", "对", "不对", "有", "没有"}
 
@@ -151,7 +149,7 @@ def spellings(answers: Iterable[str]) -> tuple[str, ...]:
         if _NUMBER.fullmatch(answer):
             whole, dot, part = answer.replace(",", "").partition(".")
             ways |= dict.fromkeys((f"{whole}{dot}{part}", f"{int(whole):,}{dot}{part}"))
-        for when, start, stop in dates(answer):
+        for when, start, stop in dates(answer) if len(answer) <= _LONGEST_DAY else ():
             if (start, stop) == (0, len(answer)) and when.low == when.high > 0:
                 day = date.fromordinal(when.low)
                 number, month, year = written(day).casefold().split()

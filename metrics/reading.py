@@ -17,7 +17,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cached_property, lru_cache, reduce
+from functools import cache, cached_property, lru_cache, reduce
 from itertools import chain
 from operator import or_
 from typing import Literal, NamedTuple
@@ -46,7 +46,7 @@ from .language import (
     words,
 )
 from .times import day_of, relative_times, written
-from .values import Value, values
+from .values import Value, exact_values, values
 
 VERSION = 2  # version of the answers, raised whenever one can change
 UNKNOWN = "UNKNOWN"
@@ -94,16 +94,14 @@ class ExtractiveReader:
 
     def __init__(self) -> None:
         self._library = Library()
-        self._questions: dict[str, _Question] = {}
+        self._question = cache(_Question)
         # Messages are known by the identity of their stores, which those kept beside the page keep alive.
         self._pages: dict[Places, tuple[Messages, Page]] = {}
 
     def answer(self, messages: Sequence[Message], question: str) -> ReaderAnswer:
         """Return the best supported span of these messages. Texts read earlier change nothing."""
         context = Messages.of(messages)
-        if question not in self._questions:
-            self._questions[question] = _Question(question)
-        best = self._questions[question].best(self._page(context))
+        best = self._question(question).best(self._page(context))
         return ReaderAnswer(UNKNOWN, "", 0.0) if best is None or best.score < LEAST else best
 
     def _page(self, context: Messages) -> Page:
@@ -129,7 +127,7 @@ class _Question:
         about = [word for word in words(text) if word not in STOP_WORDS and word not in _ASKS]
         self._terms = tuple(dict.fromkeys(map(stem, about)))  # stems of the words that it is about, each once
         quoted = [next(filter(None, quote.groups())).strip() for quote in _QUOTED.finditer(text)]
-        exact = [value.text for value in values(text) if value.kind in ("identifier", "path", "url")]
+        exact = [value.text for value in exact_values(text) if value.kind in ("identifier", "path", "url")]
         # Identifiers and quoted names. A context that lacks one of them has no answer.
         self._musts = tuple(dict.fromkeys((*quoted, *exact)))
         self._shapes = {_DIGIT.sub("0", must) for must in self._musts if _DIGIT.search(must)}

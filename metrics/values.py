@@ -267,30 +267,43 @@ def occurs(value: str, text: str) -> bool:
 def finder(values: Sequence[Spellings], read: Callable[[str], str] = str) -> Callable[[str], set[int]]:
     """Return a function that tells which values a text has a spelling of once it is `read`, by their numbers.
 
-    A text is searched for a spelling only if it has two of its runs of ASCII letters and digits one after the other
-    (the last run of a date, which a time may follow, is none of them), or its only run; or two characters of a spelling
-    without such runs. Those that the fewest spellings have are looked up. So the cost is one pass over the text, plus
-    the hits.
+    Where there are more than _FEW spellings, a text is searched for one only if it has two of its runs of ASCII letters
+    and digits one after the other (the last run of a date, which a time may follow, is none of them), or its only run;
+    or two characters of a spelling without such runs. Those that the fewest spellings have are looked up. So the cost
+    is one pass over the text, plus the hits.
     """
-    wanted = [(number, spelling, _grams(spelling)) for number, spellings in enumerate(values) for spelling in spellings]
+    pairs = [(number, spelling) for number, spellings in enumerate(values) for spelling in spellings]
+    if len(pairs) <= _FEW:
+        parts = [(pair, max(pair[1].split(), key=len, default="")) for pair in pairs]
+        return lambda text: _having([pair for pair, part in parts if part in text], text, read)
+    wanted = [(number, spelling, _grams(spelling)) for number, spelling in pairs]
     often = Counter(gram for _, _, grams in wanted for gram in grams)
     having: dict[Gram, list[tuple[int, str]]] = defaultdict(list)
     for number, spelling, grams in wanted:
         having[min(grams, key=lambda gram: (often[gram], gram))].append((number, spelling))
     kinds = {kind: frozenset(gram for gram in having if isinstance(gram, kind)) for kind in (bytes, tuple, str)}
     first = frozenset(gram[0] for gram in kinds[tuple])
+    either = kinds[bytes] | first
 
     def find(text: str) -> set[int]:
         atoms = _atoms(text)
-        keys = [*kinds[bytes].intersection(atoms)]
-        if not first.isdisjoint(atoms):
+        hits = either.intersection(atoms)
+        keys = [*kinds[bytes] & hits]
+        if not first.isdisjoint(hits):
             keys += kinds[tuple].intersection(compress(pairwise(atoms), map(first.__contains__, atoms)))
         if kinds[str]:
             keys += kinds[str].intersection(_characters(text))
-        text = read(text) if keys else text
-        return {number for key in keys for number, spelling in having[key] if occurs(spelling, text)}
+        return _having(list(chain.from_iterable(map(having.__getitem__, keys))), text, read)
 
     return find
+
+
+_FEW = 32  # spellings up to which it is faster to search for each of them
+
+
+def _having(pairs: Sequence[tuple[int, str]], text: str, read: Callable[[str], str]) -> set[int]:
+    text = read(text) if pairs else text
+    return {number for number, spelling in pairs if occurs(spelling, text)}
 
 
 def places(find: Callable[[str], Iterable[int]], texts: Iterable[str]) -> tuple[Ints, Ints]:

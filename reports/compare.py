@@ -66,7 +66,8 @@ def tables(
     better, worse, both, still = (signs[sign] for sign in ((True, False), (False, True), (True, True), (False, False)))
     words = {"better": better, "worse": worse, "better in some and worse in others": both, "did not move": still}
     here = ", ".join(f"{number:,} {word}" for word, number in words.items() if number) or "nothing compared"
-    notes = [f"{count(len(rows), 'comparison')} here: {here}. Elsewhere: {_counts(rows)}."]
+    is_same = signs.keys() == {(False, False)}
+    notes = [f"{count(len(rows), 'comparison')} here: {here}.{f' Elsewhere: {_counts(rows)}.' * (not is_same)}"]
     if rest := len(moved) - len(shown):
         notes.append(f"{rest:,} more moved beyond their thresholds; --all shows them.")
     notes += [*_apart(rows), *unpaired(compared.unpaired)]
@@ -74,6 +75,7 @@ def tables(
     notes += [f"{name}: {compared.libraries[name]}." for name in names if name in compared.libraries]
     if not shown:
         nothing = "Nothing moved beyond its threshold." if signs else "Nothing could be compared."
+        nothing = "The same: no figure differs in any conversation." if is_same else nothing
         yield Table(title, (), (), (nothing, *notes))
         return
     if (model := _first_model(shown)) is not None:

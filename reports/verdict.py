@@ -284,11 +284,11 @@ class RunVerdict:
 
     @property
     def nearest(self) -> str | None:
-        """Sound strategy that costs less here and loses least beyond what is accepted; None without any."""
+        """Strategy that costs less here, breaks nothing and loses least beyond what is accepted: a sound one first."""
         base = self.points[self.base]
         cheaper = {name: of for name, of in self.points.items() if name not in self.broken and of.cost < base.cost}
         beyond = {name: max(base.quality - of.quality - self.accepted, 0) for name, of in cheaper.items()}
-        return min(cheaper, key=lambda name: (beyond[name], cheaper[name].cost), default=None)
+        return min(cheaper, key=lambda name: (beyond[name], name in self.doubts, cheaper[name].cost), default=None)
 
     def but_for(self, names: Collection[str]) -> list[str]:
         """Return which of some strategies would be chosen but for doubts or faults, cheapest first."""

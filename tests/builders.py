@@ -1,7 +1,5 @@
 """Conversations for tests: short ones by hand, and any that can be, by hypothesis."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """What all tests share: where the sample recordings are, and that hypothesis has no clock (in CI, no chance either)."""
 
-from __future__ import annotations
-
 import gc
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Number of examples that hypothesis tries in a test: all that it asks for, or a share in quick runs."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from hypothesis import HealthCheck, settings

@@ -4,8 +4,6 @@
 case: those of the gate in tests/harness/compare/test_mutations.py, the others in tests/test_judging.py.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

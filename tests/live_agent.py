@@ -4,8 +4,6 @@
 with all tool results masked but the last two. They are the worked example of docs/validity.md.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

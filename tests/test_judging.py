@@ -1,7 +1,5 @@
 """Each case that was judged wrong once is judged right now, and docs/judging.md shows it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

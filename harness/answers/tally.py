@@ -110,7 +110,8 @@ def run_tallies(run: Run, left_out: Collection[str] = ()) -> list[Tally]:
     plan = run.manifest.plan
     if not _told(run, "called|failed"):  # then no data frame is made
         return []
-    events, probes = (rows[~rows.conversation.isin(left_out)] for rows in _tables(run))
+    tables = run.table("events"), run.arrow("probes").select(EVENTS_OF_PROBES).to_pandas()
+    events, probes = (rows[~rows.conversation.isin(left_out)] for rows in tables)
     return strategy_tallies(events, probes, plan.summariser, plan.embedder)
 
 
@@ -172,11 +173,6 @@ def strategy_tallies(events: pd.DataFrame, probes: pd.DataFrame, summariser: str
         if model != "offline":
             tallies.append(Tally(role, model, outcomes.total(), outcomes["usable"], outcomes["failed"], why, strategy))
     return tallies
-
-
-def _tables(run: Run) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the tables of events, and of probes."""
-    return run.table("events"), run.arrow("probes").select(EVENTS_OF_PROBES).to_pandas()
 
 
 def _events_of(events: pd.DataFrame, probes: pd.DataFrame) -> Iterator[tuple[str, str, int, str, str]]:

@@ -47,6 +47,7 @@ from ..folder.files import file_digests
 from ..folder.run import Run, load, steps_of
 from ..folder.store import ANSWERS
 from ..models import Settings
+from ..probes import FLOOR
 from ..tier_bench.working import Bounds, Load, bounds, policy_row
 from .claim import Measured, exact, exactly
 
@@ -116,7 +117,9 @@ class ClaimInputs:
         # One run for all claims: each run reads the conversations and counts their tokens anew.
         strategies = dict.fromkeys(spec(parse(strategy)) for strategy in self.settings.strategies)
         missing = [strategy for strategy in strategies if strategy not in self.run.manifest.plan.strategies]
-        return self._run_beside("beside", missing, self.conversations) if missing else None
+        # Where the run has the floor as a strategy this one has it too: then both ask the same bounds, once.
+        floor = [FLOOR] if FLOOR in self.run.manifest.plan.strategies else []
+        return self._run_beside("beside", [*floor, *missing], self.conversations) if missing else None
 
     def run_of(self, strategy: str, on: str = "run") -> Run:
         """Return the run that has a strategy, on the run's conversations or one of SETS. Raises RunError."""

@@ -67,7 +67,7 @@ def on_ray(address: str = HERE, cores: int | None = None) -> Engine:
                 # Not a wait without end: within it Ray answers Ctrl-C itself, and ends the process without a word.
                 ready, _ = ray.wait(refs, num_returns=len(refs), timeout=0)
                 if not ready:
-                    sleep(0.05)
+                    sleep(0.01)
                 for ref in ready:
                     under_way.discard(ref)
                     try:
@@ -83,7 +83,7 @@ def on_ray(address: str = HERE, cores: int | None = None) -> Engine:
 
             try:
                 processes = max(1, int(ray.cluster_resources().get("CPU", 1)))
-                dispatch(stages(shards, processes), 2 * processes, submit, finished, done)
+                dispatch(stages(shards, processes), processes, submit, finished, done)
             except BaseException:
                 for ref in under_way:
                     ray.cancel(ref, force=True)

@@ -179,6 +179,8 @@ def execute(
             remote.pull()
         if overwrite and remote is None and store.part_files(out):
             plan.inputs.check()  # before what is there goes
+        file = out / "manifest.json"
+        before = file.read_bytes() if file.exists() else b""
         plan, manifest = _enter(out, plan, overwrite, check)
         if remote is not None:
             remote.push_manifest()
@@ -224,6 +226,8 @@ def execute(
             spent=spent_on_run(models.path(), models.command, out),
         )
         store.write_manifest(out, manifest)
+        for path in (out / store.BILLS).glob("*.parquet") if file.read_bytes() != before else ():
+            path.unlink()  # made from what the run was before
         if remote is not None:
             remote.push_manifest()
     return manifest

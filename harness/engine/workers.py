@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from heapq import heappop, heappush
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import wait as wait_for
 from multiprocessing.process import BaseProcess
@@ -70,18 +69,17 @@ def run_shards(shards: Iterable[list[PartTask]], done: Callable[[list[Done]], No
             here.set_result(do_bundle(bundle))  # meanwhile the workers do what was submitted before
             return here
 
-        dispatch(stages(shards, jobs), 2 * jobs, submit, finished, done)
+        dispatch(stages(shards, jobs), jobs, submit, finished, done)
 
 
 def side_by_side(task: Callable[[bytes], T], packed: Iterable[bytes], jobs: int, done: Callable[[T], None]) -> None:
     """Give every piece of work to a worker that is free, calling `done` as each is finished."""
     with _pool(task, jobs) as (submit, finished):
-        # None ahead: pieces are few and long, and one that waits for a busy worker keeps another one idle.
         dispatch(([[piece]] for piece in packed), jobs, submit, finished, done)
 
 
 LAST = 4
-"""Shards that count as the last ones, at least, and the bundles into which their strategies are divided, at least."""
+"""Shards that count as the last ones, at least: each of their strategies is a bundle."""
 
 
 def stages(shards: Iterable[list[PartTask]], processes: int) -> Iterator[list[list[Bundle]]]:
@@ -93,7 +91,6 @@ def stages(shards: Iterable[list[PartTask]], processes: int) -> Iterator[list[li
             ahead.append(tasks)
         if not ahead:
             return
-        number = LAST * -(-processes // len(ahead))
         tasks = ahead.popleft()
         here = [task for task in tasks if task.part in task.work.here]
         is_whole = len(ahead) == last - 1
@@ -102,46 +99,50 @@ def stages(shards: Iterable[list[PartTask]], processes: int) -> Iterator[list[li
             continue
         own, answers = ([task for task in tasks if task.part == part] for part in (OWN, ANSWERS))
         strategies = [task for task in tasks if task.part not in (OWN, ANSWERS, *task.work.here)]
-        divided = [strategies[at::number] for at in range(min(number, len(strategies)))]
-        first, then = ([*own, *strategies], []) if is_whole else (own, divided)
+        first, then = ([*own, *strategies], []) if is_whole else (own, [[task] for task in strategies])
         staged = [first], [bundle for bundle in (*then, here) if bundle], [answers]
         yield [stage for stage in staged if stage and stage[0]]
 
 
 def dispatch(
     groups: Iterator[list[list[Piece]]],
-    most: int,
+    processes: int,
     submit: Callable[[Piece], Ref],
     finished: Callable[[Sequence[Ref]], Iterator[tuple[Ref, T]]],
     done: Callable[[T], None],
 ) -> None:
     """Have pieces of work done, calling `done` with the result of each. A group has stages, one after the other.
 
-    `submit` gives a piece to the next process that is free, and `finished` waits for some of those under way, which are
-    `most` at a time: memory does not grow with the recordings. A group that was begun first goes first, else its last
-    stages, which wait for all before them, would keep one process busy at the end and the others idle.
+    `submit` gives a piece to the process that is free, and `finished` waits for some of those under way, of which there
+    are as many as `processes`: memory does not grow with the recordings. A process stays with its group, whose shard it
+    has in memory, then begins the next group, and helps with the first one that is not finished when there is none.
     """
-    under_way, numbered = dict[Ref, int](), enumerate(groups)
-    left, later = Counter[int](), dict[int, list[list[Piece]]]()
-    ready = list[tuple[int, int, Piece]]()  # a heap: by group, and of a group in their order
+    under_way, numbered, free = dict[Ref, int](), enumerate(groups), deque([-1] * processes)
+    left, later, ready = Counter[int](), dict[int, list[list[Piece]]](), dict[int, deque[Piece]]()
+    following = next(numbered, None)
 
     def begin(number: int, stages: list[list[Piece]]) -> None:
-        left[number], later[number] = len(stages[0]), stages[1:]
-        for at, piece in enumerate(stages[0]):
-            heappush(ready, (number, at, piece))
+        left[number], later[number], ready[number] = len(stages[0]), stages[1:], deque(stages[0])
 
     while True:
-        while len(under_way) < most:
-            if not ready:
-                if (following := next(numbered, None)) is None:
-                    break
-                begin(*following)
-            number, _, piece = heappop(ready)
-            under_way[submit(piece)] = number
+        while free and (ready or following):
+            number = free.popleft()  # the group of the process
+            if number not in ready:
+                if following:
+                    begin(*following)
+                    number, following = following[0], None
+                else:
+                    number = min(ready)
+            under_way[submit(ready[number].popleft())] = number
+            if not ready[number]:
+                del ready[number]
+            # Read before it is wanted, while all processes work.
+            following = following or next(numbered, None)
         if not under_way:
             return
         for ref, result in finished(list(under_way)):
             number = under_way.pop(ref)
+            free.append(number)
             done(result)
             left[number] -= 1
             if not left[number] and (stages := later.pop(number)):

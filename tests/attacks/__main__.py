@@ -6,8 +6,6 @@ places, each followed by a command that reads it; and runs the tests of `docs/pr
 ones too. `--write PAGE` puts the table into a page, between `<!-- table: attacks -->` and `<!-- end -->`.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

@@ -4,8 +4,6 @@ A command holds if it prints what it prints of the whole folder, or refuses in o
 it prints another figure, or ends in anything but a UserError.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping

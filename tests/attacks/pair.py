@@ -1,7 +1,5 @@
 """Two processes that do a job on one path at once. No test module, since the processes import it by its name."""
 
-from __future__ import annotations
-
 import hashlib
 import multiprocessing
 import time

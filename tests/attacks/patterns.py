@@ -4,8 +4,6 @@ A text repeats what one of the pattern's own loops takes, after what stands befo
 slow pattern sees no long text of others.
 """
 
-from __future__ import annotations
-
 import ast
 import pkgutil
 import re

@@ -1,7 +1,5 @@
 """Two processes at once on one run folder and one archive: each gets what it gets alone, or is refused in one line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random

@@ -1,7 +1,5 @@
 """A run folder notices every change of its files, and the same command makes just what was damaged again."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from itertools import product

@@ -4,8 +4,6 @@ Python itself starts for some 20 ms before the first line of ours, and prints a 
 the process hears SIGTERM. The same command, given again, ends as one that was left alone.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

@@ -3,8 +3,6 @@
 Whatever was done to it, the same command ends the run with the bytes of one that was left alone.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

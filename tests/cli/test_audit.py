@@ -1,7 +1,5 @@
 """`ctxbench audit`: from recorded sessions to a verdict on their agent's own compaction."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

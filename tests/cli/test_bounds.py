@@ -1,7 +1,5 @@
 """Every option that takes a number or a file, found in the tree of commands: none of them hangs or takes all memory."""
 
-from __future__ import annotations
-
 import math
 import os
 import resource

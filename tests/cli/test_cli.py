@@ -1,7 +1,5 @@
 """A user's path through the command line, good input and bad."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -301,6 +299,8 @@ def test_the_window_is_a_model_or_a_number(tmp_path: Path) -> None:
         ("run --xyz", "there is no option --xyz: ctxbench run -h lists all"),
         ("audit ''", "an argument is an empty text"),
         ("eval", "there is no command 'eval'; here it is ctxbench run"),
+        ("export mlflw", "there is no command 'mlflw'; did you mean 'mlflow'?"),
+        ("nosuch", "there is no command 'nosuch': ctxbench -h lists all"),
     ],
 )
 def test_a_word_that_a_command_does_not_know(words: str, said: str) -> None:

@@ -1,7 +1,5 @@
 """The table of commands, and what is imported of them."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Shells complete strategies, scenarios, paths, models and runs."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

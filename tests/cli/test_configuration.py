@@ -1,7 +1,5 @@
 """`ctxbench.toml`: what stands in it counts, the command line wins, and a mistake in it is named with its line."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

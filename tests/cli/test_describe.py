@@ -1,7 +1,5 @@
 """`ctxbench describe`: a set that cannot be read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.harness.command import ctxbench

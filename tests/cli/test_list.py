@@ -1,7 +1,5 @@
 """`ctxbench list`: what can be named on the command line, and all that is known of one of them."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The commands and options that there are: ten commands first, an example in each help, one meaning for each option."""
 
-from __future__ import annotations
-
 import shlex
 import tomllib
 from collections.abc import Iterator

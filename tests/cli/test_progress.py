@@ -1,7 +1,5 @@
 """What a run says of how far it is."""
 
-from __future__ import annotations
-
 from io import StringIO
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`ctxbench show`: what became of each message, and what the strategy did at the step."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

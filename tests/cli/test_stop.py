@@ -1,7 +1,5 @@
 """A run that is told to stop: by Ctrl-C, by SIGTERM, by the end of its terminal."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

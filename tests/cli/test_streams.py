@@ -1,7 +1,5 @@
 """Standard output and standard error that go away or are full."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A folder that one steps into decides nothing that leaves the machine, costs money or runs code."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

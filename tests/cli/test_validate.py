@@ -1,7 +1,5 @@
 """`ctxbench lab validate`: from recordings to the tables, and what it says when there is little to compare."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

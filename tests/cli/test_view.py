@@ -1,7 +1,5 @@
 """`ctxbench view`: what it serves, to whom, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The page of recorded formats says what is read of the sample recordings."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

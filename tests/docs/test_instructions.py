@@ -1,7 +1,5 @@
 """`make instructions` fails where a benchmark takes a tenth more than is stored, and says so where it cannot count."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

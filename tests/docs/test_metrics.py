@@ -1,7 +1,5 @@
 """docs/metrics.md: every metric is on it as the code declares it, and its worked examples come out."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """README.md, CONTRIBUTING.md and docs/: what they name is there, and the site builds without a warning."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """docs/pytest.md: its test, its settings and its commands, in a project of their own."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

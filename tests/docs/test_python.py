@@ -1,7 +1,5 @@
 """The Python on the pages of the API runs, line by line, on recordings of a user's own."""
 
-from __future__ import annotations
-
 import re
 from itertools import islice
 from pathlib import Path

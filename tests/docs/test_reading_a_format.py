@@ -1,7 +1,5 @@
 """docs/reading-a-format.md: its reader reads, and says where it cannot."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import re

@@ -1,7 +1,5 @@
 """The tables of the README and the pages are those of the run that they show."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from pathlib import Path

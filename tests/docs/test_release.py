@@ -1,7 +1,5 @@
 """Check a release: the sdist, the wheel built from it, one version in all places, and the issue templates."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

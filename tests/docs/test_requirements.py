@@ -1,7 +1,5 @@
 """Lists of what is installed: a hash for every file, the versions of constraints.txt, and no addresses."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import tomllib

@@ -1,7 +1,5 @@
 """docs/writing-a-strategy.md: its code is that of docs/examples, and its commands run."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -5,8 +5,6 @@
 Times and paths are replaced, so a file changes only with what its command computes or says.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -3,8 +3,6 @@
 `recordings/<format>/<case>/` holds the files of one case. The golden of a format is one text file of all its cases.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

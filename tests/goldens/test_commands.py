@@ -1,7 +1,5 @@
 """Each command prints what its golden file says; `python -m tests.goldens.write commands` writes them anew."""
 
-from __future__ import annotations
-
 import json
 from itertools import zip_longest
 from typing import Any

@@ -1,7 +1,5 @@
 """Every format reads as it did: `python -m tests.goldens.write formats` writes the goldens anew."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

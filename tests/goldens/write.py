@@ -3,8 +3,6 @@
 They change only on purpose, and the commit that changes one says why.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

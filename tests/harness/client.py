@@ -1,7 +1,5 @@
 """Ask a zygote (`zygote.py`) for a process and wait for its exit code; as a script, stand for the installed command."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

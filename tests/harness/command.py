@@ -1,7 +1,5 @@
 """The installed command, run as a user runs it."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import socket

@@ -1,7 +1,5 @@
 """Small runs for tests: a recording of many conversations, a plan, and the bytes that come of it."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from typing import Any

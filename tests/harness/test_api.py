@@ -1,7 +1,5 @@
 """`import ctxbench`, as programs and notebooks use it."""
 
-from __future__ import annotations
-
 import gc
 import subprocess
 import sys
@@ -233,17 +231,19 @@ def test_a_gate_passes_and_fails(made: ctxbench.BenchmarkRun, tmp_path: Path) ->
 
 
 def test_a_run_that_has_grown_is_opened_again(tmp_path: Path) -> None:
-    """A run that was opened before it grew gives one error, and none once it is opened again."""
+    """A run grows by what is named, and loses its old bills; opened before, it gives one error, opened again none."""
     path, folder = recording(tmp_path, conversations=3, turns=3), tmp_path / "run"
     made = ctxbench.run(path, strategies=["none", "last_turn"], out=folder)
-    made.table("results")
-    with pytest.raises(ctxbench.UserError, match="holds a run with none, which this call does not name"):
-        ctxbench.run(path, strategies=["last_turn", "archive"], out=folder)
-    ctxbench.run(path, strategies=STRATEGIES, out=folder)
+    made.bill()
+    assert list(folder.glob("bills/*"))
+    grown = ctxbench.run(path, strategies=["archive", "window(max_tokens=400)"], out=folder)
+    assert not list(folder.glob("bills/*"))
+    assert grown.strategies == ("none", "last_turn", "archive", "window(max_tokens=400)")
+    assert not list(folder.glob("bills/*"))
     for ask in (made.report, made.summary, made.compare, made.verdict):
         with pytest.raises(RunError, match="run: the run has changed since it was opened: open it again"):
             ask()
-    assert len(ctxbench.load(folder).summary()) == len(STRATEGIES)
+    assert len(ctxbench.load(folder).summary()) == 4
 
 
 def test_contexts_and_report(made: ctxbench.BenchmarkRun, tmp_path: Path) -> None:

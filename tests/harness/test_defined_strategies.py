@@ -1,7 +1,5 @@
 """Strategies that a notebook or a script defines: given to `ctxbench.run` as functions, classes and objects."""
 
-from __future__ import annotations
-
 import functools
 import os
 import subprocess
@@ -114,7 +112,7 @@ def test_a_script_and_a_constant_that_it_uses(words: tuple[str, ...], tmp_path: 
     once, again, other = (subprocess.run(each, cwd=tmp_path, capture_output=True, check=True) for each in commands)
     assert once.stdout == again.stdout
     assert (once.stdout != other.stdout) == (b"def newest" in once.stdout) == (words[0] == "s.py")
-    with pytest.raises(ctxbench.UserError, match="holds a run with newest, which this call does not name"):
+    with pytest.raises(ctxbench.UserError, match="holds newest, which a notebook"):
         ctxbench.run("smoke", strategies="none", out=tmp_path / "run")
 
 
@@ -259,7 +257,7 @@ def test_what_a_strangers_run_holds_is_not_run(tmp_path: Path) -> None:
     (tmp_path / "theirs.py").write_text("def all_of_it(messages):\n    return messages\n")
     text, out = f"{tmp_path}/theirs.py:all_of_it", tmp_path / "run"
     ctxbench.run("smoke", strategies=text, out=out, answers=False)
-    with pytest.raises(ctxbench.UserError, match=r"theirs.py:all_of_it.*, which this call does not name"):
+    with pytest.raises(ctxbench.UserError, match=r"not approved, .*theirs.py:all_of_it.* runs code"):
         ctxbench.run("smoke", strategies="none", out=out, answers=False)
     grown = ctxbench.run("smoke", strategies=["none", text], out=out, answers=False)
     assert grown.contexts("coding/en-0-2", text) == grown.contexts("coding/en-0-2", "none")

@@ -1,7 +1,5 @@
 """Compression, hit rates and cost saved: worked by hand, and against the contexts that were really sent."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Live runs of the same tasks: what a scripted agent reads again is found, counted and priced; pairs are by hand."""
 
-from __future__ import annotations
-
 import json
 import re
 from math import nan

@@ -1,7 +1,5 @@
 """Metrics of the user's own, declared with `@ctxbench.metric`: measured with all others, by the function's name."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

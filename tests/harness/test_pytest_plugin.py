@@ -1,16 +1,17 @@
 """The pytest plug-in, in projects of its own, each tested by a process of its own."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from importlib.metadata import entry_points
+from inspect import signature
 from itertools import islice
 from pathlib import Path
 
 import pytest
 
+import ctxbench
 from ctxbench.scenarios.embedded import scenario
+from ctxbench.testing import RunOptions
 from tests.harness.command import forked
 from tests.harness.compare.builders import signed
 
@@ -124,14 +125,18 @@ def test_mistakes_are_said_at_once(project: Path) -> None:
     assert "name recordings" in run_pytest(project, code=1)
 
 
+def test_the_fixture_takes_the_options_of_a_run() -> None:
+    """It is typed: every parameter of `ctxbench.run` but the recordings, which stand first, and the folder."""
+    assert RunOptions.__annotations__.keys() == signature(ctxbench.run).parameters.keys() - {"inputs", "out"}
+
+
 def test_pytest_pays_nothing_for_it(tmp_path: Path) -> None:
     """A project that does not use it imports nothing of it but the plug-in, and no library; as a user starts pytest."""
     (tmp_path / "test_nothing.py").write_text(
         "import sys\n"
         "def test_nothing():\n"
         "    ours = {name for name in sys.modules if name.partition('.')[0] == 'ctxbench'}\n"
-        "    assert ours <= {'ctxbench', 'ctxbench.harness', 'ctxbench.api',\n"
-        "                    'ctxbench.testing'}, ours\n"
+        "    assert ours <= {'ctxbench', 'ctxbench.harness', 'ctxbench.api', 'ctxbench.testing'}, ours\n"
         "    assert not {'pandas', 'numpy', 'msgspec', 'filelock'} & set(sys.modules)\n"
     )
     command = [sys.executable, "-m", "pytest", *options(tmp_path), "-W", "error"]

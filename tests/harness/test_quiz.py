@@ -1,7 +1,5 @@
 """Questions in a run: made where a recording has none, or read from a file that somebody edited."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

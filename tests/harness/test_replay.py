@@ -1,7 +1,5 @@
 """replay(): a trace worked by hand, and the log rebuilt."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise

@@ -5,8 +5,6 @@ asked by `client.py` through a socket: a line with standard input, output and er
 answer is the exit code. It ends when the process that started it has ended, whose pipe it holds.
 """
 
-from __future__ import annotations
-
 import atexit
 import gc
 import json

@@ -1,7 +1,5 @@
 """For each invariant, a strategy that breaks it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count

@@ -1,7 +1,5 @@
 """Invariants that every strategy keeps, ours and any that is plugged in, on any conversation."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pytest

@@ -1,7 +1,5 @@
 """Invariants of recipes and presets, with their own parameters and with ones so small that every stage has work."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 import pytest

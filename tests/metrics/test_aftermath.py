@@ -1,7 +1,5 @@
 """Tests count repeated calls and lost rules after a compaction, for agents with different tools."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

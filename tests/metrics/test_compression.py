@@ -1,7 +1,5 @@
 """Ratios, savings, and what a model of a few bytes could make of a text."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 

@@ -1,7 +1,5 @@
 """Constraints: which sentences are standing rules, how well the rule finds them, and which of them are retained."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import tomllib

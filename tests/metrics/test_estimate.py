@@ -1,7 +1,5 @@
 """The error of a quarter of the characters as a count of tokens, and how kinds of text are told apart."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Published live runs: each says where it is from, and their ranges are those that the sources give."""
 
-from __future__ import annotations
-
 from math import isclose
 
 import pytest

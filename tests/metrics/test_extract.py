@@ -1,7 +1,5 @@
 """The extractive summary: budget, order, what it prefers, and how long it takes."""
 
-from __future__ import annotations
-
 from hypothesis import example, given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """The frontier of cost and quality: by hand, and its law."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

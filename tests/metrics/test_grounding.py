@@ -1,7 +1,5 @@
 """Grounding retention: which values a call or an answer repeats, and whether they are still in what was sent."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import msgspec

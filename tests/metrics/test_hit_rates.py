@@ -1,7 +1,5 @@
 """Rates, bounds and intervals of caching."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

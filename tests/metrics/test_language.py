@@ -1,7 +1,5 @@
 """Sentences and words of English, Chinese and mixed text."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from time import perf_counter

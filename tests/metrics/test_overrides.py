@@ -1,7 +1,5 @@
 """The user's prices in TOML: what they change, what they leave, and every way to get them wrong."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

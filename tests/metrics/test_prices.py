@@ -1,7 +1,5 @@
 """Prices: against price pages, by hand, and laws over all that are listed."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -204,6 +202,9 @@ def test_storage() -> None:
         ("vertex_ai/gemini-3.8-flash", "gemini-3.8-flash"),
         ("litellm_proxy/claude-sonnet-4-5-20250929", "claude-sonnet-4-5-20250929"),
         ("litellm_proxy/anthropic/claude-opus-5", "claude-opus-5"),
+        ("litellm/anthropic/claude-opus-5", "claude-opus-5"),
+        ("us-gov.anthropic.claude-sonnet-4-20250514-v1:0", "us.anthropic.claude-sonnet-4-20250514-v1:0"),
+        ("arn:aws:bedrock:us-east-1::foundation-model/amazon.nova-pro-v1:0", "amazon.nova-pro-v1:0"),
         ("openrouter/anthropic/claude-opus-5", "claude-opus-5"),
         ("openrouter/google/gemini-2.5-pro", "gemini/gemini-2.5-pro"),
         ("litellm_proxy/claude-3-5-sonnet-20241022", "bedrock/anthropic.claude-3-5-sonnet-20241022-v2:0"),

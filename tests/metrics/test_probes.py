@@ -1,7 +1,5 @@
 """Evidence of probes in what is sent, rankings against evidence: by hand, and against obvious versions."""
 
-from __future__ import annotations
-
 import math
 from typing import get_args
 

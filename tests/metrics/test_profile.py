@@ -1,7 +1,5 @@
 """The profile of recordings, on conversations small enough to do by hand, and the embedded set beside recorded ones."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd
@@ -108,7 +106,7 @@ def test_strategies_rank_on_standard_as_on_locomo(recordings: Path, tmp_path: Pa
         assert tau(standard[metric], locomo[metric]) >= 0.8, metric
 
 
-def tau(one: pd.Series[float], other: pd.Series[float]) -> float:
+def tau(one: "pd.Series[float]", other: "pd.Series[float]") -> float:
     both = pd.concat([one, other], axis=1, join="inner").astype(float).dropna()
     assert len(both) >= 15
     return float(kendalltau(both.iloc[:, 0], both.iloc[:, 1]).statistic)

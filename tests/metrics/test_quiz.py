@@ -1,7 +1,5 @@
 """Questions made of recordings: what is asked, when, and that people find the questions fair."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator
 from hashlib import sha256

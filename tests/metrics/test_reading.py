@@ -1,7 +1,5 @@
 """The extractive reader: small contexts with the answer worked out by hand."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from itertools import count
 

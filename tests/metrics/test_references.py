@@ -1,7 +1,5 @@
 """Which earlier message each message refers to."""
 
-from __future__ import annotations
-
 from hypothesis import given
 
 from ctxbench.harness.invariants import conversations

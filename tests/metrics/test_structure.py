@@ -1,7 +1,5 @@
 """Structural faults: worked by hand, and against reading every message."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

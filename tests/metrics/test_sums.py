@@ -1,7 +1,5 @@
 """Figures on steps written by hand and in parts by conversation, and reasons that differ in numbers only."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

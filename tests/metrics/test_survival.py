@@ -1,7 +1,5 @@
 """Facts that survive rounds of summarising, and what a summariser was shown."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import chain, pairwise
 

@@ -1,7 +1,5 @@
 """TF-IDF: against scikit-learn on the same words, whatever is added when; and what is best of scores."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Recorded reasoning is counted by the rules of its provider, which say what later prompts keep."""
 
-from __future__ import annotations
-
 import pytest
 
 from ctxbench.metrics.thinking import Keeps, KeptThinking, thinking_rule, thinking_tokens

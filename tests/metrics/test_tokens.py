@@ -1,7 +1,5 @@
 """Token counts against tiktoken, the chat format against a sum worked by hand, the ledger against plain sums."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib.metadata import distribution
 

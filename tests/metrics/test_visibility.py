@@ -1,7 +1,5 @@
 """Kept values, counted the plain way, and the tool results that calls use, by hand."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The notebooks: what is committed of them, and that they run from top to bottom without a network."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

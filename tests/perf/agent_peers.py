@@ -3,8 +3,6 @@
 Messages are turned into the library's by the functions of our adapters, which is not timed.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from itertools import accumulate
@@ -140,7 +138,7 @@ def headroom(**settings: int) -> Peer:
         limits: dict[str, Any] = {"model": "counted", "kompress_model": "disabled", **settings}
         return lambda at: headroom.compress(messages[:at], **limits).messages
 
-    return Peer("headroom compress", start, grows=False, calls=20)
+    return Peer("headroom compress", start, grows=False, calls=10)
 
 
 def distil() -> Peer:
@@ -152,4 +150,4 @@ def distil() -> Peer:
         messages = dicts(conversation)
         return lambda at: compress_chat_completions(messages[:at], persist=False)[0]
 
-    return Peer("distil compress_chat_completions", start, grows=False, calls=20)
+    return Peer("distil compress_chat_completions", start, grows=False, calls=10)

@@ -1,7 +1,5 @@
 """What the benchmarks run on: the sample recordings if they are there, else the embedded `standard` scenario."""
 
-from __future__ import annotations
-
 import pytest
 
 from ctxbench.harness.engine.plan import RunInputs

@@ -6,8 +6,6 @@
 They are small, so that all of them take a minute there.
 """
 
-from __future__ import annotations
-
 import sys
 from functools import partial
 from pathlib import Path

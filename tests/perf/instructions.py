@@ -9,8 +9,6 @@ stored and was not counted. Without valgrind, or without counts of this Python a
 code is 0: there is nothing to compare.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

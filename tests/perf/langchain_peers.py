@@ -1,7 +1,5 @@
 """LangChain's and langmem's ways, called at their hooks, with models that reply at once."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """llama-index's memories: put what is new, get for the newest user message."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Marks around benchmarks that are counted by valgrind, for programs that `tests/perf/instructions.py` runs."""
 
-from __future__ import annotations
-
 import gc
 import os
 from collections.abc import Callable, Mapping

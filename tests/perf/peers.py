@@ -8,8 +8,6 @@ Messages are turned into the library's own when it is started, so that is not ti
 embedders give the vectors of `offline`, as ours do.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager

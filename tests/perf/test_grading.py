@@ -1,7 +1,5 @@
 """The speed of the grader `rules` on one core, over EVOUNA-NQ's and HalluQA's answers, else near misses."""
 
-from __future__ import annotations
-
 from time import process_time
 
 import pytest

@@ -3,8 +3,6 @@
 Processor seconds at 500, 1,500 and 6,000 messages, as ratios to those at 500 in the same run: 1.0 is flat.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from time import process_time
 

@@ -1,12 +1,10 @@
 """Other libraries' ways beside the strategies of ours that do what comes nearest, call by call in one process.
 
 Both sides are called before each model call of the same conversation, in turn, and the calls of its last 100 messages
-are timed (20 of them where a call takes long): seconds of CPU of the process, garbage collection off. Models reply at
+are timed (10 of them where a call takes long): seconds of CPU of the process, garbage collection off. Models reply at
 once and stand outside the clock. Both sides count by one counter that remembers each text, so that what is compared is
 not counting. A library that is not installed is skipped. docs/performance.md has the figures of all of them.
 """
-
-from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator, Sequence
@@ -95,14 +93,14 @@ def one_thread() -> Iterator[None]:
 def test_pair(pair: Pair, messages: int, capsys: pytest.CaptureFixture[str]) -> None:
     """Print what a call of each side takes, the ratio, and the tokens that each sends."""
     try:
-        version(pair.library)
+        release = version(pair.library)
     except PackageNotFoundError:
         pytest.skip(f"{pair.library} is not installed")
     peer, own = measured(pair, messages)
     with capsys.disabled():
         print(
-            f"\n{pair.peer.name} beside {pair.spec}, {messages:,} messages: {peer.ms:.3g} and {own.ms:.3g} ms, "
-            f"{peer.ms / own.ms:.3g} ×; {peer.tokens:,} and {own.tokens:,} tokens",
+            f"\n{pair.library} {release}: {pair.peer.name} beside {pair.spec}, {messages:,} messages: {peer.ms:.3g} "
+            f"and {own.ms:.3g} ms, {peer.ms / own.ms:.3g} ×; {peer.tokens:,} and {own.tokens:,} tokens",
             end="",
         )
 

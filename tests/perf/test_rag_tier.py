@@ -4,8 +4,6 @@ Vectors: exact search beside faiss (`ctxbench lab claims` has hnswlib beside it)
 weights are fixed when its index is made. Searches are timed one by one on one thread.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib.util import find_spec
 from time import perf_counter, process_time, thread_time

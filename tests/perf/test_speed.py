@@ -1,7 +1,5 @@
 """`make perf`: every figure beside its bound or peer, in one group, measured in one run. Ratios are in brackets."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

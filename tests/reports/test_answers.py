@@ -1,7 +1,5 @@
 """Answers in a run's report: what counts as quality, the sections, and corrected shares."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

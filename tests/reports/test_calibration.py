@@ -1,7 +1,5 @@
 """What `ctxbench lab calibrate` prints, from graders that are known to the last answer."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

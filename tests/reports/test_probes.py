@@ -1,7 +1,5 @@
 """The tables of the probes: over the same probes for all, missing with a reason, by kind where that is wanted."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """How tables are fitted to a terminal."""
 
-from __future__ import annotations
-
 import csv
 import math
 from io import StringIO

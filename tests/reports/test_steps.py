@@ -1,7 +1,5 @@
 """Figures of steps that are read some shards at a time: those of all steps at once, to the last digit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,7 +1,5 @@
 """The tables of a run where strategies fail, where nothing is wrong, and where a figure cannot be had."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

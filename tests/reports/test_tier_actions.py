@@ -1,7 +1,5 @@
 """What the memory tiers did: counted from events by hand, and of a run."""
 
-from __future__ import annotations
-
 import msgspec
 import pandas as pd
 import pytest

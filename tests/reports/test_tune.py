@@ -1,7 +1,5 @@
 """What a search found, in tables."""
 
-from __future__ import annotations
-
 from ctxbench.harness.tune.space import Numbers, SearchSpace
 from ctxbench.harness.tune.tune import Setting, TrialFigures, Tried, Tuned, against
 from ctxbench.metrics.statistics.intervals import Ends, Interval

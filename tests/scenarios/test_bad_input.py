@@ -3,8 +3,6 @@
 What a folder holds besides recordings is in `test_folder.py`; any damage to any format, in `readers/test_fuzz.py`.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

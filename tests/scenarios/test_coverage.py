@@ -1,7 +1,5 @@
 """What a reader leaves of a file's text: by the texts themselves, for any format."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Folders of recordings: what else stands in them is named, with the reason, and nothing is left out in silence."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

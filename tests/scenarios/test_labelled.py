@@ -1,7 +1,5 @@
 """Sets of labelled answers: what is read of each format, and what is said of what cannot be read."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections import Counter

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import struct
 from base64 import b64encode
 

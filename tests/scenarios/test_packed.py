@@ -1,7 +1,5 @@
 """Compressed files, archives and remote files: they hold what they would hold unpacked."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

@@ -1,7 +1,5 @@
 """The published JSON Schema is the model's, and what `convert` writes fits it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

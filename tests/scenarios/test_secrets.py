@@ -1,7 +1,5 @@
 """Secrets are hidden: by their looks, and those of this machine by their values in every encoding."""
 
-from __future__ import annotations
-
 import base64
 import html
 import json

@@ -1,7 +1,5 @@
 """Strategies and readers written as text."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import pytest

@@ -1,7 +1,5 @@
 """Tables: a row is a record of whatever format it holds, in Parquet, Arrow and CSV alike."""
 
-from __future__ import annotations
-
 import csv
 import json
 import zipfile

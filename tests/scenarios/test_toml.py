@@ -1,7 +1,5 @@
 """TOML with places: which line an error names, and in what words."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

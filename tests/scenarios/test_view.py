@@ -1,7 +1,5 @@
 """Messages behaves as the list of its messages does, whatever it is made of."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

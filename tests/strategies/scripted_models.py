@@ -1,7 +1,5 @@
 """A model whose replies a test chooses, and what a strategy did with them call by call."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Conversations whose messages have exactly so many tokens."""
 
-from __future__ import annotations
-
 from ctxbench.scenarios.model import Conversation, Message, ToolCall
 from tests.strategies.scripted_models import COUNTER
 

@@ -1,7 +1,5 @@
 """Models for tests: vectors that can be worked out by hand, replies that are given, failures on demand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What coding agents do when their context is full: numbers of their own tests, and others worked out by rule."""
 
-from __future__ import annotations
-
 import pytest
 
 from ctxbench.harness.invariants import steps

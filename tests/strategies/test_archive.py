@@ -1,7 +1,5 @@
 """The archive: when a result becomes its placeholder, how that reads, and what is offered beside it."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What brings archived results back, how much of them, and what the model gets that calls the tool."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

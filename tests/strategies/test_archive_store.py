@@ -1,7 +1,5 @@
 """The archive's table: exact, written once, and which addresses can be one."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import subprocess

@@ -1,7 +1,5 @@
 """Cache marks: on what is stable, never on what is not, and no more than a provider takes."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Fact injection: the document's example, scores by hand, what a fact is, what a model may answer, chains."""
 
-from __future__ import annotations
-
 import math
 from unittest.mock import Mock
 

@@ -1,7 +1,5 @@
 """Plain functions as strategies: what they give back is recognised, and nothing that is wrong with it is mended."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The language of headings, prompts and placeholders: that of the conversation, decided once."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """Layered memory: what is where, when it moves and goes, what each tier gives."""
 
-from __future__ import annotations
-
 from itertools import count
 
 import pytest

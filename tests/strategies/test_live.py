@@ -1,7 +1,5 @@
 """Live strategies: a step is shown what is new, keeps its own state, and asks the run's model in shapes it knows."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor

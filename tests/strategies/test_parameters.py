@@ -1,7 +1,5 @@
 """Parameters that do not go together, or mean nothing, are refused with a reason. Single bounds are those of fields."""
 
-from __future__ import annotations
-
 import pytest
 
 from ctxbench.scenarios.errors import SpecError

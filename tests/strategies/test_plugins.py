@@ -1,7 +1,5 @@
 """Strategies from a file: found, identified by what is in it, and clear about what is wrong with it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Providers' own context management: the documentation's examples and numbers worked out from its rules."""
 
-from __future__ import annotations
-
 import pytest
 from msgspec.structs import replace
 

@@ -1,7 +1,5 @@
 """`recorded`: what the recorded agent sent, call by call, as far as the recording says."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Retrieval memory: which messages come back, in what order, at what place, and what if they cannot be found."""
 
-from __future__ import annotations
-
 from itertools import cycle
 
 import numpy as np

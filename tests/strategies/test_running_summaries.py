@@ -1,7 +1,5 @@
 """Summaries of summaries, and what a summary stands for when other stages change the history."""
 
-from __future__ import annotations
-
 from itertools import count
 
 import msgspec

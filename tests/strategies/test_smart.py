@@ -1,7 +1,5 @@
 """Smart compression: scores by hand, what stays, and that most calls do nothing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Summaries: the documents' worked examples, what the model is shown, and what is done when it fails."""
 
-from __future__ import annotations
-
 from itertools import count
 
 import pytest

@@ -1,7 +1,5 @@
 """Units: what of a history stays or goes together."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

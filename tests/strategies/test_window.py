@@ -1,7 +1,5 @@
 """The window and the bounds: the document's examples, and the edges where windows of other libraries break."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st

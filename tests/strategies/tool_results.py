@@ -1,7 +1,5 @@
 """Conversations with long tool results, and the services on which a test archives them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

@@ -35,8 +35,9 @@ def _pattern(kind: str, language: str) -> re.Pattern[str]:
 
 
 def refuses(text: str, language: str) -> bool:
-    """Return whether a text says that it is not known."""
-    return _pattern("refusal", language).search(_folded(text)) is not None
+    """Return whether a text says that it is not known, and guesses nothing."""
+    refusal = _pattern("refusal", language).search(lower := _folded(text))
+    return refusal is not None and not _pattern("guess", language).search(lower, refusal.end())
 
 
 def side(text: str, language: str) -> str | None:
@@ -58,6 +59,8 @@ def compared(gold: str, answer: str, question: str, language: str) -> tuple[bool
     """Return whether an answer says what is accepted, and why; None where it cannot be told."""
     plain, sides = _PLAIN[language], [side(gold, language), side(answer, language)]
     gold, answer, question = (_folded(text) for text in (gold, answer, question))
+    if (denied := _pattern("contrast", language).match(answer)) and gold not in denied.group():
+        answer = answer[denied.end() :]
     if sides[0] and len(gold.split()) < _FEW and len(gold) <= _SHORT:
         said = sides[1] or "neither yes nor no"
         return None if sides[1] is None else sides[0] == sides[1], f"the answer says {said}, accepted is {sides[0]}"

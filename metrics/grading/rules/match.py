@@ -23,9 +23,10 @@ _LETTERS = regex(rf"[a-z]+|[{HAN}]")
 _HAN_RUN = regex(f"[{HAN}]+")
 _HAN_ONE = regex(f"[{HAN}]")
 _CODE = regex(
-    r"(?!\d+(?:st|nd|rd|th|s)$)(?=\S*\d)(?=\S*[A-Za-z_#-])[\w#.:/@-]{4,}$|(?=\S*_)\w+$|\S[^\s@]*@\S+$|0\d+$|\d{5,}$"
-    r"|[\w-]+(?:\.[\w-]+){2,}$|(?=.*[a-z])[\w/-]{2,}\.[a-z][a-z0-9]{0,5}$|-{1,2}[A-Za-z][\w-]*$|#\w+$|\w(?:\+\+|#)$"
-    r"|[A-Z]{1,2}[+-]?$|[a-z]+[A-Z]\w*$|(?:~|\.{1,2})?/\w[\w./-]*$|(?:[\w.-]+/){2,}[\w.-]*$|\+?\d[\d ()./-]{6,}$"
+    r"(?!\d+(?:st|nd|rd|th|s)$|-[\d.,]+$)(?=\S*\d)(?=\S*[A-Za-z_#-])[\w#.:/@-]{4,}$|(?=\S*_)\w+$|\S[^\s@]*@\S+$"
+    r"|0\d+$|\d{5,}$|[\w-]+(?:\.[\w-]+){2,}$|(?=.*[a-z])[\w/-]{2,}\.[a-z][a-z0-9]{0,5}$|-{1,2}[A-Za-z][\w-]*$"
+    r"|#\w+$|\.[A-Za-z][\w-]*$|[A-Za-z]\d{1,3}$|\w(?:\+\+|#)$|[A-Z]{1,2}[+-]?$|\w+(?:\+\w+)+$|[a-z]+[A-Z]\w*$"
+    r"|(?:~|\.{1,2})?/\w[\w./-]*$|(?:[\w.-]+/){2,}[\w.-]*$|\+?\d[\d ()./-]{6,}$"
 )
 _NUMERIC = regex(r"v?\d[\d.]*$")
 _PHONE = regex(r"\+?\d[\d ()./-]{6,}$")
@@ -37,6 +38,10 @@ _ITEMS = regex(
 )
 _PAIR = regex(r"\s{1,99}(?:and|&)\s+|(?<=\S)(?:以及|和|与|、)(?=\S)")
 _BARE_SIDES = frozenset(["yes", "no", "true", "false", "是", "否", "对", "不是", "不对", "是的"])
+# What makes another name of the one behind or before it: docker-compose, West Virginia, React Native.
+_BEFORE = r"(?<!\w-)" + "".join(rf"(?<!\b{word} )" for word in word_lists(__package__, "words")["before_names"])
+_AFTER = rf"-\w| (?:{either(word_lists(__package__, 'words')['after_names'])})\b"
+_COMPOUND = regex(rf"-|\b(?:{either(word_lists(__package__, 'words')['before_names'])}) |{_AFTER}")
 _LONGER_NAME = 4  # characters that another Chinese name may have more
 _LONGEST_ITEM = 4  # words of an item; of a Chinese one, twice as many characters
 _CLOSING = ' \n"}]'  # what is left where JSON was cut from
@@ -343,11 +348,10 @@ def _has_another_word(gold: Gold, words: TextWords) -> bool:
         near = {stem for word in said for stem in words.stems[words.places[word] + 1 :][:3]}
         if own and {kinds[word] for word in own}.isdisjoint(map(kinds.get, said)) and near & gold.text.places.keys():
             return True
-    if "-" not in words.lower or len(gold.text.raw) > 1:
+    if (len(gold.text.raw) > 1 and gold.form != "name") or not _COMPOUND.search(words.plain):
         return False
-    word = re.escape(gold.text.bare)
-    is_there, is_apart = rf"\b{word}\b", rf"(?<!\w-)\b{word}\b(?!-\w)"
-    return bool(re.search(is_there, words.lower)) and not re.search(is_apart, words.lower)
+    is_there = rf"\b(?i:{re.escape(gold.text.plain.strip(_CLOSING + '.'))})\b"
+    return bool(re.search(is_there, words.plain)) and not re.search(f"{_BEFORE}{is_there}(?!{_AFTER})", words.plain)
 
 
 def _holds(gold: Gold, answer: ParsedAnswer) -> bool:
@@ -425,9 +429,10 @@ def _code_pattern(code: str) -> re.Pattern[str]:
         body = r"\+?" + r"[ ()./-]*".join(re.findall(r"\d", code))
     else:
         body = re.sub(r"\\-(?=\d)|(?<=\d)\\-(?=[a-zA-Z])", r"[-\\s]?", re.escape(re.sub(r"^(?:v(?=\d)|#)", "", code)))
-        body = f"(?:v(?=\\d)|#)?{body}"
-    ends = r"(?![\w#]|\+\+|[.@_-]\w|/[\w{<:$*])" + (r"(?!\s+[a-z])" if code == "A" else "")
-    before = r"(?<![\w@/.])" if code.startswith("/") else r"(?<![\w@+#<>=~^])(?<!\w[.-])"
+        body = (r"(?:https?://[\w.:-]+)?" if code.startswith("/") else r"(?:v(?=\d)|#)?") + body.replace(r"\+", "[+-]")
+    ends = r"(?:\.0)?(?![\w#]|\+\+|[.@_-]\w|/[\w{<:$*])" + (r"(?!\s+[a-z])" if code == "A" else "")
+    apart = r"(?<![\w@+#<>=~^])" + ("" if "_" in code else r"(?<!\w[.-])")  # users.created_at
+    before = r"(?<![\w@/.])" if code.startswith("/") else apart
     return re.compile(before + body + ends, re.ASCII | (re.IGNORECASE if sum(map(str.isalpha, code)) > 1 else 0))
 
 

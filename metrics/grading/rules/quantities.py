@@ -57,14 +57,14 @@ _NUMBER = regex(
         (?P<zhour>{_ZH_HOUR})\ ?(?:点|时|:)
         (?:(?P<half>半)|(?P<zminute>{_ZH_HOUR})分?)?
       |(?<![\d:.])(?P<hour>\d{{1,2}})(?:[:.](?P<minute>\d\d))?\ ?(?P<ampm>[ap]\.?m\b\.?)
-      |(?<![\d:.])(?P<hour24>\d{{1,2}}):(?P<minute24>\d\d)(?![\d:]))
+      |(?<![\d:.])(?P<hour24>\d{{1,2}}):(?P<minute24>\d\d)(?::00)?(?![\d:]))
     |(?<![\d/.])(?P<over>\d{{1,3}})/(?P<under>[1-9]\d{{0,2}})(?![\d/])
     |\b(?P<some>a(?=\ quarter|\ (?:third|fifth|tenth)\ of)|one|two|three|four|five|seven)
         [\ -](?P<part>third|quarter|fourth|fifth|sixth|eighth|tenth)s?\b
     |\b(?:(?P<whole>{"|".join(ONES)}|\d{{1,3}})\ and\ a\ )?half\ (?:an?\ )?(?P<halved>{_UNIT_NAMES})(?:e?s)?(?![a-z])
     |\b(?P<whole2>{"|".join(ONES)}|\d{{1,3}}|an?)\ (?P<halved2>{_UNIT_NAMES})(?:e?s)?\ and\ a\ half\b
     |(?P<zwhole>[一二两三四五六七八九十\d]{{1,2}})?个?半(?P<zhalved>个月|{_ZH_UNITS})
-    |(?:(?P<currency>[$£€¥])\ ?)?(?P<sign>(?<![\w)])-|\bminus\ |\bnegative\ |零下)?
+    |(?P<minus>(?<![\w)])-(?=[$£€¥]))?(?:(?P<currency>[$£€¥])\ ?)?(?P<sign>(?<![\w)])-|\bminus\ |\bnegative\ |零下)?
     (?:
       (?<![\d.])(?P<figure>\d+(?:,\d{{3}}(?!\d))*(?:\.\d+)?|(?<!\d)\.\d+)(?P<ord>(?:st|nd|rd|th)\b)?
       |\b(?P<words>(?:{_WORDS})(?:(?:\ ?-\ ?|\ and\ |\ )(?:{_WORDS})\b)*)\b
@@ -82,6 +82,8 @@ _NUMERIC = regex(
 )
 # An hour without its half of the day; 点 alone is also a point of a list, or of a decimal.
 _OCLOCK = regex("点(?=[到至半整钟,，。]|$)")
+_MINUTES = regex(r"\d\d(?![\d.,:分])|[^\s分]{1,3}分")
+_JOINED = regex(r"\s?(?:,\s?)?(?:(?:and|und|y|et)\s|零)?")
 TOLERANCE = 0.01  # relative difference up to which quantities in different units are equal: 26.2 miles are 42.2 km
 
 
@@ -94,10 +96,15 @@ def quantities(text: str) -> list[Quantity]:
         if not number.dimension:
             # The minutes of the hours before: 四小时十二分. Alone, 分 are marks or cents too.
             follow = result and result[-1][1:3] + result[-1][5:6] == ("time:s", 3600.0, number.start)
-            if follow and text[number.stop : number.stop + 1] == "分":
-                number = number._replace(dimension="time:s", factor=60.0, stop=number.stop + 1)
+            if follow and (minutes := _MINUTES.match(text, number.start)):
+                number = number._replace(dimension="time:s", factor=60.0, stop=minutes.end())
             elif number.value <= 24 and _OCLOCK.match(text, number.stop):
                 number = number._replace(dimension=_DIAL, value=60 * number.value, stop=number.stop + 1)
+        last = result[-1] if result else number
+        part, is_smaller = number.value * number.factor / last.factor, number.factor < last.factor and not last.digits
+        joined = last.dimension == number.dimension and _JOINED.fullmatch(text, last.stop, number.start)
+        if joined and is_smaller and 0 < part < 1:  # 1 hour 30 minutes, 5 ft 10 in are one quantity
+            number = result.pop()._replace(value=last.value + part, stop=number.stop)
         result.append(number)
     return result
 
@@ -144,7 +151,7 @@ def _read(match: re.Match[str]) -> Quantity:
         hour = hour % 12 if match["ampm"] else hour
         minute = 30 if match["half"] else int(chinese(match["zminute"] or match["minute"] or match["minute24"] or "0"))
         later = half_of_day[:1] in ("下", "晚", "p") or (half_of_day == "中午" and hour < 11)
-        known = half_of_day or hour > 12 or hour == 0
+        known = half_of_day or hour > 12 or hours.startswith("0")  # 08:15
         minutes = 60 * (hour + 12 * (later and hour < 12)) + minute
         return Quantity(minutes, _CLOCK if known else _DIAL, start=start, stop=stop)
     if match["over"]:
@@ -166,7 +173,7 @@ def _read(match: re.Match[str]) -> Quantity:
         value = float(ORDINALS[match["ordinal"]])
     else:
         value, is_ordinal = chinese(match["zh"]), match.string[start - 1 : start] == "第"
-    value *= _FACTORS.get(match["big"], 1) * (-1 if match["sign"] else 1)
+    value *= _FACTORS.get(match["big"], 1) * (-1 if match["sign"] or match["minus"] else 1)
     unit = match["unit"] or match["zunit"]
     dimension, factor = _UNITS[unit] if unit else ("", 1.0)
     if match["currency"]:
@@ -246,10 +253,10 @@ _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?)\b\.?"
 )
-_WEEKDAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)\b"
+_WEEKDAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)days?\b"
 _YEAR = r"(?:1\d{3}|20\d\d|2100)"
 # After a year: no digit, or the digits of a footnote that text from a page has without its brackets.
-_NOTE = r"(?:(?!\d)|(?=\d{1,2}(?:[.\s,;]|$)))"
+_NOTE = r"(?:(?!\d)|(?=[1-9]\d?(?:[.\s,;]|$)))"
 _ZH = "[零一二三四五六七八九十\\d]"
 # A date in words begins where a word does, but for a century, which may stand behind letters. Without this look ahead
 # all alternatives are tried at each character, which takes 2.5 times as long.
@@ -265,6 +272,7 @@ _DATE = regex(
     |\b(?P<season1>spring|summer|autumn|fall|winter)(?:\ of|\ in|,)?\ (?P<y8>{_YEAR}){_NOTE}
     |(?P<y9>\d{{4}})年(?P<season2>[春夏秋冬])[天季]?
     |(?<![a-z])(?P<m4>{_MONTH}),?\ ?(?:of\ |in\ )?(?P<y4>{_YEAR}){_NOTE}
+    |(?<![\d/.])(?P<m10>\d{{1,2}})/(?P<y15>{_YEAR})(?![\d/])
     |(?<![\d/.])(?P<a>\d{{1,2}})[/.](?P<b>\d{{1,2}})[/.](?P<y5>\d{{4}}|\d\d)(?![\d/])
     |(?P<y6>\d{{4}}|[零一二三四五六七八九]{{4}})\ ?年
         (?:\ ?(?P<m6>{_ZH}{{1,3}})\ ?月(?:份|\ ?(?P<d6>{_ZH}{{1,3}})\ ?[日号])?)?
@@ -276,7 +284,7 @@ _DATE = regex(
     |公元前(?P<bc2>\d{{1,4}})年?
     |\b(?:a\.d\.|ad)\ ?(?P<y10>\d{{1,4}})(?!\d)|(?<![\d.,])(?P<y11>\d{{1,4}})\ ?(?:a\.d\.|ad\b|c\.e\.|ce\b)
     |\byear\ (?P<y12>\d{{1,3}})(?![\d.,])
-    |(?<![\d.,$£€/-])(?P<y13>{_YEAR})(?!,\d|\.\d)(?![a-z%]){_NOTE}
+    |(?<![\d.,$£€/-])(?P<y13>{_YEAR})(?!,\d|\.\d|\ ?[$£€¥])(?![a-z%]){_NOTE}
     |(?<=-)(?P<y14>{_YEAR})(?![\d%]|,\d)
     |(?:(?<=in\ )|(?<=by\ )|(?<=of\ )|(?<=mid-)|(?<=early\ )|(?<=late\ )|(?<=until\ )|(?<=during\ )|(?<=till\ )|^)
         (?P<m8>{_MONTH})(?!\ \w+ing\b)
@@ -304,7 +312,7 @@ _NTH = {name: at for at, names in enumerate(_NTHS) for name in names.split()}
 _COUNTS = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "ten": 10}
 _LAST = 2999  # a later year is a number
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12, "春": 3, "夏": 6, "秋": 9, "冬": 12}
-_DATEABLE = regex(r"\d|[年月周日世期拜]|day\b|centur|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)")
+_DATEABLE = regex(r"\d|[年月周日世期拜]|days?\b|centur|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)")
 
 
 def dates(text: str) -> list[tuple[When, int, int]]:

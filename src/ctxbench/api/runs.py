@@ -10,7 +10,6 @@ import tempfile
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from html import escape
@@ -31,8 +30,8 @@ from ctxbench.harness.engine.plan import Plan, RunInputs, default_strategies, ex
 from ctxbench.harness.folder.remote import fetched, located
 from ctxbench.harness.folder.run import Run, steps_of, uneven
 from ctxbench.harness.folder.run import load as load_folder
-from ctxbench.harness.folder.schema import Manifest, with_recipe_names, without_digest
-from ctxbench.harness.folder.store import read_manifest, remove_empty
+from ctxbench.harness.folder.schema import Manifest
+from ctxbench.harness.folder.store import remove_empty
 from ctxbench.harness.live import By, compared, read_task_runs
 from ctxbench.harness.models import Settings
 from ctxbench.harness.models.settings import usual_access
@@ -45,7 +44,7 @@ from ctxbench.reports.render import count
 from ctxbench.reports.results import Results
 from ctxbench.reports.verdict import verdict
 from ctxbench.reports.verdict_text import tags
-from ctxbench.scenarios.errors import RunError, SetupError, SpecError, UserError, printable
+from ctxbench.scenarios.errors import RunError, SetupError, SpecError, printable
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.source import Problems
 from ctxbench.scenarios.spec import suggestion
@@ -53,6 +52,7 @@ from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.chain import StrategyLike, listed, texts_of, use_pythons
 
 from .names import MetricLike, check_known, find_strategy, metric_keys, short_trace, short_traces
+from .trust import check_unnamed
 from .verdict import MORE, BenchmarkGate, BenchmarkLive, BenchmarkVerdict, comparison_frame, comparison_of, gate_of
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def run(
     folder, remote = located(tempfile.mkdtemp(prefix="ctxbench-") if out is None else os.path.expanduser(out))
     workers = jobs or os.cpu_count() or 1
     try:
-        check = partial(_refuse_unnamed, folder)
+        check = partial(check_unnamed, folder, "Name its strategies as well, give overwrite=True, or name another out")
         manifest = execute(plan, folder, jobs=workers, strict=strict, overwrite=overwrite, remote=remote, check=check)
         if not manifest.conversations:
             remove_empty(folder)
@@ -156,18 +156,6 @@ def run(
             why = next(iter(failed.values()))
             warnings.warn(f"{strategy} failed in every conversation, so it has no figures: {why}", stacklevel=3)
     return BenchmarkRun(reader, models)
-
-
-def _refuse_unnamed(folder: Path, named: Sequence[str]) -> None:
-    """Raise UserError for a run here, perhaps a stranger's, with strategies that this call does not name."""
-    stored: tuple[str, ...] = ()
-    with suppress(RunError):  # no run, or none that can be gone on with
-        stored = read_manifest(folder).plan.strategies
-    names = {*map(without_digest, named)}
-    if other := [with_recipe_names(text) for text in stored if without_digest(text) not in names]:
-        some = f"{', '.join(other[:_MOST_PROBLEMS])}{' …' * (len(other) > _MOST_PROBLEMS)}"
-        how = "name it as well, give overwrite=True, or name another out"
-        raise UserError(f"{folder}: holds a run with {some}, which this call does not name: {how}")
 
 
 @short_trace

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ctxbench.api import trust
 from ctxbench.scenarios.errors import SetupError, UserError
 
-from . import trust
 from .arguments import ModelOptions, Sample, run_folder
 from .progress import counting
 from .replies import AGAIN, end

@@ -144,7 +144,7 @@ class PlainCommand(_PlainFlags, TyperCommand):
             settings.require(path, ctx)
         sources = {ctx.get_parameter_source(name).name for name in ("run", "runs", "out") if name in ctx.params}
         if sources and "COMMANDLINE" not in sources:
-            from . import trust
+            from ctxbench.api import trust
 
             if not trust.is_approved(Path("runs"), links := trust.links()):
                 trust.refuse(Path("runs"), links)
@@ -230,9 +230,11 @@ class LazyGroup(_PlainFlags, TyperGroup):
         return TyperCommand(cmd_name, short_help=entry.about, rich_help_panel=entry.panel)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """Return the command that is to run, imported. Raises UserError for what other programs call one."""
-        if args[0] not in self.commands and (here := _words()["commands"].get(args[0])) and not _path_of(ctx):
-            raise UserError(f"there is no command {args[0]!r}; here it is ctxbench {here}")
+        """Return the command that is to run, imported. Raises UserError for an unknown one, with what it may mean."""
+        if (wrong := args[0]) not in self.commands and not wrong.startswith("-"):
+            here = "" if (group := _path_of(ctx)) else _words()["commands"].get(wrong, "")
+            close = nearest(wrong, self.commands) or f": {f'ctxbench {group}'.rstrip()} -h lists all"
+            raise UserError(f"there is no command {wrong!r}{f'; here it is ctxbench {here}' if here else close}")
         name, command, rest = super().resolve_command(ctx, args)
         return name, command if name is None else self.commands[name], rest
 

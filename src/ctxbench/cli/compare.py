@@ -112,7 +112,8 @@ def gate(
     opened = load(run_folder(run))
     own = metric_keys(metric or ())
     if update:
-        models = compared_models(opened, model or models_of(baseline))
+        kept, usual = () if model else models_of(baseline), compared_models(opened)
+        models = compared_models(opened, model or kept)
         figures = measured_by_name(opened, models)
         if str(baseline) == "-":
             typer.echo(baseline_text(figures), nl=False)
@@ -120,7 +121,10 @@ def gate(
         write_baseline(figures, baseline)
         strategies = count(len(figures.sums), "strategy", "strategies")
         sizes = count(len(figures.digests), "conversation"), strategies, count(len(figures.metrics), "metric")
-        say(f"written: {baseline} ({' × '.join(sizes)}){', billed under ' * bool(models)}{', '.join(models)}")
+        billed = f"billed under {', '.join(models)}" if models else "without a bill"
+        if kept and {*models} != {*usual}:
+            billed += f", as this file was; this run names {', '.join(usual)}: -m takes others"
+        say(f"written: {baseline} ({' × '.join(sizes)}), {billed}")
         return
     answer = gate_of(opened, baseline, policy, own)
     tables = list(gate_tables(answer.decision, answer.look, every))

@@ -22,13 +22,13 @@ from typing import Annotated, Any, get_args, get_origin
 import msgspec
 import typer
 
+from ctxbench.api import trust
 from ctxbench.scenarios.errors import Place, UserError, printable_line
 from ctxbench.scenarios.files import read_file
 from ctxbench.scenarios.secrets import without_secrets
 from ctxbench.scenarios.spec import nearest, suggestion
 from ctxbench.scenarios.toml import Toml, parse
 
-from . import trust
 from .streams import command as command_line
 
 FILE, PYPROJECT = "ctxbench.toml", "pyproject.toml"

@@ -15,6 +15,7 @@ from msgspec import Meta
 
 from ctxbench.scenarios.errors import UserError
 
+from .run import check_stored
 from .streams import report_problems, resumable, say
 
 
@@ -44,7 +45,7 @@ def live(
         success (FILE): Success by task, JSON `{"task": true}` or a report of SWE-bench: give it twice, for BEFORE and
             for AFTER. [default: the labels of the recordings]
         detect (PERCENT): The change, of tasks solved in points, that you want to see: how many tasks does it take?
-        out (-o FOLDER): The run folder of the replay. [default: runs/live, made anew]
+        out (-o FOLDER): The run folder of the replay: one that was stopped goes on. [default: runs/live, made anew]
     """
     from ctxbench.harness.engine.plan import Plan, RunInputs, execute
     from ctxbench.harness.live import compared, read_task_runs, store_live, with_replay
@@ -62,7 +63,8 @@ def live(
     found = compared(sides[0], sides[1], by, detect / 100)
     folder = out or Path("runs/live")
     with redirect_stdout(sys.stderr), watching() as watcher, resumable("finished work is stored", folder):
-        execute(plan, folder, jobs=os.cpu_count() or 1, overwrite=overwrite or out is None, watcher=watcher)
+        look, anew = partial(check_stored, folder), overwrite or out is None
+        execute(plan, folder, jobs=os.cpu_count() or 1, overwrite=anew, watcher=watcher, check=look)
     results = results_of(folder)
     if strategy is not None:
         found = with_replay(found, sides[0], replace(results, models=results.models[:1]).bills, plan.strategies[-1])

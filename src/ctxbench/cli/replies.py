@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ctxbench.api import trust
 from ctxbench.scenarios.errors import UserError
 
-from . import trust
 from .streams import say
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def say_models(context: Any, places: Mapping[tuple[str, str], str], path: str) -
     if not named:
         return
     from ctxbench.harness.engine.plan import DEFAULT_STRATEGIES, RunInputs
-    from ctxbench.harness.models.settings import API_BASE, MODELS, host_of, model_spec, usual_access
+    from ctxbench.harness.models.settings import API_BASE, MODELS, check_model, host_of, model_spec, usual_access
     from ctxbench.metrics.prices import BUNDLED, TokenUsage
 
     with suppress(UserError):
@@ -61,6 +61,7 @@ def say_models(context: Any, places: Mapping[tuple[str, str], str], path: str) -
             tokens, asked = times * tokens, (times + 2) * asked  # the two bounds are answered too
         for option, text in named:
             model, access = model_spec(text, usual)
+            check_model(model)  # what is no model has no price
             source = context.get_parameter_source(option).name
             place = {"COMMANDLINE": "command line", "DEFAULT_MAP": places.get((path, option))}.get(source, "default")
             at = host_of(model, access)

@@ -18,9 +18,9 @@ import typer
 from msgspec import Meta
 from msgspec.structs import replace
 
+from ctxbench.api import trust
 from ctxbench.scenarios.errors import RunError, Stopped, UserError
 
-from . import trust
 from .answer import answered_by, check_answering
 from .arguments import MOST_OF_ANYTHING, Jobs, Loss, ModelOptions, Seed
 from .configuration import found_agents
@@ -129,7 +129,7 @@ def run(
             say(f"standard: {SCENARIOS['standard']}. Your recordings: ctxbench run PATH")
         complete = is_complete(folder) and not overwrite
         workers, by = jobs or os.cpu_count() or 1, engine_of(engine, jobs or os.cpu_count())
-        look = partial(_check_stored, folder)
+        look = partial(check_stored, folder)
         how = {"strict": strict, "overwrite": overwrite}
         with resumable("finished work is stored", folder):
             manifest = execute(plan, folder, jobs=workers, engine=by, watcher=watcher, remote=remote, check=look, **how)
@@ -154,7 +154,7 @@ def run(
     if complete and not watcher.steps:
         say(f"{named}: already measured; --overwrite measures again")
     to_print = command("report", named, *report_options(model or (), lose))
-    if watcher.steps and (folder / "report").is_dir():
+    if watcher.steps and not report and (folder / "report").is_dir():
         say(f"note: {folder / 'report'} shows the previous run: {to_print} renews it")
     try:
         store_bills(reader, model or (), remote, workers)
@@ -240,23 +240,18 @@ def cache(*, clear: bool = False, as_json: bool = False) -> None:
     print_json(found) if as_json else typer.echo(line)
 
 
-def _check_stored(folder: Path, named: Sequence[str]) -> None:
+def check_stored(folder: Path, named: Sequence[str]) -> None:
     """Raise UserError if the run folder names strategies that would run code, and that nobody has named here.
 
     Say how much there is of a run that was stopped.
     """
-    from ctxbench.harness.folder.schema import without_digest
     from ctxbench.harness.folder.store import finished_conversations, read_manifest
 
+    how = "To measure it anew, with your strategies alone: add --overwrite, or name another --out"
+    trust.check_unnamed(folder, how, named)
     with suppress(RunError):  # no run, or none that can be gone on with
-        manifest = read_manifest(folder)
-        plan, effects = manifest.plan, trust.run_effects(manifest.plan)
-        is_named = {*map(without_digest, plan.strategies)} <= {*map(without_digest, named)}
-        if not is_named and not trust.is_approved(folder / "manifest.json", effects):
-            how = "To measure it anew, with your strategies alone: add --overwrite, or name another --out"
-            trust.refuse(folder / "manifest.json", effects, how)
-        if not manifest.complete:
-            finished = finished_conversations(folder, len(plan.strategies))
+        if not (manifest := read_manifest(folder)).complete:
+            finished = finished_conversations(folder, len(manifest.plan.strategies))
             under_all = f": under all strategies {finished:,} conversations are finished" if finished else ""
             say(f"{folder}: goes on with the run that was stopped{under_all}")
 
@@ -335,7 +330,7 @@ def audit(
         plan = Plan(RunInputs(sessions, form), ("none", RECORDED, *alternatives), probes=False, answers=False)
         workers = jobs or os.cpu_count() or 1
         with resumable("finished work is stored", folder):
-            look = partial(_check_stored, folder)
+            look = partial(check_stored, folder)
             manifest = execute(plan, folder, jobs=workers, overwrite=overwrite, watcher=watcher, check=look)
     report_manifest(manifest, folder)
     try:

@@ -1,7 +1,5 @@
 """Recordings with questions, for tests of answers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The server of the tests of models, and nothing of the user's environment."""
 
-from __future__ import annotations
-
 from tests.harness.models.conftest import _no_user, server
 
 __all__ = ["_no_user", "server"]

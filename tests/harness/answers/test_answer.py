@@ -1,7 +1,5 @@
 """Answers as a part of every run: whatever the workers, wherever it is stopped, and what a run without them is."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`ctxbench lab answer`, as a user meets it: offline, by a model with a tool loop, resumed, and with bad input."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

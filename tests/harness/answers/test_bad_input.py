@@ -1,7 +1,5 @@
 """Probes that recordings get wrong, and answers that no one would give: one bad thing costs itself and nothing else."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

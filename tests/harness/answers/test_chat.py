@@ -1,7 +1,5 @@
 """Models as answerers: what they are sent, the tool loop, and every way in which no answer comes of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

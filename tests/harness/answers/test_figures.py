@@ -1,7 +1,5 @@
 """What answers and grades come to, worked by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Commands whose models fail: the exit code, the count on the last line, and what the same command asks for again."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections import Counter

@@ -1,7 +1,5 @@
 """Contexts as chats: what a provider would refuse becomes text, and nothing is lost."""
 
-from __future__ import annotations
-
 from hypothesis import given
 
 from ctxbench.harness.answers.chat import as_chat, as_text

@@ -1,7 +1,5 @@
 """Which strategies had no answer of their models."""
 
-from __future__ import annotations
-
 import msgspec
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """The bill of a stored run: by hand, the invariants of its sums, the command, and what broke the prefix of a prompt."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

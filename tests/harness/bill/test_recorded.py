@@ -1,7 +1,5 @@
 """Recorded models of a run: who is billed, context windows, token factors, and recorded costs beside the bill."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Usage that is kept beside a run, and bills of a run made piece by piece."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from shutil import copytree, rmtree

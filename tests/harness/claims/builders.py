@@ -1,7 +1,5 @@
 """Inputs of claims that are made by hand: the sums of figures by conversation, without a run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """How sums become intervals and these verdicts, in pairs of conversations, and what is said of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import numpy as np

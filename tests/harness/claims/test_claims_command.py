@@ -1,7 +1,5 @@
 """`ctxbench lab claims`, as a user runs it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Claims that no row can say, on inputs made by hand: where each must hold, fail, and cannot be told."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable

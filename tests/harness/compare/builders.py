@@ -1,7 +1,5 @@
 """Runs as figures by conversation, made by hand and by chance."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """How often the gate alarms when nothing changed, and how often it finds what did."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """A baseline comes back as it was written, in lines that can be reviewed; a damaged one is named by its field."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

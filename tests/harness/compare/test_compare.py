@@ -1,7 +1,5 @@
 """What can be paired is compared, what cannot is said: lost, new, incomparable."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

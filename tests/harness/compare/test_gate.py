@@ -1,7 +1,5 @@
 """When the gate passes, and when it fails."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

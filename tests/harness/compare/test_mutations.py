@@ -1,7 +1,5 @@
 """Twelve planted regressions of strategies and metrics fail the gate and are named; three changes of nothing pass."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

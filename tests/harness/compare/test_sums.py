@@ -1,7 +1,5 @@
 """The sums of a run by conversation and strategy, which comparisons add up."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Plug-ins that do what a strategy must not: each loses its cells, with a sentence, and nothing else is lost."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A run that grows, and what is found again in the cache: the same bytes as a run made at once, and less work."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """Runs on Ray: the same bytes as in one process, whoever is lost on the way."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

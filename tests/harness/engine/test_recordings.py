@@ -1,7 +1,5 @@
 """The sample recordings, every format of them, from files to figures."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """A run that is given again: stopped before, with any number of workers, with parts gone, with other recordings."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A run: bad input among good, strategies that fail, and tables that agree."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The schedule: which tasks are done by one process, and in which order."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator, Sequence
 
@@ -24,12 +22,11 @@ def parts(shards: int, strategies: int, processes: int) -> list[list[list[list[i
 
 
 def test_a_process_gets_whole_shards_until_the_last_ones() -> None:
-    """The strategies of the last shards are divided: the fewer shards are left, the more."""
-    whole = [[[OWN, 0, 1, 2, 3, 4, ANSWERS]]]
-    in_four = [[[OWN]], [[0, 4], [1], [2], [3]], [[ANSWERS]]]
-    alone = [[[OWN]], [[0], [1], [2], [3], [4]], [[ANSWERS]]]
-    assert parts(6, 5, processes=2) == [whole, whole, whole, in_four, in_four, alone]
-    assert parts(1, 5, processes=8) == [alone]
+    """The strategies of the last shards are divided, so that any process may help with them."""
+    whole = [[[OWN, 0, 1, 2, ANSWERS]]]
+    divided = [[[OWN]], [[0], [1], [2]], [[ANSWERS]]]
+    assert parts(6, 3, processes=2) == [whole, whole, whole, divided, divided, divided]
+    assert parts(2, 3, processes=8) == [divided, divided]
 
 
 def test_shards_are_read_as_they_are_sent() -> None:
@@ -73,18 +70,16 @@ def test_all_is_done_once(sizes: list[int], processes: int, answers: bool, chanc
 
     shards = (shard(number, size, answers) for number, size in enumerate(sizes))
     groups = stages(shards, processes)
-    dispatch(
-        groups, 2 * processes, submit, finished, lambda done: ended.extend((each.shard, each.part) for each in done)
-    )
+    dispatch(groups, processes, submit, finished, lambda done: ended.extend((each.shard, each.part) for each in done))
     wanted = [(task.shard, task.part) for number, size in enumerate(sizes) for task in shard(number, size, answers)]
     assert sorted(ended) == sorted(wanted)
     assert not under_way
 
 
-def test_a_group_that_was_begun_first_goes_first() -> None:
-    """Of what is ready, the pieces of an earlier group are submitted before those of a later one."""
-    submitted, ends = list[str](), iter(["b1", "a1", "b2", "a2", "a3", "b3", "b4"])
-    groups = iter([[["a1"], ["a2", "a3"]], [["b1"], ["b2", "b3", "b4"]]])
+def test_a_process_stays_with_its_group() -> None:
+    """A process that is free goes on with the group that it has in memory, then begins another one, then helps."""
+    submitted, ends = list[str](), iter(["a1", "b1", "b2", "c1", "a2", "a3", "a4"])
+    groups = iter([[["a1"], ["a2", "a3", "a4"]], [["b1"], ["b2"]], [["c1"]]])
 
     def submit(piece: str) -> str:
         submitted.append(piece)
@@ -96,4 +91,4 @@ def test_a_group_that_was_begun_first_goes_first() -> None:
         yield ref, None
 
     dispatch(groups, 2, submit, finished, lambda _: None)
-    assert submitted == ["a1", "b1", "b2", "a2", "a3", "b3", "b4"]
+    assert submitted == ["a1", "b1", "a2", "b2", "c1", "a3", "a4"]

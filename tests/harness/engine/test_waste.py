@@ -1,7 +1,5 @@
 """A run reads each text once, however many strategies and questions want to know the same of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Workers: none outlives the run that started it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Conversations as OpenAI's chats and Anthropic's requests and responses: what is read back, and the command."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A run's recordings as a Hugging Face data set: what is in the folder, and that it reads back without loss."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Runs in MLflow, read back from it."""
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

@@ -1,7 +1,5 @@
 """`--no-text`: nothing that was said in a recording is in what is written or served, however it is packed there."""
 
-from __future__ import annotations
-
 import json
 import re
 import zlib

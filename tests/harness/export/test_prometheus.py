@@ -1,7 +1,5 @@
 """Runs as Prometheus reads them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Bodies of the requests that a strategy sends: worked by hand, and read back as the context that was sent."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What trackers are given, under which names; Weights & Biases read back from its own files."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path

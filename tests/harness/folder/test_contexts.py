@@ -1,7 +1,5 @@
 """What of each context is the strategy's own, and whether it has the newest message."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Strategies' texts in a narrow column."""
 
-from __future__ import annotations
-
 from ctxbench.harness.engine.plan import DEFAULT_STRATEGIES
 from ctxbench.harness.folder.schema import short_names
 

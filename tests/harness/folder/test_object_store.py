@@ -1,7 +1,5 @@
 """Run folders in a bucket that is served over HTTP as S3 is, by one process and by workers of a Ray that are killed."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

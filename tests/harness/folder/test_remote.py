@@ -1,7 +1,5 @@
 """Run folders in an object store: the same bytes as on a disk, whoever stops, and one run at a time."""
 
-from __future__ import annotations
-
 import shutil
 import threading
 import time

@@ -1,7 +1,5 @@
 """The folder that a run goes into: what may be in it, and what is never touched."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

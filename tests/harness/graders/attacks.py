@@ -8,8 +8,6 @@ chat templates, examples that go on, and disguises. Others name the accepted ans
 now …"), which can only raise. All of it is our own text (`attacks.toml`).
 """
 
-from __future__ import annotations
-
 import base64
 import sys
 import tomllib

@@ -1,7 +1,5 @@
 """Items of our own to grade, a model that answers from a script, and nothing of the user's environment."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

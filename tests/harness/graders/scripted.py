@@ -1,7 +1,5 @@
 """Models that answer from a function, without a provider: behind a cassette and a purse like all others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from threading import Lock

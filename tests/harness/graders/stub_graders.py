@@ -1,7 +1,5 @@
 """Labelled answers and graders made for tests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Text that speaks to a grader does not change its verdict: every attack, on every grader that can run here."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

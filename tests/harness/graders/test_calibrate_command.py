@@ -1,7 +1,5 @@
 """`ctxbench lab calibrate`: from labelled answers to the tables, the profile, and what it says of bad input."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sets of labelled answers, samples of them, and profiles of graders that are known to the last answer."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import msgspec

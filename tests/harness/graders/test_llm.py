@@ -1,7 +1,5 @@
 """The graders `llm` and `logit`: texts as a model is shown them, replies read strictly, scripted models."""
 
-from __future__ import annotations
-
 import re
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A grader is quoted by the right profile, and those in the wheel are figures of the sample recordings."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Graders by name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A server for each test, and nothing of the user's environment."""
 
-from __future__ import annotations
-
 import gc
 import sys
 import threading

@@ -1,7 +1,5 @@
 """llama.cpp's own OpenAI-compatible server on loopback, with the weights of `make local-model`, in its own process."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 `make record` calls it. Prompts that have a reply are not asked again, and each new reply is written at once.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -16,7 +14,6 @@ from ctxbench.harness.folder.files import placed
 from ctxbench.harness.models.local import NAME, Local, local_name
 from ctxbench.harness.models.recorded import ModelRequest
 from ctxbench.scenarios.errors import SetupError
-from ctxbench.scenarios.files import lines_of
 from ctxbench.strategies.base import ModelError
 
 TOKENS = 64  # of a reply, at most
@@ -35,7 +32,7 @@ def main(prompts: Path, replies: Path) -> None:
     if name != NAME:
         raise SetupError(f"the weights of `local` are {name}, not {NAME}: get those with `make local-model`")
     model, lines = Local(weights), dict(read_replies(replies, NAME).lines) if replies.exists() else {}
-    for number, line in enumerate(lines_of(prompts), 1):
+    for number, line in enumerate(prompts.read_bytes().splitlines(), 1):
         prompt = msgspec.json.decode(line, type=PromptLine)
         if prompt.digest in lines:
             continue

@@ -1,7 +1,5 @@
 """A small OpenAI-compatible server on loopback that misbehaves on demand."""
 
-from __future__ import annotations
-
 import io
 import json
 import threading

@@ -1,7 +1,5 @@
 """Embedders and the summariser `offline`: what they find and extract, and what is made once."""
 
-from __future__ import annotations
-
 from importlib.metadata import PackageNotFoundError
 from importlib.util import find_spec
 from pathlib import Path

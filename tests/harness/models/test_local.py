@@ -1,7 +1,5 @@
 """A model in this process: its name, its weights from pieces, and, where the weights are there, its answers."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Calling a provider: against a real OpenAI-compatible server that misbehaves."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Money: lost answers are charged, the limit holds over restarts and between processes, the manifest has the sum."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 from contextlib import redirect_stderr

@@ -1,7 +1,5 @@
 """A model behind the cassette and the purse: replays, records, charges, stops at the limit; what a cassette keeps."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import re

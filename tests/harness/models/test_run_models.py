@@ -1,7 +1,5 @@
 """`ctxbench run` with models: recorded and replayed, within a limit, by several workers, and what it says then."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Secrets that are sent through options, headers, replies and errors are in no file and on no stream."""
 
-from __future__ import annotations
-
 import base64
 import json
 import string

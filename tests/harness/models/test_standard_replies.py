@@ -1,7 +1,5 @@
 """Replies that were made elsewhere: those that come with ctxbench, what is dumped, and what is taken back."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

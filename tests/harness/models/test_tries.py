@@ -1,7 +1,5 @@
 """One try is one request to one host; quota that is used up, too many requests, and waits that cannot be."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """A strategy of somebody else's."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

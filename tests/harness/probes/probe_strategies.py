@@ -1,7 +1,5 @@
 """Conversations with probes, and what becomes of them, for the tests."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from msgspec.structs import replace

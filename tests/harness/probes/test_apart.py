@@ -1,7 +1,5 @@
 """A probe is asked without a trace: no other knows of it, whatever the strategy keeps."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

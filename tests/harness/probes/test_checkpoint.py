@@ -1,7 +1,5 @@
 """Checkpoints of views: what changes is put back, and what cannot be seen into is refused."""
 
-from __future__ import annotations
-
 import threading
 from array import array
 from collections import Counter, OrderedDict, defaultdict, deque
@@ -42,7 +40,7 @@ class Pair(NamedTuple):
 @dataclass
 class Node:
     values: list[int]
-    me: Node | None = None
+    me: "Node | None" = None
 
 
 @dataclass(slots=True)

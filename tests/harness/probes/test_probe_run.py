@@ -1,7 +1,5 @@
 """Probes of a run: kept whole, lost one by one, the same whatever the workers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`ctxbench lab tiers archive`, as a user runs it, embeddings in codes, and what cannot be measured of few messages."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`ctxbench lab tiers`: each tier on a load that fills it."""
 
-from __future__ import annotations
-
 from itertools import islice
 from pathlib import Path
 

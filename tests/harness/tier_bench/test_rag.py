@@ -1,7 +1,5 @@
 """Probes asked of the RAG tier, and `ctxbench lab tiers rag` as a user runs it."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`ctxbench lab tiers working`, as a user runs it, bad specs of every tier, and miss ratios of a run's recordings."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

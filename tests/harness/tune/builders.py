@@ -1,7 +1,5 @@
 """Recordings in which what is said early is used later, so that a shorter context costs less and holds less."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,7 +1,5 @@
 """Strategies with ? for values, the values that are tried, and which settings are drawn."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

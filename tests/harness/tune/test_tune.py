@@ -1,7 +1,5 @@
 """A whole search, in this process and as a user runs it, and which conversations it holds out."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Automatic prefix caches: worked examples of two providers, and an obvious version of the same."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

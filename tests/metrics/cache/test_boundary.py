@@ -1,7 +1,5 @@
 """Caches that match at boundaries: the providers' examples."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Content that the caller stores by the hour: what is created, read and paid for, by hand."""
 
-from __future__ import annotations
-
 from ctxbench.metrics.cache.mechanisms import CachedContent, CachedContentRules
 from ctxbench.metrics.cache.prefixes import CacheMark, CacheRequest, CacheUsage, Prefixes
 

@@ -1,7 +1,5 @@
 """Explicit breakpoints: the provider's published examples, lifetimes, and what is billed."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

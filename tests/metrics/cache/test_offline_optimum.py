@@ -1,7 +1,5 @@
 """The bound in hindsight: by hand, against every placement of marks on small traces, and against a slow version."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Where marks are put, by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from ctxbench.metrics.cache.requests import PLACEMENTS, MessageSizes, RequestStep, requests

@@ -1,7 +1,5 @@
 """Messages that begin alike, and what a cache that counts tokens reads of them."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The requests of a cell: as if each were read message by message."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Labelled answers of the sample recordings, read once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Pairs of answers that differ by little, of `near_misses.toml`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec
@@ -17,4 +15,5 @@ class Pair(msgspec.Struct, frozen=True):
 
 
 _TEXT = Path(__file__).with_name("near_misses.toml").read_bytes()
-PAIRS = msgspec.toml.decode(_TEXT, type=dict[str, tuple[Pair, ...]])["pairs"]
+_LISTS = msgspec.toml.decode(_TEXT, type=dict[str, tuple[Pair, ...]])
+PAIRS, FOREIGN = _LISTS["pairs"], _LISTS["foreign"]

@@ -1,7 +1,5 @@
 """Figures of a grader beside people, against a case worked by hand, scikit-learn and an obvious bootstrap."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

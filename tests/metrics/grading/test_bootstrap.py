@@ -1,7 +1,5 @@
 """Intervals: against scipy's, by simulation, and where there can be none."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

@@ -1,7 +1,5 @@
 """Corrected accuracy: by hand, against published arithmetic, and by simulation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

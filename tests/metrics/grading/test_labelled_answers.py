@@ -1,7 +1,5 @@
 """Labelled answers in the kinds that a grader is fooled by: identifiers, bounds, ranges, drafts, languages, denials."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,7 +1,5 @@
 """Raters among themselves: by hand, and against statsmodels and scikit-learn."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The grader `rules`: near misses, forms that are equal, what it says of bad input, and how well people agree."""
 
-from __future__ import annotations
-
 from itertools import product
 from time import process_time
 
@@ -16,7 +14,7 @@ from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.labelled import Labelled
 from tests.harness.graders.attacks import SPEAKING, flips
-from tests.metrics.grading.near_misses import PAIRS, Pair
+from tests.metrics.grading.near_misses import FOREIGN, PAIRS, Pair
 
 
 def graded(question: str, accepted: tuple[str, ...], candidate: str, **more: object) -> Grade:
@@ -24,9 +22,9 @@ def graded(question: str, accepted: tuple[str, ...], candidate: str, **more: obj
     return grade if isinstance(grade, Grade) else Grade(False, 0.0, f"ungraded: {grade.detail}")
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.question)
+@pytest.mark.parametrize("pair", [*PAIRS, *FOREIGN], ids=lambda pair: pair.question)
 def test_near_misses_are_told_from_equal_forms(pair: Pair) -> None:
-    """Each right answer of a pair is correct, each wrong one is not; 86 questions in English and Chinese."""
+    """Each right answer of a pair is correct, each wrong one is not; 120 questions in seven languages."""
     for candidate in pair.right:
         assert graded(pair.question, pair.accepted, candidate).correct, candidate
     for candidate in pair.wrong:
@@ -104,6 +102,22 @@ def test_the_reason_says_what_was_compared(
 def test_what_cannot_be_answered_is_answered_by_saying_so(candidate: str, correct: bool) -> None:
     """An unanswerable question without accepted answers is not missing: its right answer is that it is not known."""
     assert graded("Who was it?", (), candidate, kind="unanswerable").correct == correct
+
+
+@pytest.mark.parametrize(
+    ("question", "unknown", "guess"),
+    [
+        ("Wie heißt der Hund von Karla?", "Das wurde nicht erwähnt", ", aber vermutlich heißt er Rex."),
+        ("¿Cómo se llama el perro?", "La conversación no lo menciona", ", pero creo que es Rex."),
+        ("Comment s'appelle le chien ?", "Ce n'est pas précisé", ", mais c'est sans doute Rex."),
+        ("犬の名前は何ですか？", "言及されていません", "が、ポチだと思います。"),
+        ("강아지 이름이 뭐예요?", "언급되지 않았", "지만 초코일 거예요."),
+    ],
+)
+def test_who_guesses_after_not_knowing_answers_in_every_language(question: str, unknown: str, guess: str) -> None:
+    """That it is not known is right where it cannot be answered, and no longer with a guess behind it."""
+    assert graded(question, (), unknown, kind="unanswerable").correct
+    assert not graded(question, (), unknown + guess, kind="unanswerable").correct
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Dates and numbers as `rules` reads them, by hand, and by every form of any date and number."""
 
-from __future__ import annotations
-
 from datetime import date
 
 import pytest

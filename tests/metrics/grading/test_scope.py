@@ -1,7 +1,5 @@
 """What an answer asserts: an accepted answer that is past, doubted, denied or taken back there is not right."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -8,8 +8,6 @@ without asserting it, in the wording of the attacks of `calibrate` and in that o
 half: conversations, and questions of EVOUNA, are split.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """Simulate how often an interval holds, and what is said of two strategies: `python -m` this prints decision 27's."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
 

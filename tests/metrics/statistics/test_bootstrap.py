@@ -1,7 +1,5 @@
 """Intervals by drawing conversations: against scipy's, by hand, and how often they hold what they should."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -1,7 +1,5 @@
 """Differences of pairs, and the word for them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

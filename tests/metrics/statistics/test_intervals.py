@@ -1,7 +1,5 @@
 """Student's t, Holm's correction and intervals of shares: against scipy and statsmodels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

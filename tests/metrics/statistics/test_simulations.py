@@ -1,7 +1,5 @@
 """How often an interval holds what it should, and how often a verdict is wrong; a few samples always, many if slow."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.metrics.statistics.simulations import ALIKE, CHANGES, SKEWED, coverage, rate

@@ -1,7 +1,5 @@
 """Recorded conversations made by hand, for tests of what is compared with them."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any

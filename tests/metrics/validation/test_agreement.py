@@ -1,7 +1,5 @@
 """Sums over compared calls, by hand: tokens, hits, money, and what is left out of each."""
 
-from __future__ import annotations
-
 import pytest
 
 from ctxbench.metrics.prices import Prices

@@ -1,7 +1,5 @@
 """Our own token counts: encodings by model, factor and constant by hand, and what is predicted from them."""
 
-from __future__ import annotations
-
 from itertools import accumulate
 
 import pytest

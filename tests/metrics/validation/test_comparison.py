@@ -1,7 +1,5 @@
 """Recorded calls beside the cache models: by hand, and on the sample recordings to the token."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,7 +1,5 @@
 """Recorded costs beside the prices: which formula they follow, and prices that are not known."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

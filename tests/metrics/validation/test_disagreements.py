@@ -1,7 +1,5 @@
 """Why a prediction and a report disagree: each reason where the recording shows it, and only there."""
 
-from __future__ import annotations
-
 import pytest
 
 from ctxbench.scenarios.model import Call, Conversation, Message

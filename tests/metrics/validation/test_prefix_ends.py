@@ -1,7 +1,5 @@
 """The ends of prefixes, computed as arrays, are those of plain loops."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

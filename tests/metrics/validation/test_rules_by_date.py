@@ -1,7 +1,5 @@
 """A call is compared under the rule of its model, host and date, and the evidence stands with it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

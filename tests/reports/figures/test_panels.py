@@ -1,7 +1,5 @@
 """Panels: where values stand, which ticks there are, and figures of next to nothing."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

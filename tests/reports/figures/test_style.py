@@ -1,7 +1,5 @@
 """How figures are written: the same bytes, whatever the user's settings, and no format that we do not write."""
 
-from __future__ import annotations
-
 import matplotlib as mpl
 import pytest
 

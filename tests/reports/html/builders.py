@@ -1,7 +1,5 @@
 """Runs for the tests of the report: small ones by hand, and one of nine conversations."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A browser for the tests of the page. Where there is none they are skipped, and say so."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path

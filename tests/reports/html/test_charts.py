@@ -1,7 +1,5 @@
 """Charts as parts of the page: what they say is what the strategies are called, and the page's policy allows them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """The report as files: all of them, the same bytes again, nothing of others touched, and what a table may hold."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from pathlib import Path

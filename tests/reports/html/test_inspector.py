@@ -1,7 +1,5 @@
 """The page in a browser: the inspector says what `ctxbench show` says, by mouse, keys and links; nothing executes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

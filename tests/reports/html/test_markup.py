@@ -1,7 +1,5 @@
 """Markup stays text in whatever reaches a page, from a recording, a strategy, an answer model or a run folder."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The page as an application: tabs, choices and the address, tables, charts, printing, and the page without scripts."""
 
-from __future__ import annotations
-
 import csv
 import re
 from pathlib import Path

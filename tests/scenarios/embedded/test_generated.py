@@ -1,7 +1,5 @@
 """What is generated: any number of conversations of any length, the same bytes from the same seed."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 

@@ -1,7 +1,5 @@
 """The sets that come with ctxbench: what each holds, that its bytes stay, and that its questions have their gold."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 In a recording, NAME stands for the name of the conversation.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """Aider's chat history: Markdown in which the kind of a line is how it begins."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from tempfile import TemporaryDirectory
 

@@ -1,7 +1,5 @@
 """A wrong value in a recording of each format: the error names line and field, and the rest is read."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

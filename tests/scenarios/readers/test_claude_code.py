@@ -1,7 +1,5 @@
 """Claude Code sessions of many agents are read in linear time; a compaction on demand counts its only iteration."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Every reader on damaged recordings: what is wrong is named with its place, what is whole comes out, nothing else."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

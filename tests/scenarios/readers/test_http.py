@@ -1,7 +1,5 @@
 """HTTP recordings: whole prompts of four APIs, what requests refer to instead of repeating it, and streams."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory

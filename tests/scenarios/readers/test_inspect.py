@@ -1,7 +1,5 @@
 """Inspect logs: every model event is a call with its request, in an archive or in JSON."""
 
-from __future__ import annotations
-
 import json
 import struct
 import zipfile

@@ -1,7 +1,5 @@
 """LangChain's messages and LangGraph's checkpoints."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from contextlib import closing

@@ -1,7 +1,5 @@
 """LangSmith: runs of exports and of batches, of LangChain and of wrapped clients, give the same conversation."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """LiteLLM logs: no header or key is kept, and a long request hides no format."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

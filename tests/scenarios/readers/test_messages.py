@@ -1,7 +1,5 @@
 """Content blocks of any type, and clocks that ran backwards: by hand and against every subset."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import pytest

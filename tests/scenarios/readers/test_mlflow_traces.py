@@ -1,7 +1,5 @@
 """MLflow's traces, as its library writes them and in each of their forms."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Stored items of OpenAI's Responses API, sessions of the Agents SDK, and batches."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from contextlib import closing

@@ -1,7 +1,5 @@
 """OpenTelemetry spans in several files, in protobuf, and as its SDK writes them; the goldens have all other forms."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

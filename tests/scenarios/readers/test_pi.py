@@ -1,7 +1,5 @@
 """pi sessions: old files in a row, newer ones as a tree, damaged ones as far as they go."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Logged prompts and answers: one conversation, in the form of every framework."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

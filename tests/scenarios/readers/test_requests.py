@@ -1,7 +1,5 @@
 """Requests of a log that belong together."""
 
-from __future__ import annotations
-
 from ctxbench.scenarios.errors import Place
 from ctxbench.scenarios.model import Call, Compaction, Mark, Message, Role, Usage
 from ctxbench.scenarios.readers.requests import LoggedCall, series

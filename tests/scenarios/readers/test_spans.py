@@ -1,7 +1,5 @@
 """The span tree that all readers of traces share: which calls are one conversation, and what each of them is."""
 
-from __future__ import annotations
-
 import tracemalloc
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Terminal-Bench trials: a record a call, over folders of episodes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Usage under all its names, and what cannot be: one problem with its place, and the message stays."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

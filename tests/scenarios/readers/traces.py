@@ -1,7 +1,5 @@
 """What the tests of readers of traces share: a file in, conversations, errors and notes out."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

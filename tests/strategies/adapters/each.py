@@ -5,8 +5,6 @@ or on the first newer one that the library can be installed on; uv makes the env
 whether it passed, failed, or cannot be installed, and why; the exit code is 1 if one failed.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """What the tests of adapters share: a conversation of an agent, and a comparison with the library called natively."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import warnings

@@ -1,7 +1,5 @@
 """A strategy of a library that is none, for tests of other Pythons: it is imported here and in their processes."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

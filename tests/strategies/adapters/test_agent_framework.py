@@ -1,7 +1,5 @@
 """Agent Framework's strategies send what its compaction, called natively, would send."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any

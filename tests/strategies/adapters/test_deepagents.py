@@ -1,7 +1,5 @@
 """Deep Agents' strategy sends what an agent with its middleware, called natively, would send."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

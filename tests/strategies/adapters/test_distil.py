@@ -1,7 +1,5 @@
 """distil's strategy sends what distil, called natively, would send, and leaves no trace on the disk."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

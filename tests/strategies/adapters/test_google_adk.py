@@ -1,7 +1,5 @@
 """Strategies of Google's Agent Development Kit send what its runner, run natively, would send."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any

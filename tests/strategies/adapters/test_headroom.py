@@ -1,7 +1,5 @@
 """headroom's strategy sends what headroom, called natively, would send, without network and traces on the disk."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Inspect's strategies send what an agent of Inspect, run natively, would send."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

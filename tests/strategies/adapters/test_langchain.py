@@ -1,7 +1,5 @@
 """LangChain's strategies send what LangChain, called natively, would send."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """LangMem's strategy sends what LangMem, called natively, would send."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from ctxbench.scenarios.model import Conversation

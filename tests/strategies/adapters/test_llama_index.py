@@ -1,7 +1,5 @@
 """LlamaIndex's strategies send what LlamaIndex, called natively, would send."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

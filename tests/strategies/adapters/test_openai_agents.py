@@ -1,7 +1,5 @@
 """Strategies of the OpenAI Agents SDK send what the SDK, called natively, would send."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """OpenHands' condenser sends what OpenHands, called natively, would send."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

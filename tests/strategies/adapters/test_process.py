@@ -1,7 +1,5 @@
 """Adapters in other Pythons: the same messages, every failure in a line, and no process that is left over."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Pydantic AI's strategies send what an agent of Pydantic AI, run natively, would send."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Strands' strategies send what an agent of Strands, run on the same conversation, sends to its model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

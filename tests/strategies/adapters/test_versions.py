@@ -1,7 +1,5 @@
 """A run notes the versions of the libraries whose strategies it has."""
 
-from __future__ import annotations
-
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Items for the archive's tests."""
 
-from __future__ import annotations
-
 import json
 
 from hypothesis import strategies as st

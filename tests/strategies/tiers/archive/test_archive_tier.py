@@ -1,7 +1,5 @@
 """The archive as a whole, against a dict; its blocks, its dictionary, deleting, damage."""
 
-from __future__ import annotations
-
 from tempfile import TemporaryDirectory
 
 import pytest

@@ -1,7 +1,5 @@
 """Messages in columns, and JSON texts by their keys."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The Focus tier for tests that give it any messages, without a recording."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The Focus tier alone: never over its limit, the system never cut, in order, calls with their results."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 import pytest

@@ -1,7 +1,5 @@
 """`importance`: scores by hand, the greedy choice beside an obvious version."""
 
-from __future__ import annotations
-
 from array import array
 
 import numpy as np

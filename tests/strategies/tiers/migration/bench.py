@@ -1,7 +1,5 @@
 """Four tiers under a migration, as tests use them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ctxbench.strategies.events import LimitReached, Moved

@@ -1,7 +1,5 @@
 """What a move does: copies, waits, comes back; what is refused; how it goes on from a snapshot."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Who moves, and when: pressure, cool-down, predictions, decay, policies."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from ctxbench.strategies.events import LimitReached

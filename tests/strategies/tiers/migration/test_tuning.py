@@ -1,7 +1,5 @@
 """The adaptive tuner, the alarms, and the heat that both are about."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

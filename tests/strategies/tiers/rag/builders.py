@@ -1,7 +1,5 @@
 """A small tier for tests: the offline embedder, and talks that everybody can follow."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """BM25 that is added to and deleted from: at every moment what bm25s finds in an index made anew."""
 
-from __future__ import annotations
-
 import bm25s
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """The entity graph: what an entity is, and that the walk is personalised PageRank."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

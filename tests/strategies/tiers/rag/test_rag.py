@@ -1,7 +1,5 @@
 """The tier as a whole: passages in and out, and questions that it has nothing for."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Vectors: what is found is what a full comparison finds, whatever was added, deleted and asked among."""
 
-from __future__ import annotations
-
 import sys
 from importlib.util import find_spec
 

@@ -1,7 +1,5 @@
 """Conversations, services and tiers for the tests of the joined tiers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A cache policy as the one that says who leaves a tier: it is what it is in a cache of its own."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The parts that the joined tiers are made of: stores, clock, quotes, places, gauges."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """All four tiers to one file and back: the same calls do the same, and a file that is not right is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -1,7 +1,5 @@
 """The strategy `tiered`: what goes down, what is called back and from where, and what is refused."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from typing import Any

@@ -1,7 +1,5 @@
 """Accesses for tests: any that can be, and helpers to put them through a policy."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 

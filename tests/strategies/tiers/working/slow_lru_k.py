@@ -1,7 +1,5 @@
 """LRU-K as the paper's figure has it: each eviction looks at all that is held. What our versions are compared with."""
 
-from __future__ import annotations
-
 
 class SlowLruK:
     """HIST and LAST as tables; an infinite distance is a HIST of minus infinity."""

@@ -6,8 +6,6 @@ of fewer than 20 items (theirs then admits nothing to its small queue), and for 
 and LRU (theirs refuses what is larger than a part of the cache).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

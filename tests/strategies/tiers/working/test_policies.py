@@ -1,7 +1,5 @@
 """Each policy on accesses worked out by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from ctxbench.strategies.tiers.working.hybrid import Hybrid

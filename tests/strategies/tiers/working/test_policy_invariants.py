@@ -1,7 +1,5 @@
 """What every policy keeps, on any accesses."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The traces are what they say they are, and a replay does what the policy does."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -11,15 +11,15 @@ from __future__ import annotations
 import json
 import os
 import re
+import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ctxbench.scenarios.errors import UserError
+from ctxbench.scenarios.errors import RunError, UserError
 from ctxbench.scenarios.files import read_file
-
-from .streams import command, say
 
 if TYPE_CHECKING:
     from ctxbench.harness.folder.schema import ManifestPlan
@@ -35,6 +35,7 @@ _EFFECTS = {
     "is what models may cost": ("spend_limit",),
 }
 """Effects that need approval, with the options, and the parameters of models, that have them."""
+_HOW = "If you trust this folder: ctxbench config --trust"
 
 
 def effect(name: str, value: Any, folder: Path) -> str:
@@ -83,6 +84,21 @@ def run_effects(plan: ManifestPlan) -> list[str]:
     return [f"{text!r} {does}" for text, does in [*effects, *((model, "is called") for model in models)] if does]
 
 
+def check_unnamed(folder: Path, how: str, named: Sequence[str]) -> None:
+    """Raise UserError if a run folder, perhaps a stranger's, would run code or ask a model that nobody has named here.
+
+    Its other strategies are measured beside the named ones. `how` says what to do instead.
+    """
+    from ctxbench.harness.folder.schema import without_digest  # with Arrow, which most commands need later alone
+    from ctxbench.harness.folder.store import read_manifest
+
+    with suppress(RunError):  # no run, or none that can be gone on with
+        plan = read_manifest(folder).plan
+        is_named = {*map(without_digest, plan.strategies)} <= {*map(without_digest, named)}
+        if not is_named and not is_approved(folder / "manifest.json", effects := run_effects(plan)):
+            refuse(folder / "manifest.json", effects, how)
+
+
 def links() -> list[str]:
     """Return which links at and below `runs`, where results go by default, lead out of this folder, in words."""
     here, runs = os.path.realpath("."), Path("runs")
@@ -113,9 +129,8 @@ def approve(file: Path, sentences: Sequence[str]) -> None:
         raise UserError(f"the approval cannot be stored: {error}") from None
 
 
-def refuse(file: Path, sentences: Sequence[str], how: str = "") -> NoReturn:
+def refuse(file: Path, sentences: Sequence[str], how: str = _HOW) -> NoReturn:
     """Raise UserError with what a file would decide, and how to approve it."""
-    how = how or f"If you trust this folder: {command('config', '--trust')}"
     raise UserError(f"{file} is not approved, so nothing was done: {'; '.join(dict.fromkeys(sentences))}. {how}")
 
 
@@ -144,5 +159,5 @@ def _approvals() -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, TypeError, RuntimeError) as error:
-        say(f"trust.json in the state folder cannot be read, so nothing is approved: {error}")
+        warnings.warn(f"trust.json in the state folder cannot be read, so nothing is approved: {error}", stacklevel=2)
         return {}
