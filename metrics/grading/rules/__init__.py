@@ -34,7 +34,7 @@ from .quantities import DAY, MONTH, SEASON, YEAR, equal, exactness, less_exact
 from .words import HAN_STOP, LONGEST, STOP, TITLES, TextWords, clean, is_bounded
 
 LANGUAGES = ("en", "zh", *foreign.LANGUAGES)  # languages of answers that have grades; others have none
-VERSION = 4  # version of the grades, raised whenever one can change: grades of two versions do not compare
+VERSION = 5  # version of the grades, raised whenever one can change: grades of two versions do not compare
 
 _SURE, _WRONG = 0.97, 0.05
 LESS_EXACT = "a date less exact than"  # start of the reason of a date that fits and is less exact than the accepted one
