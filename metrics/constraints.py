@@ -39,6 +39,7 @@ _MARK = re.compile(
 )
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|「[^」]*」|『[^』]*』|《[^》]*》|`[^`]*`")
 _EMPHASIS = re.compile(r"\*{1,3}|(?<!\w)_{1,2}|_{1,2}(?!\w)")
+_MARKED = re.compile(r"[\"“「『《`*_]")  # a set of characters, which is found in a tenth of the time
 _ELEMENT = re.compile(rf"\s*<(/?)({either(_LISTS['material'])})(?:\s[^>]*)?>", re.IGNORECASE)
 _RULE_TAG = re.compile(rf"</?(?:{either(_LISTS['rule_tags'])})\b[^>]{{0,{LONGEST}}}>", re.IGNORECASE)
 _FILE = re.compile(either(_LISTS["files"]))
@@ -137,7 +138,7 @@ def is_standing_rule(sentence: str, role: str) -> bool:
     """Return whether a sentence of a system or user message states a standing rule."""
     if len(sentence) > LONGEST:
         return False
-    bare = _EMPHASIS.sub("", _QUOTED.sub("…", sentence)).strip()
+    bare = (_EMPHASIS.sub("", _QUOTED.sub("…", sentence)) if _MARKED.search(sentence) else sentence).strip()
     if bare.endswith(("?", "？", "吗。", ":", "：")) or len(_WORDS.findall(bare)) < FEWEST:
         return False
     if not bare.isascii():

@@ -5,7 +5,7 @@ second. `data/prices.toml` has what it lacks or has wrong, each with its source.
 
     provider/model      that provider's price, and none of another's: `groq/gpt-4o` is not known
     model               its maker's price: `gpt-4o` is `openai/gpt-4o`
-    litellm_proxy/…     a route to a provider is removed, and so are openrouter/PROVIDER/ and bedrock/converse/
+    litellm_proxy/…     a route to a provider is removed, and so are openrouter/PROVIDER/, bedrock/converse/ and arn:…/
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ PARTS = {
 """Likewise for parts of a call at prices of their own, by the fields of a recorded usage; searches are by thousands."""
 
 # Amazon's names: us.anthropic.claude-sonnet-4-20250514-v1:0
-_BEDROCK = re.compile(r"(?:(?:us|eu|apac|au|jp|global)\.)?[a-z][a-z0-9]*\.[a-z]")
+_BEDROCK = re.compile(r"(?:(?:us|us-gov|eu|apac|au|jp|ca|global)\.)?[a-z][a-z0-9]*\.[a-z]")
 # The part of a name that says how a call gets to the provider: the price is that of who serves the model in the end.
 _ROUTES = re.compile(
-    r"litellm_proxy/|codex/|models/|openrouter/(?=[^/]+/)|(?<=bedrock/)(?:converse|converse_like|invoke)/"
+    r"litellm(?:_proxy)?/|arn:aws[a-z-]*:bedrock:[^/]*/|codex/|models/|openrouter/(?=[^/]+/)|(?<=bedrock/)(?:converse|converse_like|invoke)/"
 )
 # Ways to choose among OpenRouter's hosts, behind a model's name.
 _CHOICE = re.compile(r":(?:nitro|floor|online|exacto|beta)$")

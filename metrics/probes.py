@@ -134,6 +134,7 @@ def placed_probes(conversation: Conversation) -> list[PlacedProbe]:
 
 
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+_LONGEST_DAY = 60  # characters of the longest answer that can be nothing but a day
 _YES_NO = frozenset(["yes", "no", "true", "false", "ja", "nein", "oui", "non", "sí", "si", "はい", "いいえ", "네"])
 _YES_NO |= {"아니요", "是", "不是", "否", "对", "不对", "有", "没有"}
 
@@ -148,7 +149,7 @@ def spellings(answers: Iterable[str]) -> tuple[str, ...]:
         if _NUMBER.fullmatch(answer):
             whole, dot, part = answer.replace(",", "").partition(".")
             ways |= dict.fromkeys((f"{whole}{dot}{part}", f"{int(whole):,}{dot}{part}"))
-        for when, start, stop in dates(answer):
+        for when, start, stop in dates(answer) if len(answer) <= _LONGEST_DAY else ():
             if (start, stop) == (0, len(answer)) and when.low == when.high > 0:
                 day = date.fromordinal(when.low)
                 number, month, year = written(day).casefold().split()

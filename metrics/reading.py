@@ -17,7 +17,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cached_property, lru_cache, reduce
+from functools import cache, cached_property, lru_cache, reduce
 from itertools import chain
 from operator import or_
 from typing import Literal, NamedTuple
@@ -94,16 +94,14 @@ class ExtractiveReader:
 
     def __init__(self) -> None:
         self._library = Library()
-        self._questions: dict[str, _Question] = {}
+        self._question = cache(_Question)
         # Messages are known by the identity of their stores, which those kept beside the page keep alive.
         self._pages: dict[Places, tuple[Messages, Page]] = {}
 
     def answer(self, messages: Sequence[Message], question: str) -> ReaderAnswer:
         """Return the best supported span of these messages. Texts read earlier change nothing."""
         context = Messages.of(messages)
-        if question not in self._questions:
-            self._questions[question] = _Question(question)
-        best = self._questions[question].best(self._page(context))
+        best = self._question(question).best(self._page(context))
         return ReaderAnswer(UNKNOWN, "", 0.0) if best is None or best.score < LEAST else best
 
     def _page(self, context: Messages) -> Page:

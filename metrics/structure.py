@@ -143,9 +143,10 @@ class Structure:
         """
         spans: list[Span] = []
         state: Open = ()
-        for store, start, stop in messages.spans:
+        for span in messages.spans:
+            store, start, stop = span
             lost, at, is_recorded = list[int](), start, store is self._recording
-            if is_recorded:
+            if is_recorded and stop >= len(self.opened):
                 self.advance(stop)
             while at < stop and not (is_recorded and state == self.opened[at]):
                 state, orphan, _ = step(state, store[at])
@@ -160,6 +161,9 @@ class Structure:
                 for place in range(at, stop) if self.orphans[stop] > self.orphans[at] else ():
                     if self.orphans[place + 1] > self.orphans[place] and not _calls(messages, store[place].answers):
                         lost.append(place)
+            if not lost:
+                spans.append(span)
+                continue
             for at in (*lost, stop):
                 if at > start:
                     spans.append(Span(store, start, at))

@@ -124,19 +124,17 @@ class TfIdf(TermIndex):
     def _norms(self) -> Scores:
         """Return the length of each document's vector; 1 for documents without words."""
         if len(self._lengths) < self._size:
-            # lazy: 0.1 s to import, and only here is a sum over all terms of all documents. The public product looks
-            # through all indices first, and takes three times as long.
-            from scipy.sparse._sparsetools import csr_matvec
+            from scipy.sparse import csr_array  # lazy: 0.1 s to import, and only here is a sum over all terms
 
             # One document more changes every idf and so every length: they are computed together, once for many
             # additions.
             tally, starts = np.frombuffer(self._tally, np.int32), np.frombuffer(self._starts, np.int32)
             having = np.bincount(tally[starts[len(self._lengths)] :], minlength=len(self._postings))
             having[: len(self._having)] += self._having
-            squares, idf = np.frombuffer(self._squares, np.float32).astype(np.float64), self._idf(having)
-            lengths = np.zeros(self._size)
-            csr_matvec(self._size, len(idf), starts, tally, squares, idf * idf, lengths)
-            self._having, self._lengths = having, np.where(lengths == 0, 1, np.sqrt(lengths))
+            squares, idf = np.frombuffer(self._squares, np.float32), self._idf(having)
+            lengths = csr_array((squares, tally, starts), (self._size, len(idf))) @ (idf * idf)
+            lengths[lengths == 0] = 1
+            self._having, self._lengths = having, np.sqrt(lengths)
         return self._lengths
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 import pandas as pd
 
+from ctxbench.harness.bill import OWN_MODELS
 from ctxbench.harness.bill.bill import SUMS, Billed, under
 from ctxbench.harness.bill.requests import PAUSE
 from ctxbench.harness.bill.simulation import BOUND, Scheme, rule_of
 from ctxbench.metrics.cache.mechanisms import AutomaticRules, CachedContentRules, UnitRules
+from ctxbench.metrics.cache.rules import day_of, rules_of
 from ctxbench.metrics.media import media_rule, media_tokens
 from ctxbench.metrics.models import storage_source
 from ctxbench.metrics.thinking import has_thinking, thinking_rule, thinking_tokens
@@ -259,6 +262,24 @@ def _thinking(billed: Billed, scheme: Scheme) -> Iterator[str]:
         lacking = f", but for {hidden:,} whose text and tokens are not recorded" if lacks else ""
         kept = about(f"bill_thinking_{rule.keeps or 'none'}")
         yield about("bill_thinking", kept=kept, lacking=lacking, source=rule.source, **values)
+
+
+def without_cache(billed: Billed, scheme: Scheme) -> str:
+    """Return which share of the requests is billed without a cache, and why not with one; empty for none."""
+    requests, reasons = billed.requests, Counter[str]()
+    for name, _, rows in requests.results:
+        model = billed.own[name] if scheme.model == OWN_MODELS else scheme.model
+        began, tariff = requests.started[rows.start], billed.prices.tariff(model)
+        rule = rule_of(scheme._replace(model=model), None if math.isnan(began) else day_of(began))
+        later, why = [of.since for of in rules_of(model) if rule is not None and of.since > rule.since], ""
+        if rule is None or rule.rules is None:
+            why = "uncached_before" if later else "uncached_rule"
+        elif tariff is not None and tariff.at(0).read >= tariff.at(0).input and rule.pays is None:
+            why = "uncached_price"
+        if why and tariff is not None and tariff.at(0).input:  # the user's own machine is free
+            reasons[about(why, model=model, since=min(later, default=""))] += rows.stop - rows.start
+    share = percent(reasons.total() / max(1, sum(rows.stop - rows.start for *_, rows in requests.results)))
+    return about("uncached", share=share, why="; ".join(reasons)) if reasons else ""
 
 
 def _caching(billed: Billed, scheme: Scheme) -> Iterator[str]:

@@ -33,6 +33,7 @@ WIDE = 100_000  # a width that fits any row
 _SHORT, LINE = 20, 100  # characters of a line of prose, at least and at most, whatever the terminal
 _GAP = 2  # spaces between columns
 _IN_FULL = "In full: "
+_SENTENCE = re.compile(r"(?<=\.) ")  # between two
 _NAME = 32  # a name is broken within its words only where one is longer than this
 _MOST_REASONS = 4  # reasons for missing figures that stand under a table
 OF_FEW = ("compression_ratio", "lru_k_hit_rate", "constraint_recall")
@@ -62,6 +63,12 @@ class Table:
     def left(self) -> int:
         """Number of columns, from the left, that are aligned there."""
         return len(self.heads) if self.prose else self.names
+
+    def legend(self, left_out: Sequence[str] = ()) -> list[str]:
+        """Return the notes without the sentences that would explain columns that went, or are left out."""
+        absent = tuple(f"{head.lower()}: " for head in (*left_out, *self.empty))
+        parts = ([part for part in _SENTENCE.split(note) if not part.lower().startswith(absent)] for note in self.notes)
+        return [" ".join(of) for of in parts if of]
 
 
 class Column(NamedTuple):
@@ -184,12 +191,9 @@ def show(console: Console, tables: Sequence[Table]) -> None:
         left_out = list[str]()
         if table.heads:
             left_out = _show_prose(console, table) if table.prose else _show_figures(console, table)
-        # Their legend would explain what is not there.
-        absent = tuple(f"{head.lower()}: " for head in (*left_out, *table.empty))
-        for note in (note for note in table.notes if note not in in_full_told):
+        for note in (note for note in table.legend(left_out) if note not in in_full_told):
             in_full_told.update({note} if note.startswith(_IN_FULL) else ())
-            told = " ".join(part for part in re.split(r"(?<=\.) ", note) if not part.lower().startswith(absent))
-            _print_paragraph(console, told, "dim" if table.heads else "")
+            _print_paragraph(console, note, "dim" if table.heads else "")
 
 
 def plain(tables: Sequence[Table]) -> str:
@@ -323,7 +327,7 @@ def markdown(tables: Sequence[Table], level: int = 2) -> str:
             rule = "|" + "---|" * table.left + "---:|" * (len(table.heads) - table.left)
             head, *rows = ("| " + " | ".join(map(line, row)) + " |" for row in (table.heads, *table.rows))
             parts += [head, rule, *rows, ""]
-        parts += [f"{line(note)}\n" for note in table.notes]
+        parts += [f"{line(note)}\n" for note in table.legend()]
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -352,7 +356,7 @@ def html(tables: Sequence[Table]) -> str:
         body = f"<thead><tr>{cells('th', table.heads)}</tr></thead>" * any(table.heads)
         body += f"<tbody>{rows}</tbody>" * bool(rows)
         parts.append(f"<p><strong>{text(table.title)}</strong></p>" + f"<table>{body}</table>" * bool(body))
-        parts += [f"<p><small>{text(note)}</small></p>" for note in table.notes]
+        parts += [f"<p><small>{text(note)}</small></p>" for note in table.legend()]
     return f"<div>{''.join(parts)}</div>"
 
 

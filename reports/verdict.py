@@ -284,10 +284,7 @@ class RunVerdict:
 
     @property
     def nearest(self) -> str | None:
-        """The cheapest of those that cost less here, break nothing and lose least beyond what is accepted.
-
-        One that is not in doubt goes first, as in `choice`; None where there is none at all.
-        """
+        """Strategy that costs less here, breaks nothing and loses least beyond what is accepted: a sound one first."""
         base = self.points[self.base]
         cheaper = {name: of for name, of in self.points.items() if name not in self.broken and of.cost < base.cost}
         beyond = {name: max(base.quality - of.quality - self.accepted, 0) for name, of in cheaper.items()}

@@ -19,6 +19,7 @@ from typing import Any
 from ctxbench.harness.answers.figures import BOUNDS, WHOLE, StrategyAnswers
 from ctxbench.harness.answers.store import USUAL, grades_itself
 from ctxbench.harness.bill import OWN_MODELS
+from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.compare.figures import measured
 from ctxbench.harness.engine.plan import family as family_of
 from ctxbench.harness.folder.schema import SHORT, short_names, with_recipe_names, without_digest
@@ -34,6 +35,7 @@ from ctxbench.scenarios.model import RECORDED
 from ctxbench.scenarios.spec import calls as stages_of
 
 from . import report_options
+from .bill import without_cache
 from .calibration import interval
 from .compare import some
 from .render import (
@@ -82,6 +84,8 @@ def answer(verdict: RunVerdict, more: str = "") -> Table:
         text = "; ".join(filter(None, (text, "" if verdict.is_comparable else guessed)))
         text = f"{text or 'no recording names one'}; to bill under another: -m MODEL"
     recorded = [("model", text)] if text else []
+    if uncached := without_cache(results.billed, Scheme(verdict.model)):
+        recorded.append(("" if text else "model", uncached))
     last = ("next", f"everything else: {more}")
     body = (*_failed(results.summary), *lines, *_measured_by(verdict), *recorded, last)
     told = tuple((label, with_recipe_names(text)) for label, text in body)
@@ -126,10 +130,10 @@ def here(verdict: RunVerdict, name: str) -> str:
 
 def why_nearest(verdict: RunVerdict, name: str) -> str:
     """Return in what a strategy that is not used comes nearest: it loses least, or little; or why it is doubted."""
-    if name in verdict.doubts:
-        return _doubt_words(verdict, name)
     if verdict.points[verdict.base].quality - verdict.points[name].quality > verdict.accepted:
         return "of what is cheaper and breaks no call it loses least"
+    if name in verdict.doubts:
+        return _doubt_words(verdict, name)
     return f"the cheapest that breaks no call and loses at most {points_in_words(verdict.results.lose)}"
 
 
@@ -535,9 +539,10 @@ def five_measures(verdict: RunVerdict) -> Table:
         f"{independent(summary.conversations, summary.units)}, {count(summary.messages, 'message')}, "
         f"{count(summary.calls, 'model call')}, billed under {'their own models' if model == OWN_MODELS else model}"
     )
-    table = table_of(title, map(_or_dash, columns), rows, least=2 if summary.compared else 1, widest=LINE)
+    table = table_of(title, map(_or_dash, columns), rows, least=1, widest=LINE)
     notes = [about("verdict_measures"), about("verdict_nothing") * any("–" in row for row in table.rows)]
     notes = [" ".join(filter(None, (*notes, about("verdict_broken") * bool(verdict.broken))))]
+    notes += [about("verdict_absent", heads=", ".join(table.empty))] * (len(shown) == 1 and bool(table.empty))
     notes += [about("verdict_compared", summary=summary)] * (0 < summary.compared < summary.conversations)
     if quality.found:
         notes.append(about("verdict_found", chance=share(quality.found.get(FLOOR))))

@@ -100,6 +100,9 @@ class Messages(Sequence[Message]):
     def _slice(self, start: int, stop: int) -> Messages:
         if start == 0 and stop == self._size:
             return self
+        if len(self.spans) == 1:  # most histories are one
+            store, first, _ = self.spans[0]
+            return Messages((Span(store, first + start, first + stop),) if start < stop else ())
         cut: list[Span] = []
         passed = 0
         for store, first, last in self.spans:

@@ -123,7 +123,7 @@ class Facts:
 
     def _best(self, store: FactStore, context: list[str]) -> list[tuple[int, float]]:
         """Return as many facts as may fit: their numbers and scores, the best first, of equal ones the later first."""
-        superseded = np.asarray(store.superseded).astype(np.bool_)
+        superseded = np.asarray(store.superseded).view(np.bool_)
         scores = self.similarity * store.index.cosine(context) + self.confidence * np.asarray(store.confidences)
         scores[superseded] = -np.inf
         current = len(scores) - int(np.count_nonzero(superseded))

@@ -49,6 +49,7 @@ _NAME, _LETTERS = 26, 7.5
 _ROW = 0.26
 # Part of what the marks span that is free beside them, for names, and above and below.
 _BESIDE, _ABOVE = 0.24, 0.16
+_HIGH = 0.1  # part of the axis within which a mark is as high as a bound
 
 
 def frontier(
@@ -76,7 +77,7 @@ def frontier(
             axes.plot(own.cost, own.quality, **mark, label=look.words.removeprefix(f"{CROSS} "))
         axes.set_xlim(_limits(rows.cost, _BESIDE))
         low, high = _limits(rows.quality, _ABOVE)
-        axes.set_ylim(low, min(high, 1 + 0.04 * (1 - low)))  # shares, and room for a mark
+        axes.set_ylim(low, min(high, 1 + 0.07 * (1 - low)))  # shares, and room for a name
         axes.set_xlabel(along)
         axes.set_ylabel(up)
         axes.xaxis.set_major_formatter(lambda value, _: f"\\${value:g}")
@@ -85,7 +86,7 @@ def frontier(
         handles, labels = axes.get_legend_handles_labels()
         close = {"handlelength": 1.0, "columnspacing": 1.0} if width < 4 else {}  # a telephone cuts its words else
         drawn.legend(handles[::-1], labels[::-1], loc="upper center", ncols=columns, **close)
-        bounded = _draw_bounds(axes, bounds)
+        bounded = _draw_bounds(axes, bounds, np.array(list(points.values())))
         _name_marks(axes, {name: points[name] for name in (*best, *points)}, corners, bounded)
     return drawn
 
@@ -116,9 +117,12 @@ _BOUNDS = {"last_turn": ":", "evidence_only": "--"}
 """Lines of the bounds: of what has no memory, and of what has the evidence alone."""
 
 
-def _draw_bounds(axes: Axes, bounds: Mapping[str, float]) -> Floats:
-    """Draw each bound as a line with its name on it, or say where beyond the marks it is; return the names' boxes."""
-    low, high = axes.get_ylim()
+def _draw_bounds(axes: Axes, bounds: Mapping[str, float], marks: Floats) -> Floats:
+    """Draw each bound as a line with its name on it, or say where beyond the marks it is; return the names' boxes.
+
+    A name stands at the right, or at the left where fewer marks, which have names of their own, are as high.
+    """
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
     boxes = []
     for name, dashes in _BOUNDS.items():
         if name not in bounds:
@@ -130,9 +134,11 @@ def _draw_bounds(axes: Axes, bounds: Mapping[str, float]) -> Floats:
             words += " ↑" if value > high else " ↓"
         at = min(max(value, low), high)
         up = -1 if at > (low + high) / 2 else 1
+        beside = marks[np.abs(marks[:, 1] - at) < _HIGH * (high - low), 0] > (left + right) / 2
+        is_left = 2 * beside.sum() > len(beside)
         place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
-        place |= {"ha": "right", "va": "bottom" if up > 0 else "top"}
-        text = axes.annotate(words, (1, at), (-2, 4 * up), fontsize=_LETTERS, **place)
+        place |= {"ha": "left" if is_left else "right", "va": "bottom" if up > 0 else "top"}
+        text = axes.annotate(words, (not is_left, at), (2 if is_left else -2, 4 * up), fontsize=_LETTERS, **place)
         boxes.append(text.get_window_extent().extents)
     return np.array(boxes).reshape(-1, 4)
 

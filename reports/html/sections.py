@@ -77,6 +77,7 @@ def _overview(places: RunVerdict, by_model: Sequence[RunVerdict], number: int) -
     table = table_of("What is the verdict on each strategy?", columns, rows, notes, names=3)
     # The decision, its table of losses and prices, the picture; then what is behind it.
     decision = answer(places)
+    decision = replace(decision, rows=decision.rows[:-1])  # whose last line leads to this page
     tables_of_answer = [replace(decision, heads=(), rows=()), *map(choices_table, [places] * places.is_comparable)]
     chart = _frontier_chart(places, rows, number) if places.points else left_out("frontier")
     parts: list[Table | Chart] = [*tables_of_answer, replace(decision, title="What is behind it?"), chart, table]

@@ -13,16 +13,16 @@ then put to the assistant, and the popular fifth is drawn by chance. The sentenc
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from math import sqrt
 from random import Random
 from string import Template
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from ..files import shipped
-from ..model import Conversation, Tool
-from .script import Script
+from ..model import Conversation, Message, Probe, Role, Tool, ToolCall
 
 T = TypeVar("T")
 
@@ -33,6 +33,7 @@ PREFIXES = ("INS", "DEL", "REP", "CAL", "AUD", "LOG")  # the starts of record nu
 REPORTED, CORRECTED = 0.5, 0.15  # shares of the user's turns of `load`; the others ask for a record
 MATCHES = 6  # records that a search finds, beside the one that is asked for
 BREAK, HOUR = 0.1, 3600.0  # share of the turns of `load` before which the user is away, for up to twelve hours
+START = datetime(2026, 3, 2, 8, tzinfo=UTC).timestamp()
 _SPACES = {"en": " ", "zh": ""}  # text between two sentences, and between two words of a name
 _SLOTS = dict.fromkeys(("thing", "other"), "things") | {"place": "places"}
 _SLOTS |= dict.fromkeys(("person", "colleague"), "people") | {"shift": "shifts", "state": "states"}
@@ -42,48 +43,47 @@ _SLOTS |= dict.fromkeys(("person", "colleague"), "people") | {"shift": "shifts",
 def mem_001(seed: int, turns: int, language: str) -> Conversation:
     """Return a log to which records are added one by one."""
     log = _Log(f"mem_001/{language}-{seed}", f"mem_001 {seed} {language}", language)
-    script, rng = log.script, log.rng
     house = (f"{number}. {rule}" for number, rule in enumerate(log.forms["house_rules"] * 5, 1))
-    script.system("\n".join((log.form("system"), *house)))
+    log.system("\n".join((log.form("system"), *house)))
     for turn in range(turns):
-        record = log.report(script.user)
-        script.assistant(log.form("receipt", number=record.number))
+        record = log.report(log.user)
+        log.assistant(log.form("receipt", number=record.number))
         if turn % EVERY == EVERY - 1:
-            log.ask(one(rng, log.records))
-        script.wait(20 + 60 * rng.random())
-    return script.done()
+            log.ask(one(log.rng, log.records))
+        log.wait()
+    return log.done()
 
 
 def mem_002(seed: int, turns: int, language: str) -> Conversation:
     """Return a log of records, and the questions that follow: every sixth user turn."""
     log = _Log(f"mem_002/{language}-{seed}", f"mem_002 {seed} {language}", language)
-    script, rng, questions = log.script, log.rng, turns // 6
-    script.system(log.form("system"))
+    rng, questions = log.rng, turns // 6
+    log.system(log.form("system"))
     for _ in range(turns - questions):
-        log.report(script.user)
-        log.report(script.assistant)
-        script.wait(20 + 60 * rng.random())
+        log.report(log.user)
+        log.report(log.assistant)
+        log.wait()
     records = rng.sample(log.records, len(log.records))
     hot = max(round(HOT * len(records)), 1)
     for _ in range(questions):
         question, answer = log.ask(one(rng, records[:hot] if rng.random() < HOT_SHARE else records[hot:]))
-        script.user(question)
-        script.assistant(answer)
-        script.wait(20 + 60 * rng.random())
-    return script.done()
+        log.user(question)
+        log.assistant(answer)
+        log.wait()
+    return log.done()
 
 
 def load(seed: int, turns: int, language: str) -> Conversation:
     """Return a log that an assistant keeps with tools, and questions all along it, each category in turn."""
     log = _Log(f"load/{language}-{seed}-{turns}", f"load {seed} {language}", language, tools=True)
-    script, rng, asked = log.script, log.rng, 0
-    script.system(log.form("system"))
+    rng, asked = log.rng, 0
+    log.system(log.form("system"))
     questions = min(60, max(1, round(2 * sqrt(turns))))
     for turn in range(1, turns + 1):
         task = rng.random()
         if turn == 1 or task < REPORTED:
-            record = log.report(script.user)
-            script.assistant(log.form("receipt", number=record.number))
+            record = log.report(log.user)
+            log.assistant(log.form("receipt", number=record.number))
         elif task < REPORTED + CORRECTED:
             log.correct(one(rng, log.records))
         else:
@@ -91,8 +91,8 @@ def load(seed: int, turns: int, language: str) -> Conversation:
         while asked < questions * turn // turns:
             log.probe(asked)
             asked += 1
-        script.wait(20 + 60 * rng.random() + (12 * HOUR * rng.random() if rng.random() < BREAK else 0))
-    return script.done()
+        log.wait(BREAK)
+    return log.done()
 
 
 def one(rng: Random, options: Sequence[T]) -> T:
@@ -125,8 +125,11 @@ class _Log:
     def __init__(self, name: str, seed: str, language: str, *, tools: bool = False) -> None:
         self.forms = shipped(f"log_{language}")
         offered = [Tool(tool, about, '{"type":"object"}') for tool, about in self.forms["tools"].items()]
-        self.script = Script(name, language=language, start="2026-03-02T08:00:00", tools=offered if tools else ())
+        self._name, self._language, self._tools = name, language, tuple(offered if tools else ())
         self.rng, self._length, self._space = Random(seed), SENTENCES[language], _SPACES[language]
+        self._messages: list[Message] = []
+        self._probes: list[Probe] = []
+        self._now, self._calls = START, 0
         self._words = {"shifts": self.forms["shifts"], "states": self.forms["states"].split()}
         for key in ("places", "people", "things"):
             first, second = map(str.split, self.forms[key])
@@ -136,8 +139,45 @@ class _Log:
         self._corrections: list[Correction] = []
         self._sentences: set[str] = set()
 
+    def wait(self, away: float = 0.0) -> None:
+        """Let a minute or so pass, and hours with a chance of `away`: caches live for five minutes, or an hour."""
+        seconds = 20 + 60 * self.rng.random()
+        if away and self.rng.random() < away:
+            seconds += 12 * HOUR * self.rng.random()
+        self._now += seconds
+
+    def system(self, text: str) -> str:
+        """Add the system message, and return its id, as do all that add a message."""
+        return self._say("system", text, 0)
+
+    def user(self, text: str) -> str:
+        """Add a user's message. The time before it grows with its length."""
+        return self._say("user", text, 20 + len(text) / 12)
+
+    def assistant(self, text: str, *calls: ToolCall) -> str:
+        """Add an assistant's message: one model call, as long as its text takes to generate."""
+        return self._say("assistant", text, 1.5 + len(text) / 250, calls=calls)
+
+    def done(self) -> Conversation:
+        """Return the finished conversation."""
+        return Conversation(
+            self._name,
+            tuple(self._messages),
+            self._tools,
+            probes=tuple(self._probes),
+            source=f"embedded:{self._name}",
+            licence="Apache-2.0",
+            language=self._language,
+        )
+
+    def _say(self, role: Role, text: str, seconds: float, **fields: Any) -> str:
+        self._now += round(seconds, 3)
+        message = Message(f"m{len(self._messages)}", role, text, time=round(self._now, 3), **fields)
+        self._messages.append(message)
+        return message.id
+
     def report(self, speak: Callable[[str], str]) -> Record:
-        """Write one record more, by a method of the script, and return it."""
+        """Write one record more, as what somebody says, and return it."""
         rng = self.rng
         number = f"{one(rng, PREFIXES)}-{10_000 + 7 * len(self.records) + int(7 * rng.random())}"
         fields = [(name, self._value(unit)) for name, unit in self._some_fields(3)]
@@ -157,37 +197,37 @@ class _Log:
             return
         field, before = record.fields.pop()
         value = self._value(before.partition(" ")[2])
-        message = self.script.user(self.form("correction", number=record.number, field=field, value=value))
+        message = self.user(self.form("correction", number=record.number, field=field, value=value))
         self._corrections.append(Correction(record, field, value, message))
         self._use("correct_record", {"record": record.number, field: value}, {"status": "ok", "before": before})
-        self.script.assistant(self.form("corrected", number=record.number, field=field, value=value))
+        self.assistant(self.form("corrected", number=record.number, field=field, value=value))
 
     def look_up(self, record: Record) -> None:
         """Let the user ask about a record, and the assistant search for it among others."""
         question, field, value = self._question(record)
-        self.script.user(question)
+        self.user(question)
         found = [record, *self.rng.sample(self.records, min(MATCHES, len(self.records)))]
         self._use("search_log", {"query": question}, list(dict.fromkeys(each.text for each in found)))
-        self.script.assistant(self.form("answer", field=field, value=value, number=record.number))
+        self.assistant(self.form("answer", field=field, value=value, number=record.number))
 
     def probe(self, number: int) -> None:
         """Ask the number-th question of `load`, as a probe, of a category that the log has by now."""
         category = ("single_hop", "updated_fact", "unanswerable", "multi_hop")[number % 4]
         if category == "unanswerable":  # no record has a number below 10 000
             unknown, ((field, _),) = f"{one(self.rng, PREFIXES)}-{self.rng.randint(1_000, 9_999)}", self._some_fields(1)
-            self.script.probe(self.form("question_by_number", number=unknown, field=field), (), (), category)
+            self._probe(self.form("question_by_number", number=unknown, field=field), (), (), category)
         elif category == "single_hop" or not self._corrections:
             self.ask(one(self.rng, self.records))
         else:
             record, field, value, message = one(self.rng, self._corrections)
             is_quoted = category == "multi_hop"  # the record has the sentence, the correction the value
             question = self._asked(record, field, is_quoted)
-            self.script.probe(question, [value], [*[record.message] * is_quoted, message], category)
+            self._probe(question, [value], [*[record.message] * is_quoted, message], category)
 
     def ask(self, record: Record) -> tuple[str, str]:
         """Ask about a record, as a probe; return the question and what the assistant answers."""
         question, field, value = self._question(record)
-        self.script.probe(question, [value], [record.message], "single_hop")
+        self._probe(question, [value], [record.message], "single_hop")
         return question, self.form("answer", field=field, value=value, number=record.number)
 
     def form(self, key: str, **facts: str) -> str:
@@ -207,9 +247,26 @@ class _Log:
 
     def _use(self, tool: str, arguments: dict[str, str], result: object) -> None:
         """Let the assistant use a tool."""
-        call = self.script.call(tool, arguments)
-        self.script.assistant("", [call])
-        self.script.result(call, msgspec.json.format(msgspec.json.encode(result), indent=1).decode())
+        self._calls += 1
+        call = ToolCall(f"call_{self._calls:04d}", tool, msgspec.json.encode(arguments).decode())
+        self.assistant("", call)
+        text = msgspec.json.format(msgspec.json.encode(result), indent=1).decode()
+        self._say("tool", text, 0.4 + len(text) / 50_000, answers=call.id, name=tool)
+
+    def _probe(self, question: str, answers: Sequence[str], evidence: Sequence[str], category: str) -> None:
+        """Ask a question with its gold after the last message; an `unanswerable` one has none."""
+        self._probes.append(
+            Probe(
+                f"p{len(self._probes)}",
+                question,
+                tuple(answers),
+                tuple(evidence),
+                category,
+                after=self._messages[-1].id,
+                answerable=category != "unanswerable",
+                time=self._now,
+            )
+        )
 
     def _some_fields(self, count: int) -> list[list[str]]:
         """Return the names and units of some fields."""

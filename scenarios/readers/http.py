@@ -162,6 +162,7 @@ class HttpExchanges:
         self._threads: dict[str, list[dict[str, Any]]] = {}
         """Items of the Responses API, by the id of the response or compaction that stands for them."""
         self._stored: dict[str, dict[str, Any]] = {}
+        self._hosted = set[str]()  # ids of tool calls that OpenAI ran itself, which later inputs repeat
 
     def logged(self, exchange: Exchange) -> Iterator[LoggedCall]:
         """Yield the request of an exchange as a logged one, if it is a call of a model."""
@@ -257,8 +258,9 @@ class HttpExchanges:
                 items.append({**convert(item.record, OBJECT, item.place), "type": kind})
             elif kind not in HOSTED:
                 self.problems.unknown(f"http: item of type {kind!r}", item.place)
-            elif name == "output":
+            elif name == "output" or item.text("id") not in self._hosted:
                 self.problems.unknown(f"http: hosted tool call of type {kind!r}", item.place)
+            self._hosted.add(item.text("id"))
         return items
 
     def _remember(self, answered: Fields, items: list[dict[str, Any]], used: Usage | None) -> None:

@@ -18,9 +18,12 @@ def test_one_form_at_a_time(tmp_path: Path) -> None:
 
 
 def test_which_run_is_printed(tmp_path: Path) -> None:
-    """A run that was not named is named on standard error; one that was named is not named again."""
+    """A run that was not named, the newest that was not stopped, is named on standard error; no other is."""
     path = recording(tmp_path, conversations=1)
     ctxbench("run", path, "-s", "none", "-o", "runs/one", cwd=tmp_path)
+    (tmp_path / "runs/two").mkdir()
+    text = (tmp_path / "runs/one/manifest.json").read_text()
+    (tmp_path / "runs/two/manifest.json").write_text(text.replace('"complete": true', '"complete": false'))
     for words in (("report", "--print-only"), ("report", "runs", "--print-only"), ("report", "--json"), ("show",)):
         assert ctxbench(*words, cwd=tmp_path).stderr == "runs/one: the newest run in runs\n"
     assert ctxbench("report", "runs/one", "--print-only", cwd=tmp_path).stderr == ""
@@ -98,13 +101,3 @@ def test_prices_of_ones_own(tmp_path: Path) -> None:
     assert verdict["model"] == "company/assistant"
     table = pd.read_csv(tmp_path / "now" / "report" / "tables" / "bill.csv")
     assert table.set_index("strategy").cost[row["strategy"]] == row["cost"]
-
-
-def test_the_newest_run_that_is_finished(tmp_path: Path) -> None:
-    """A run that was stopped does not stand in the way of the finished one before it."""
-    ctxbench("run", recording(tmp_path, conversations=2), "-s", "none", "-o", "runs/one", cwd=tmp_path)
-    stopped = tmp_path / "runs" / "two"
-    stopped.mkdir()
-    text = (tmp_path / "runs/one/manifest.json").read_text()
-    (stopped / "manifest.json").write_text(text.replace('"complete": true', '"complete": false'))
-    assert ctxbench("report", "--print-only", cwd=tmp_path).stderr == "runs/one: the newest run in runs\n"

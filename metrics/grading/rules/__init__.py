@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from math import exp
 from typing import NamedTuple
 
@@ -32,10 +31,10 @@ from .match import (
     whole_places,
 )
 from .quantities import DAY, MONTH, SEASON, YEAR, equal, exactness, less_exact
-from .words import HAN_STOP, LONGEST, STOP, TextWords, clean, is_bounded
+from .words import HAN_STOP, LONGEST, STOP, TITLES, TextWords, clean, is_bounded
 
 LANGUAGES = ("en", "zh", *foreign.LANGUAGES)  # languages of answers that have grades; others have none
-VERSION = 4  # version of the grades, raised whenever one can change: grades of two versions do not compare
+VERSION = 5  # version of the grades, raised whenever one can change: grades of two versions do not compare
 
 _SURE, _WRONG = 0.97, 0.05
 LESS_EXACT = "a date less exact than"  # start of the reason of a date that fits and is less exact than the accepted one
@@ -46,7 +45,7 @@ _PARTLY = 3  # words of an accepted answer so short that each matters: light gre
 _MOST = 0.7  # share of its words below which an accepted answer is there in part
 _BARE = 2  # words of an accepted answer that is yes or no and hardly more
 _FEW = 8  # an accepted answer of more words is prose, in which a number is one detail among others
-_language_of_question = lru_cache(8192)(written_in)
+_TITLED = re.compile(rf"(?i)(?:[a-z]|{'|'.join(TITLES)})$")  # an initial, a title
 _OPTION = re.compile(r"\b[A-H]\b(?![a-z'])")
 _BRIEF_WORDS = 12  # words of an answer so short that a bound in it is all it says
 _EXACTNESS = {"year": YEAR, "season": SEASON, "month": MONTH}
@@ -140,7 +139,7 @@ def _grade(item: GradedItem) -> Grade | Missing:
 
 def _language_of(item: GradedItem) -> str:
     """Return the language of a question; of the answers where the question has no words that tell."""
-    if language := _language_of_question(item.question):
+    if language := written_in(item.question):
         return language
     others = re.sub("[\0-\u024f]+", "", " ".join((*item.accepted, item.candidate)))  # no Latin letters
     return written_in(others) or ("en" if item.question.isascii() else "another")
@@ -323,8 +322,9 @@ def _phrase(gold: Gold, answer: ParsedAnswer) -> _Score:
     lost = [unit for unit in gold.units if not answer.has(unit)]
     if matched.whole:
         return _Score(score, f"{_quoted(gold)} found")
-    replaced = matched.rival and len(answer.words.raw) == len(gold.text.raw)  # Claude Opus 4 for Claude Sonnet 4
-    few = (replaced or gold.form == "phrase") and len(gold.units) <= _PARTLY and matched.fresh < _MOST
+    # Claude Opus 4 is not Claude Sonnet 4, but Dr Lee may be Ann Lee.
+    swapped = len(answer.words.raw) == len(gold.text.raw) > 2 and not any(map(_TITLED.match, answer.words.raw))
+    few = (swapped or gold.form == "phrase") and len(gold.units) <= _PARTLY and matched.fresh < _MOST
     if matched.within != few and (score >= THRESHOLD if few else len(gold.units) > _FEW and score < THRESHOLD):
         return _Score(BELOW, f"a part of {_quoted(gold)}", unclear=True)
     missing = ", ".join(unit.word for unit in lost[:4])

@@ -24,9 +24,9 @@ _HAN_RUN = regex(f"[{HAN}]+")
 _HAN_ONE = regex(f"[{HAN}]")
 _CODE = regex(
     r"(?!\d+(?:st|nd|rd|th|s)$|-[\d.,]+$)(?=\S*\d)(?=\S*[A-Za-z_#-])[\w#.:/@-]{4,}$|(?=\S*_)\w+$|\S[^\s@]*@\S+$"
-    r"|0\d+$|\d{5,}$|[\w-]+(?:\.[\w-]+){2,}$|(?=.*[a-z])[\w/-]{2,}\.[a-z][a-z0-9]{0,5}$|-{1,2}[A-Za-z][\w-]*$|#\w+$"
-    r"|\w(?:\+\+|#)$|[A-Z]{1,2}[+-]?$|\w+(?:\+\w+)+$|[a-z]+[A-Z]\w*$|(?:~|\.{1,2})?/\w[\w./-]*$"
-    r"|(?:[\w.-]+/){2,}[\w.-]*$|\+?\d[\d ()./-]{6,}$"
+    r"|0\d+$|\d{5,}$|[\w-]+(?:\.[\w-]+){2,}$|(?=.*[a-z])[\w/-]{2,}\.[a-z][a-z0-9]{0,5}$|-{1,2}[A-Za-z][\w-]*$"
+    r"|#\w+$|\.[A-Za-z][\w-]*$|[A-Za-z]\d{1,3}$|\w(?:\+\+|#)$|[A-Z]{1,2}[+-]?$|\w+(?:\+\w+)+$|[a-z]+[A-Z]\w*$"
+    r"|(?:~|\.{1,2})?/\w[\w./-]*$|(?:[\w.-]+/){2,}[\w.-]*$|\+?\d[\d ()./-]{6,}$"
 )
 _NUMERIC = regex(r"v?\d[\d.]*$")
 _PHONE = regex(r"\+?\d[\d ()./-]{6,}$")
@@ -348,9 +348,9 @@ def _has_another_word(gold: Gold, words: TextWords) -> bool:
         near = {stem for word in said for stem in words.stems[words.places[word] + 1 :][:3]}
         if own and {kinds[word] for word in own}.isdisjoint(map(kinds.get, said)) and near & gold.text.places.keys():
             return True
-    if len(gold.text.raw) > 1 or not _COMPOUND.search(words.plain):
+    if (len(gold.text.raw) > 1 and gold.form != "name") or not _COMPOUND.search(words.plain):
         return False
-    is_there = rf"\b(?i:{re.escape(gold.text.bare)})\b"
+    is_there = rf"\b(?i:{re.escape(gold.text.plain.strip(_CLOSING + '.'))})\b"
     return bool(re.search(is_there, words.plain)) and not re.search(f"{_BEFORE}{is_there}(?!{_AFTER})", words.plain)
 
 
@@ -430,7 +430,7 @@ def _code_pattern(code: str) -> re.Pattern[str]:
     else:
         body = re.sub(r"\\-(?=\d)|(?<=\d)\\-(?=[a-zA-Z])", r"[-\\s]?", re.escape(re.sub(r"^(?:v(?=\d)|#)", "", code)))
         body = (r"(?:https?://[\w.:-]+)?" if code.startswith("/") else r"(?:v(?=\d)|#)?") + body.replace(r"\+", "[+-]")
-    ends = r"(?![\w#]|\+\+|[.@_-]\w|/[\w{<:$*])" + (r"(?!\s+[a-z])" if code == "A" else "")
+    ends = r"(?:\.0)?(?![\w#]|\+\+|[.@_-]\w|/[\w{<:$*])" + (r"(?!\s+[a-z])" if code == "A" else "")
     apart = r"(?<![\w@+#<>=~^])" + ("" if "_" in code else r"(?<!\w[.-])")  # users.created_at
     before = r"(?<![\w@/.])" if code.startswith("/") else apart
     return re.compile(before + body + ends, re.ASCII | (re.IGNORECASE if sum(map(str.isalpha, code)) > 1 else 0))

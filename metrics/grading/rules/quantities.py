@@ -83,7 +83,7 @@ _NUMERIC = regex(
 # An hour without its half of the day; 点 alone is also a point of a list, or of a decimal.
 _OCLOCK = regex("点(?=[到至半整钟,，。]|$)")
 _MINUTES = regex(r"\d\d(?![\d.,:分])|[^\s分]{1,3}分")
-_JOINED = regex(r"\s?(?:,\s?)?(?:and\s|零)?")
+_JOINED = regex(r"\s?(?:,\s?)?(?:(?:and|und|y|et)\s|零)?")
 TOLERANCE = 0.01  # relative difference up to which quantities in different units are equal: 26.2 miles are 42.2 km
 
 
@@ -151,7 +151,7 @@ def _read(match: re.Match[str]) -> Quantity:
         hour = hour % 12 if match["ampm"] else hour
         minute = 30 if match["half"] else int(chinese(match["zminute"] or match["minute"] or match["minute24"] or "0"))
         later = half_of_day[:1] in ("下", "晚", "p") or (half_of_day == "中午" and hour < 11)
-        known = half_of_day or hour > 12 or hour == 0
+        known = half_of_day or hour > 12 or hours.startswith("0")  # 08:15
         minutes = 60 * (hour + 12 * (later and hour < 12)) + minute
         return Quantity(minutes, _CLOCK if known else _DIAL, start=start, stop=stop)
     if match["over"]:

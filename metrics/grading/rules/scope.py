@@ -165,11 +165,12 @@ class Scope:
     """Decides what an answer asserts, given its question and the accepted answers."""
 
     def __init__(self, answer: TextWords, accepted: tuple[TextWords, ...], question: TextWords) -> None:
-        self.text, self._plain, self._size = answer.lower, answer.plain, len(answer.raw)
+        self.text, self._plain = answer.lower, answer.plain
         self.doubt: Callable[..., _Doubt | None] = cache(self._doubt)
         self._has_han = _HAN_ANY.search(self.text) is not None
         self._looked_for = {side: cues[: 1 + self._has_han] for side, cues in _ANY.items()}
-        self._size //= 1 + self._has_han  # two characters are a word
+        self._relates = self._has_han or _RELATION.search(self.text) is not None
+        self._size = len(answer.raw) // (1 + self._has_han)  # two characters are a word
         self._told, self._question = _told(accepted, question), question.lower
 
     def _doubt(self, start: int, stop: int, is_other: bool = False) -> _Doubt | None:
@@ -285,10 +286,6 @@ class Scope:
     @cached_property
     def _cues_at(self) -> list[int]:
         return sorted(hit.start() for cue in self._looked_for["before"] for hit in cue.finditer(self.text))
-
-    @cached_property
-    def _relates(self) -> bool:
-        return self._has_han or _RELATION.search(self.text) is not None
 
     @cached_property
     def _final(self) -> int:

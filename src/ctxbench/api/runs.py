@@ -10,7 +10,6 @@ import tempfile
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from html import escape
@@ -32,7 +31,7 @@ from ctxbench.harness.folder.remote import fetched, located
 from ctxbench.harness.folder.run import Run, steps_of, uneven
 from ctxbench.harness.folder.run import load as load_folder
 from ctxbench.harness.folder.schema import Manifest
-from ctxbench.harness.folder.store import read_manifest, remove_empty
+from ctxbench.harness.folder.store import remove_empty
 from ctxbench.harness.live import By, compared, read_task_runs
 from ctxbench.harness.models import Settings
 from ctxbench.harness.models.settings import usual_access
@@ -133,7 +132,7 @@ def run(
     folder, remote = located(tempfile.mkdtemp(prefix="ctxbench-") if out is None else os.path.expanduser(out))
     workers = jobs or os.cpu_count() or 1
     try:
-        check = partial(_check_unnamed, folder)
+        check = partial(check_unnamed, folder, "Name its strategies as well, give overwrite=True, or name another out")
         manifest = execute(plan, folder, jobs=workers, strict=strict, overwrite=overwrite, remote=remote, check=check)
         if not manifest.conversations:
             remove_empty(folder)
@@ -157,13 +156,6 @@ def run(
             why = next(iter(failed.values()))
             warnings.warn(f"{strategy} failed in every conversation, so it has no figures: {why}", stacklevel=3)
     return BenchmarkRun(reader, models)
-
-
-def _check_unnamed(folder: Path, named: Sequence[str]) -> None:
-    """Raise UserError for a run here with code or models that this call does not name (`trust.check_unnamed`)."""
-    with suppress(RunError):  # no run, or none that can be gone on with
-        how = "Name its strategies as well, give overwrite=True, or name another out"
-        check_unnamed(folder, read_manifest(folder).plan, named, how)
 
 
 @short_trace

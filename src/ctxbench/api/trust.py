@@ -13,11 +13,12 @@ import os
 import re
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ctxbench.scenarios.errors import UserError
+from ctxbench.scenarios.errors import RunError, UserError
 from ctxbench.scenarios.files import read_file
 
 if TYPE_CHECKING:
@@ -83,16 +84,19 @@ def run_effects(plan: ManifestPlan) -> list[str]:
     return [f"{text!r} {does}" for text, does in [*effects, *((model, "is called") for model in models)] if does]
 
 
-def check_unnamed(folder: Path, plan: ManifestPlan, named: Sequence[str], how: str) -> None:
+def check_unnamed(folder: Path, how: str, named: Sequence[str]) -> None:
     """Raise UserError if a run folder, perhaps a stranger's, would run code or ask a model that nobody has named here.
 
     Its other strategies are measured beside the named ones. `how` says what to do instead.
     """
     from ctxbench.harness.folder.schema import without_digest  # with Arrow, which most commands need later alone
+    from ctxbench.harness.folder.store import read_manifest
 
-    is_named = {*map(without_digest, plan.strategies)} <= {*map(without_digest, named)}
-    if not is_named and not is_approved(folder / "manifest.json", effects := run_effects(plan)):
-        refuse(folder / "manifest.json", effects, how)
+    with suppress(RunError):  # no run, or none that can be gone on with
+        plan = read_manifest(folder).plan
+        is_named = {*map(without_digest, plan.strategies)} <= {*map(without_digest, named)}
+        if not is_named and not is_approved(folder / "manifest.json", effects := run_effects(plan)):
+            refuse(folder / "manifest.json", effects, how)
 
 
 def links() -> list[str]:

@@ -247,12 +247,11 @@ def check_stored(folder: Path, named: Sequence[str]) -> None:
     """
     from ctxbench.harness.folder.store import finished_conversations, read_manifest
 
+    how = "To measure it anew, with your strategies alone: add --overwrite, or name another --out"
+    trust.check_unnamed(folder, how, named)
     with suppress(RunError):  # no run, or none that can be gone on with
-        plan = (manifest := read_manifest(folder)).plan
-        how = "To measure it anew, with your strategies alone: add --overwrite, or name another --out"
-        trust.check_unnamed(folder, plan, named, how)
-        if not manifest.complete:
-            finished = finished_conversations(folder, len(plan.strategies))
+        if not (manifest := read_manifest(folder)).complete:
+            finished = finished_conversations(folder, len(manifest.plan.strategies))
             under_all = f": under all strategies {finished:,} conversations are finished" if finished else ""
             say(f"{folder}: goes on with the run that was stopped{under_all}")
 

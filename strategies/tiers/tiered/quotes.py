@@ -37,26 +37,28 @@ class Quotes:
         self.prints: Prints = {}
         """Texts by hash; no texts once more than `OFTEN` have it, because it is boilerplate then and no quote."""
 
-        self._before: dict[int, tuple[int, ...] | None] = {}  # as it was at the last checkpoint what changed since
+        # As it was at the last checkpoint what changed since; None before the first one.
+        self._before: dict[int, tuple[int, ...] | None] | None = None
 
     def checkpoint(self) -> Callable[[], None]:
         """Return a function that brings back the fingerprints of now, however often it is called."""
-        self._before = {}
+        before = self._before = {}
 
         def restore() -> None:
-            for fingerprint, numbers in self._before.items():
+            for fingerprint, numbers in before.items():
                 if numbers is None:
                     self.prints.pop(fingerprint, None)
                 else:
                     self.prints[fingerprint] = numbers
-            self._before = {}
+            before.clear()
 
         return restore
 
     def add(self, number: int, text: str) -> None:
         for fingerprint in set(_read(text)[1].values()):
             numbers = self.prints.get(fingerprint)
-            self._before.setdefault(fingerprint, numbers)
+            if self._before is not None:
+                self._before.setdefault(fingerprint, numbers)
             if numbers is None:
                 self.prints[fingerprint] = (number,)
             elif numbers:
@@ -64,7 +66,8 @@ class Quotes:
 
     def delete(self, number: int, text: str) -> None:
         for fingerprint in set(_read(text)[1].values()):
-            self._before.setdefault(fingerprint, self.prints.get(fingerprint))
+            if self._before is not None:
+                self._before.setdefault(fingerprint, self.prints.get(fingerprint))
             if number in self.prints[fingerprint]:
                 others = tuple(other for other in self.prints[fingerprint] if other != number)
                 if others:

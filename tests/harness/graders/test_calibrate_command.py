@@ -111,7 +111,7 @@ def test_any_table_by_its_columns(tmp_path: Path, calibrate: Callable[..., Done]
     assert "table: 80 answers to 80 questions" in done.stdout
     assert "20 answers whose labels are split in halves" in done.stderr
     assert "table: what people disagree about" in done.stdout
-    assert "rules(4) calls 40 answers wrong (50.0 %), whose date fits" in " ".join(done.stdout.split())
+    assert "rules(5) calls 40 answers wrong (50.0 %), whose date fits" in " ".join(done.stdout.split())
     profile = msgspec.json.decode(next((tmp_path / "kept").iterdir()).read_bytes(), type=Profile)
     assert profile.less_exact == 40
     assert profile.whole.wrong_accepted.value == 0

@@ -24,7 +24,7 @@ def graded(question: str, accepted: tuple[str, ...], candidate: str, **more: obj
 
 @pytest.mark.parametrize("pair", [*PAIRS, *FOREIGN], ids=lambda pair: pair.question)
 def test_near_misses_are_told_from_equal_forms(pair: Pair) -> None:
-    """Each right answer of a pair is correct, each wrong one is not; 111 questions in seven languages."""
+    """Each right answer of a pair is correct, each wrong one is not; 120 questions in seven languages."""
     for candidate in pair.right:
         assert graded(pair.question, pair.accepted, candidate).correct, candidate
     for candidate in pair.wrong:

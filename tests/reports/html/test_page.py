@@ -72,10 +72,11 @@ def test_what_is_left_out_says_why(tmp_path: Path) -> None:
 
 
 def test_no_model_was_called(tmp_path: Path) -> None:
-    """A conversation without a call has no steps: no figure is made up, and the page says so."""
+    """A conversation that ends before its first answer has no steps: no figure is made up, and the page says so."""
     run = ran(tmp_path, {"ctxbench": "1", "id": "mute", "messages": [{"id": "u", "role": "user", "text": "hi"}]})
     found = made(run)
     assert found["overview"].lead.startswith("No strategy can be placed")
+    assert found["overview"].parts[0].title.startswith("No verdict: no model call is recorded; each recording ends")
     assert not found["overview"].charts
     assert not {"growth", "bill", "cache", "decisions"} & set(found)
     document(page(results(run), list(found.values()), inspected(results(run))))

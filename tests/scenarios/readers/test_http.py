@@ -116,3 +116,18 @@ def test_events_that_are_none_of_the_api(tmp_path: Path) -> None:
     found, problems = load(tmp_path / "a.json", interaction(url, asked, None, body="data: {}\n\n"))
     assert not found
     assert [error.what for error in problems.errors] == ["not JSON: invalid character (byte 0)"]
+
+
+def test_hosted_calls_are_named_once(tmp_path: Path) -> None:
+    """A call that OpenAI ran itself is named where it comes first: in an answer, or in the input that alone has it."""
+    call = {"type": "mcp_call", "id": "mcp_1", "name": "search", "arguments": "{}", "output": "41 rooms"}
+    said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "There are 41."}]}
+    asked = {"type": "message", "role": "user", "content": "How many rooms?"}
+    first = interaction(RESPONSES, {"model": "m", "input": [asked]}, {"id": "r1", "model": "m", "output": [call, said]})
+    again = {"model": "m", "input": [asked, call, said, asked]}
+    last = interaction(RESPONSES, again, {"id": "r2", "model": "m", "output": [said]})
+    for name, interactions in (("both", (first, last)), ("input", (last,))):
+        found, problems = load(tmp_path / f"{name}.json", *interactions)
+        assert found
+        problems.note_unknown()
+        assert ["hosted tool call of type 'mcp_call': 1 not read" in note for note in problems.notes] == [True], name

@@ -91,6 +91,27 @@ def test_a_quote_is_found_if_and_only_if_there_is_one(one: list[str], other: lis
     assert bool(quotes.quoted(" ".join(one), lambda number: text)) == bool(rows(one) & rows(other))
 
 
+@given(st.lists(st.integers(0, 3), max_size=20), st.integers(0, 20))
+def test_quotes_are_put_back(kinds: list[int], asked: int) -> None:
+    """Whatever is added and deleted after a checkpoint is undone, twice in a row, and what was there is there again."""
+    quotes, texts = Quotes(), [" ".join("abcdefghijkl"[at : at + 9]) for at in range(3)]
+    living: dict[int, str] = {}
+    before, restore = dict(quotes.prints), quotes.checkpoint()
+    for number, kind in enumerate(kinds):
+        if number == asked:
+            before, restore = dict(quotes.prints), quotes.checkpoint()
+        if kind < len(texts):
+            living[number] = texts[kind]
+            quotes.add(number, texts[kind])
+        elif living:
+            quotes.delete(*living.popitem())
+    for more in (texts, texts[:1]):
+        restore()
+        assert quotes.prints == before
+        for number, text in enumerate(more, len(kinds)):
+            quotes.add(number, text)
+
+
 def test_forms_are_no_quotes() -> None:
     """What a third text says too is a form; deleted texts are forgotten; Chinese characters are words."""
     said = "the pump on the upper floor was checked this morning and is fine"
