@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -104,26 +105,32 @@ def extract_by_rules(
     preference, or anyone a decision, a constraint, or a number, date, identifier, path, address or name. What a user
     quotes, gives to be translated or the like, or commands is none. It is cut to `most_tokens`.
     """
-    facts: list[StatedFact] = []
-    text, quotations = (message.text.replace(_MASK, " "), list[str]())
-    if message.role == "user":
+    return tuple(
+        StatedFact(passages(sentence, most_tokens, 1, count)[0], confidence, message.id, message.role)
+        for sentence, confidence in _surest(message.text, message.role, most)
+    )
+
+
+@lru_cache(1 << 12)  # every variant of a strategy reads the same messages
+def _surest(text: str, role: str, most: int) -> tuple[tuple[str, float], ...]:
+    facts = list[tuple[str, float]]()
+    text, quotations = (text.replace(_MASK, " "), list[str]())
+    if role == "user":
         text, quotations = _own(text)
     stated = list[str]()
     for sentence in sentences(text)[:SENTENCES]:
         # A user's sentence may say several things of which one has one.
-        several = message.role == "user" and sum(pattern.search(sentence) is not None for pattern in _SINGLE) > 1
+        several = role == "user" and sum(pattern.search(sentence) is not None for pattern in _SINGLE) > 1
         stated += filter(None, _CLAUSE_END.split(sentence)) if several else [sentence]
     for sentence in stated:
-        reason = _reason(message, sentence)
+        reason = _reason(role, sentence)
         for _ in range(sentence.count(_MASK)):
             sentence = sentence.replace(_MASK, quotations.pop(0), 1)
         if reason is None:
             continue
-        confidence = CONFIDENCE[reason] + (BY_ASSISTANT if message.role == "assistant" else 0)
-        confidence += HEDGED if _HEDGE.search(sentence) else 0
-        fact = passages(sentence, most_tokens, 1, count)[0]
-        facts.append(StatedFact(fact, round(confidence, 2), message.id, message.role))
-    surest = sorted(range(len(facts)), key=lambda at: (-facts[at].confidence, at))[:most]
+        confidence = CONFIDENCE[reason] + (BY_ASSISTANT if role == "assistant" else 0)
+        facts.append((sentence, round(confidence + (HEDGED if _HEDGE.search(sentence) else 0), 2)))
+    surest = sorted(range(len(facts)), key=lambda at: (-facts[at][1], at))[:most]
     return tuple(facts[at] for at in sorted(surest))
 
 
@@ -149,11 +156,11 @@ def _own(text: str) -> tuple[str, list[str]]:
     return _QUOTATION.sub(mask, text), quotations
 
 
-def _reason(message: Message, sentence: str) -> str | None:
+def _reason(role: str, sentence: str) -> str | None:
     """Return what makes a sentence a fact, one of `CONFIDENCE`; None if it is none."""
     if sentence.endswith(("?", "？")) or len(words(sentence[:200])) < _FEWEST_WORDS - (not sentence.isascii()):
         return None
-    if message.role == "user":
+    if role == "user":
         if _COMMAND.match(sentence) and not _KEEP.match(sentence) and not _BESIDE.search(sentence):
             return None
         if is_preference(sentence):
