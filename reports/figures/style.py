@@ -74,9 +74,6 @@ def style() -> Iterator[None]:
     """Apply our look, whatever the user's matplotlibrc says, while a figure is drawn or saved."""
     import matplotlib as mpl
 
-    if mpl.rcParams["svg.hashsalt"] == _STYLE["svg.hashsalt"]:  # it is ours already: to set it takes as long as to draw
-        yield
-        return
     with mpl.rc_context(), _quiet("matplotlib.font_manager"):
         mpl.rcdefaults()
         cast(Any, mpl.rcParams).update(_STYLE, **{"font.family": [*_fonts(), "sans-serif"]})

@@ -8,9 +8,8 @@ import tomllib
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from pathlib import Path
-from types import FunctionType
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
@@ -57,6 +56,7 @@ _COLOURS = {
 # Attributes of coordinates, and a number in them with more decimals than can be seen.
 _PLACES = frozenset({"d", "x", "y", "width", "height", "transform"})
 _NUMBER = re.compile(r"-?(?<!\d)\d+\.\d{2,}")
+_ADDRESS = re.compile(r"(<function \S+) at 0x\w+")  # another in each process
 _LINK = re.compile(r"(^|url\()#")
 
 
@@ -91,9 +91,9 @@ class Chart:
 
         A chart of another report that had the same rows is not drawn again.
         """
-        of = self.name, self.title, _identity(self.drawing), _identity(self.narrow)
+        look = _ADDRESS.sub(r"\1", repr((self.name, self.title, self.drawing, self.narrow)))
         rows = packed({"rows": pa.Table.from_pandas(self.rows)})
-        return Markup(remembered(lambda: self._element().encode(), *of, rows).decode())
+        return Markup(remembered(lambda: self._element().encode(), look, rows).decode())
 
     def _element(self) -> Markup:
         root = ElementTree.fromstring(self._drawn[1])
@@ -136,14 +136,6 @@ class Chart:
         if found.get("stroke") == _COLOURS[GRID.lower()]:  # a straight line, which ends where the axes end
             del found["clip-path"], found["fill"]
         element.attrib = found
-
-
-def _identity(value: object) -> str:
-    """Return a function as its name and the arguments bound to it, and any other value as Python writes it."""
-    if isinstance(value, partial):
-        bound = {name: _identity(argument) for name, argument in value.keywords.items()}
-        return f"{_identity(value.func)}{value.args}{bound}"
-    return f"{value.__module__}.{value.__qualname__}" if isinstance(value, FunctionType) else repr(value)
 
 
 def _ungroup(element: ElementTree.Element) -> None:
