@@ -293,20 +293,19 @@ def grounding_rows(steps: pd.DataFrame) -> pd.DataFrame:
 def reuse(rows: pd.DataFrame) -> Figure:
     """Draw the share of calls that use a tool result older than a number of results, one curve for each tool."""
     tools = list(rows.tool.value_counts().index[: len(MARKERS)])
-    with style():
-        drawn = figure(6.4, 3.6, 0.6, below=2)
-        (axes,) = drawn.axes
-        for at, tool in enumerate(tools):
-            ages = np.sort(rows.age[rows.tool == tool])
-            axes.step(
-                ages, 100 * (1 - np.arange(1, len(ages) + 1) / len(ages)), where="post", color=COLOURS[at], label=tool
-            )
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter("{x:g}")
-        axes.set_xlabel("newest tool results that a window keeps")
-        axes.set_ylabel("calls that use an older one, %")
-        axes.set_ylim(0, 100)
-        drawn.legend(loc="lower center", ncols=4)
+    drawn = figure(6.4, 3.6, 0.6, below=2)
+    (axes,) = drawn.axes
+    for at, tool in enumerate(tools):
+        ages = np.sort(rows.age[rows.tool == tool])
+        axes.step(
+            ages, 100 * (1 - np.arange(1, len(ages) + 1) / len(ages)), where="post", color=COLOURS[at], label=tool
+        )
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_xlabel("newest tool results that a window keeps")
+    axes.set_ylabel("calls that use an older one, %")
+    axes.set_ylim(0, 100)
+    drawn.legend(loc="lower center", ncols=4)
     return drawn
 
 
@@ -331,15 +330,14 @@ def bill_rows(sums: pd.DataFrame) -> pd.DataFrame:
 def bill(rows: pd.DataFrame) -> Figure:
     """Draw the parts of the bill: one panel for each model, one bar for each strategy."""
     models, strategies = list(rows.model.unique()), list(rows.strategy.unique())
-    with style():
-        drawn = by_row(strategies, 2.6 + 2.7 * len(models), 0.24, 1, 1.5, len(models))
-        for axes, model in zip(drawn.axes, models, strict=True):
-            _stack(axes, rows[rows.model == model], "part", "dollars", strategies)
-            axes.set_title(legible(model))
-            axes.set_xlabel("US dollars")
-        labels = [axes.get_legend_handles_labels() for axes in drawn.axes]
-        handles = {words: handle for pair in labels for handle, words in zip(*pair, strict=True)}
-        drawn.legend(handles.values(), handles, loc="lower center", ncols=len(handles))
+    drawn = by_row(strategies, 2.6 + 2.7 * len(models), 0.24, 1, 1.5, len(models))
+    for axes, model in zip(drawn.axes, models, strict=True):
+        _stack(axes, rows[rows.model == model], "part", "dollars", strategies)
+        axes.set_title(legible(model))
+        axes.set_xlabel("US dollars")
+    labels = [axes.get_legend_handles_labels() for axes in drawn.axes]
+    handles = {words: handle for pair in labels for handle, words in zip(*pair, strict=True)}
+    drawn.legend(handles.values(), handles, loc="lower center", ncols=len(handles))
     return drawn
 
 
@@ -394,19 +392,18 @@ def latency(rows: pd.DataFrame) -> Figure:
 
     places = range(len(rows))
     median, slowest = (rows[key].clip(lower=1e-3) for key in LATENCIES)
-    with style():
-        drawn = by_row(rows.strategy, 7.2, 0.24, below=1.5)
-        (axes,) = drawn.axes
-        axes.grid(visible=True, axis="y")
-        axes.hlines(places, median, slowest, color=COLOURS[0], linewidth=1)
-        for at, (label, values) in enumerate(zip(LATENCIES.values(), (median, slowest), strict=True)):
-            dots = {"linestyle": "none", "color": COLOURS[at], "marker": MARKERS[at], "markersize": 4}
-            axes.plot(values, places, label=label, **dots)  # type: ignore[arg-type]
-        axes.set_xscale("log")
-        axes.set_xlabel("latency")
-        axes.xaxis.set_major_formatter(duration)
-        axes.xaxis.set_minor_locator(NullLocator())
-        drawn.legend(loc="lower center", ncols=2)
+    drawn = by_row(rows.strategy, 7.2, 0.24, below=1.5)
+    (axes,) = drawn.axes
+    axes.grid(visible=True, axis="y")
+    axes.hlines(places, median, slowest, color=COLOURS[0], linewidth=1)
+    for at, (label, values) in enumerate(zip(LATENCIES.values(), (median, slowest), strict=True)):
+        dots = {"linestyle": "none", "color": COLOURS[at], "marker": MARKERS[at], "markersize": 4}
+        axes.plot(values, places, label=label, **dots)  # type: ignore[arg-type]
+    axes.set_xscale("log")
+    axes.set_xlabel("latency")
+    axes.xaxis.set_major_formatter(duration)
+    axes.xaxis.set_minor_locator(NullLocator())
+    drawn.legend(loc="lower center", ncols=2)
     return drawn
 
 
@@ -423,35 +420,33 @@ def tier_rows(by_strategy: Mapping[str, TierActions]) -> pd.DataFrame:
 def tiers(rows: pd.DataFrame) -> Figure:
     """Draw the share of the looked-up messages that each tier had, with their number."""
     strategies = list(rows.strategy.unique())
-    with style():
-        drawn = by_row(strategies, 6.4, 0.3, below=1.5)
-        (axes,) = drawn.axes
-        rows = rows.assign(percent=100 * rows.share)
-        bars = _stack(axes, rows, "tier", "percent", strategies)
-        for bar, (_, own) in zip(bars, rows.groupby("tier", sort=False), strict=True):
-            labels = [f"{n:,.0f}" if wide > 8 else "" for n, wide in zip(own.messages, own.percent, strict=True)]
-            axes.bar_label(bar, labels, label_type="center", color=ON_COLOUR, fontsize=7)
-        axes.set_xlim(0, 100)
-        axes.set_xlabel("share of the messages looked up, %")
-        drawn.legend(loc="lower center", ncols=len(bars))
+    drawn = by_row(strategies, 6.4, 0.3, below=1.5)
+    (axes,) = drawn.axes
+    rows = rows.assign(percent=100 * rows.share)
+    bars = _stack(axes, rows, "tier", "percent", strategies)
+    for bar, (_, own) in zip(bars, rows.groupby("tier", sort=False), strict=True):
+        labels = [f"{n:,.0f}" if wide > 8 else "" for n, wide in zip(own.messages, own.percent, strict=True)]
+        axes.bar_label(bar, labels, label_type="center", color=ON_COLOUR, fontsize=7)
+    axes.set_xlim(0, 100)
+    axes.set_xlabel("share of the messages looked up, %")
+    drawn.legend(loc="lower center", ncols=len(bars))
     return drawn
 
 
 def miss_ratios(rows: pd.DataFrame) -> Figure:
     """Draw misses by the size of the cache, one curve for each policy. No policy can be below the bound."""
-    with style():
-        drawn = figure(6.4, 3.6, 0.6, below=2)
-        (axes,) = drawn.axes
-        for at, (policy, own) in enumerate(rows.astype({"policy": str}).groupby("policy", sort=False)):
-            size, misses = own["size"], 100 * own.misses
-            if policy == BOUND:
-                axes.fill_between(size, 0, misses, color=FAINT, alpha=0.5, lw=0, label="no policy")
-            else:
-                axes.plot(size, misses, label=legible(str(policy)), color=COLOURS[at], marker=MARKERS[at])
-        axes.set_xscale("log", base=2)
-        axes.set_xticks(sizes := sorted(set(rows["size"])), [f"{size // 1024}K" for size in sizes])
-        axes.set_xlabel("tokens that Working holds")
-        axes.set_ylabel("misses, %")
-        axes.set_ylim(0, None)
-        drawn.legend(loc="lower center", ncols=4)
+    drawn = figure(6.4, 3.6, 0.6, below=2)
+    (axes,) = drawn.axes
+    for at, (policy, own) in enumerate(rows.astype({"policy": str}).groupby("policy", sort=False)):
+        size, misses = own["size"], 100 * own.misses
+        if policy == BOUND:
+            axes.fill_between(size, 0, misses, color=FAINT, alpha=0.5, lw=0, label="no policy")
+        else:
+            axes.plot(size, misses, label=legible(str(policy)), color=COLOURS[at], marker=MARKERS[at])
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(sizes := sorted(set(rows["size"])), [f"{size // 1024}K" for size in sizes])
+    axes.set_xlabel("tokens that Working holds")
+    axes.set_ylabel("misses, %")
+    axes.set_ylim(0, None)
+    drawn.legend(loc="lower center", ncols=4)
     return drawn

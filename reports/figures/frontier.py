@@ -15,7 +15,7 @@ from ctxbench.metrics.frontier import Point
 
 from ..render import CROSS, percent
 from ..verdict import Place
-from .style import COLOURS, FAINT, INK, by_row, figure, legible, share_axis, style
+from .style import COLOURS, FAINT, INK, by_row, figure, legible, share_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,33 +61,32 @@ def frontier(
     """
     points = dict(zip(rows.strategy, map(Point, rows.cost, rows.quality), strict=True))
     best = sorted(rows.strategy[rows.on_frontier], key=lambda name: (-points[name].cost, -points[name].quality))
-    with style():
-        shown = [place for place in PLACES if (rows.place == place).any()]
-        drawn = figure(width, 5.2, 0.75, above=-(-len(shown) // columns) + 0.2)
-        (axes,) = drawn.axes
-        ends = [points[name] for name in best]
-        corners = [*ends[:1], *(at for here, there in pairwise(ends) for at in ((here.cost, there.quality), there))]
-        axes.plot([x for x, _ in corners], [y for _, y in corners], color=COLOURS[0], linewidth=1.2, zorder=1)
-        for above, place in enumerate(reversed(shown), start=2):  # the chosen one comes last
-            look = PLACES[place]
-            mark: dict[str, Any] = {"marker": look.marker, "markerfacecolor": look.face, "markeredgecolor": look.edge}
-            mark |= {"linestyle": "none", "markeredgewidth": 1.0, "zorder": above}
-            mark["markersize"] = 12 if place == "chosen" else 6
-            own = rows[rows.place == place]
-            axes.plot(own.cost, own.quality, **mark, label=look.words.removeprefix(f"{CROSS} "))
-        axes.set_xlim(_limits(rows.cost, _BESIDE))
-        low, high = _limits(rows.quality, _ABOVE)
-        axes.set_ylim(low, min(high, 1 + 0.07 * (1 - low)))  # shares, and room for a name
-        axes.set_xlabel(along)
-        axes.set_ylabel(up)
-        axes.xaxis.set_major_formatter(lambda value, _: f"\\${value:g}")
-        share_axis(axes.yaxis)
-        _draw_intervals(axes, rows)
-        handles, labels = axes.get_legend_handles_labels()
-        close = {"handlelength": 1.0, "columnspacing": 1.0} if width < 4 else {}  # a telephone cuts its words else
-        drawn.legend(handles[::-1], labels[::-1], loc="upper center", ncols=columns, **close)
-        bounded = _draw_bounds(axes, bounds, np.array(list(points.values())))
-        _name_marks(axes, {name: points[name] for name in (*best, *points)}, corners, bounded)
+    shown = [place for place in PLACES if (rows.place == place).any()]
+    drawn = figure(width, 5.2, 0.75, above=-(-len(shown) // columns) + 0.2)
+    (axes,) = drawn.axes
+    ends = [points[name] for name in best]
+    corners = [*ends[:1], *(at for here, there in pairwise(ends) for at in ((here.cost, there.quality), there))]
+    axes.plot([x for x, _ in corners], [y for _, y in corners], color=COLOURS[0], linewidth=1.2, zorder=1)
+    for above, place in enumerate(reversed(shown), start=2):  # the chosen one comes last
+        look = PLACES[place]
+        mark: dict[str, Any] = {"marker": look.marker, "markerfacecolor": look.face, "markeredgecolor": look.edge}
+        mark |= {"linestyle": "none", "markeredgewidth": 1.0, "zorder": above}
+        mark["markersize"] = 12 if place == "chosen" else 6
+        own = rows[rows.place == place]
+        axes.plot(own.cost, own.quality, **mark, label=look.words.removeprefix(f"{CROSS} "))
+    axes.set_xlim(_limits(rows.cost, _BESIDE))
+    low, high = _limits(rows.quality, _ABOVE)
+    axes.set_ylim(low, min(high, 1 + 0.07 * (1 - low)))  # shares, and room for a name
+    axes.set_xlabel(along)
+    axes.set_ylabel(up)
+    axes.xaxis.set_major_formatter(lambda value, _: f"\\${value:g}")
+    share_axis(axes.yaxis)
+    _draw_intervals(axes, rows)
+    handles, labels = axes.get_legend_handles_labels()
+    close = {"handlelength": 1.0, "columnspacing": 1.0} if width < 4 else {}  # a telephone cuts its words else
+    drawn.legend(handles[::-1], labels[::-1], loc="upper center", ncols=columns, **close)
+    bounded = _draw_bounds(axes, bounds, np.array(list(points.values())))
+    _name_marks(axes, {name: points[name] for name in (*best, *points)}, corners, bounded)
     return drawn
 
 
@@ -241,20 +240,19 @@ def between(
     rows: pd.DataFrame, bounds: Mapping[str, float], along: str = "correct", *, in_percent: bool = True
 ) -> Figure:
     """Draw values with their intervals, from `shares`, and the known `bounds` by their names."""
-    with style():
-        drawn = by_row(rows.strategy, 6.4, _ROW, above=1.5 if bounds else 0)
-        (axes,) = drawn.axes
-        around = [(rows.share - rows.low).tolist(), (rows.high - rows.share).tolist()]
-        places, values = list(range(len(rows))), rows.share.tolist()
-        axes.errorbar(values, places, xerr=around, fmt="o", color=COLOURS[0], ecolor=INK, elinewidth=0.8)
-        for name, line in _BOUNDS.items():
-            if name in bounds:
-                axes.axvline(bounds[name], color=INK, linestyle=line, linewidth=1.2, label=f"bound: {name}")
-        axes.set_ylim(len(rows) - 0.5, -0.5)
-        axes.set_xlim(left=0)
-        if in_percent:
-            share_axis(axes.xaxis)
-        axes.set_xlabel(along)
-        if bounds:
-            drawn.legend(loc="upper center", ncols=2)
+    drawn = by_row(rows.strategy, 6.4, _ROW, above=1.5 if bounds else 0)
+    (axes,) = drawn.axes
+    around = [(rows.share - rows.low).tolist(), (rows.high - rows.share).tolist()]
+    places, values = list(range(len(rows))), rows.share.tolist()
+    axes.errorbar(values, places, xerr=around, fmt="o", color=COLOURS[0], ecolor=INK, elinewidth=0.8)
+    for name, line in _BOUNDS.items():
+        if name in bounds:
+            axes.axvline(bounds[name], color=INK, linestyle=line, linewidth=1.2, label=f"bound: {name}")
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_xlim(left=0)
+    if in_percent:
+        share_axis(axes.xaxis)
+    axes.set_xlabel(along)
+    if bounds:
+        drawn.legend(loc="upper center", ncols=2)
     return drawn

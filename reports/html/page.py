@@ -73,13 +73,13 @@ class Chart:
 
     def draw(self) -> Figure:
         """Draw the rows."""
-        return self.drawing(self.rows)
+        with style():
+            return self.drawing(self.rows)
 
     @cached_property
     def _drawn(self) -> tuple[Figure, bytes]:
-        with style():
-            drawn = self.draw()
-            return drawn, written(drawn, ".svg")
+        drawn = self.draw()
+        return drawn, written(drawn, ".svg")
 
     def files(self) -> dict[str, bytes]:
         """Return the figure in every format, by file ending."""
