@@ -26,6 +26,7 @@ from .render import (
     MARKS,
     STRATEGY,
     WIDE,
+    WIDEST,
     Column,
     Table,
     about,
@@ -42,8 +43,8 @@ from .render import (
 
 # Verdicts, those that need a look first.
 _WORDS: tuple[Word, ...] = ("worse", "lost", "incomparable", "cannot tell", "better", "new", "same")
-# Names that stand in a line of prose; rows, and characters of a line, of a table that is to fit a screen.
-_MOST_NAMES, _MOST_ROWS, _WIDEST = 4, 30, 120
+# Names that stand in a line of prose, and rows of a table that is to fit a screen.
+_MOST_NAMES, _MOST_ROWS = 4, 30
 _PLURALS = {"conversation": "conversations", "strategy": "strategies"}
 
 
@@ -83,7 +84,7 @@ def tables(
     notes.append(about("comparison") + " " + about("comparison_range") * any(map(_is_range, shown)))
     moved_in = Column("here", lambda row: f"{row.better_in:,}/{row.worse_in:,}", spare=1)
     ends, verdict = Column("95 % interval", _interval, spare=2, mark=_is_range), Column("elsewhere", "verdict.word")
-    yield table_of(title, _columns(titles, model, moved_in, ends, verdict), shown, notes, names=2, widest=_WIDEST)
+    yield table_of(title, _columns(titles, model, moved_in, ends, verdict), shown, notes, names=2, widest=WIDEST)
 
 
 def runs_table(compared: Sequence[RunComparison], names: Sequence[str]) -> Table:
@@ -346,7 +347,7 @@ def gate_tables(gate: Gate, look: Look, every: bool = False) -> Iterator[Table]:
         first = [gate.compared.after, rows[0][0], *rows[0][-1].split(), "-s", rows[0][1]] if rows else []
         notes = (f"Look at the first: {shlex.join(['ctxbench', 'show', *first])}",) if rows else ()
         cells = tuple(row[: len(heads)] for row in rows)
-        yield Table("Which conversations moved most?", heads, cells, notes, prose=True, widest=_WIDEST)
+        yield Table("Which conversations moved most?", heads, cells, notes, prose=True, widest=WIDEST)
     if gate.result == "fails":
         yield Table("How to accept it?", ("if", "then"), tuple(_accept(gate)), prose=True)
     yield from _section(f"What got better{under}?", columns[:-1], better, WIDE if every else _MOST_ROWS // 3)
@@ -356,7 +357,7 @@ def _section(title: str, columns: Sequence[Column], rows: Sequence[Comparison], 
     if rows:
         shown = _most(rows, most)
         notes = [f"{len(rows) - len(shown):,} more: --all."] * (len(rows) > len(shown))
-        yield table_of(title, columns, shown, notes, names=2, widest=_WIDEST)
+        yield table_of(title, columns, shown, notes, names=2, widest=WIDEST)
 
 
 def _title(gate: Gate) -> str:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 WIDE = 100_000  # a width that fits any row
 
 _SHORT, LINE = 20, 100  # characters of a line of prose, at least and at most, whatever the terminal
+WIDEST = 120  # characters of a row of figures that is to fit a screen, where no terminal says its width
 _GAP = 2  # spaces between columns
 _IN_FULL = "In full: "
 _SENTENCE = re.compile(r"(?<=\.) ")  # between two
@@ -56,7 +57,7 @@ class Table:
     spare: tuple[str, ...] = ()  # heads of the columns that a narrow terminal leaves out, the first to go first
     empty: tuple[str, ...] = ()  # heads of the columns that went because no row has a figure for them
     prose: bool = False  # true if all columns are text, which may be broken into lines
-    widest: int = 0  # characters of the longest line, however wide the terminal is; 0 = no such limit
+    widest: int = 0  # characters of the longest line, of figures where there is no terminal; 0 = no such limit
     model: str = ""  # the billed model that the figures are of; the page shows one at a time
 
     @property
@@ -256,7 +257,7 @@ def _show_prose(console: Console, table: Table) -> list[str]:
 
 def _show_figures(console: Console, table: Table) -> list[str]:
     """Print a table of figures, and return the heads of the columns that there is no room for."""
-    width = min(console.width, table.widest or WIDE)
+    width = table.widest if table.widest and console.width == WIDE else console.width
     rows = [[printable(cell).replace("\n", "·") for cell in row] for row in table.rows]
     columns = [_Fitted(head, [row[at] for row in rows]) for at, head in enumerate(table.heads)]
     names, figures = columns[: table.names], columns[table.names :]

@@ -41,6 +41,7 @@ from .compare import some
 from .render import (
     CROSS,
     LINE,
+    WIDEST,
     Column,
     Table,
     about,
@@ -295,7 +296,7 @@ def choices_table(verdict: RunVerdict) -> Table:
         notes.append(about("verdict_live", names=some(first)))
     heads = ("if you accept to lose", "cheapest" if few else "choose", "cost", "saves", "quality")
     title = "What was cheapest here, and what it saved" if few else "What to choose, and what it saves"
-    return Table(title, heads, tuple(map(row, verdict.losses)), tuple(notes), names=2, widest=LINE)
+    return Table(title, heads, tuple(map(row, verdict.losses)), tuple(notes), names=2, spare=("cost",), widest=LINE)
 
 
 def _why_base(verdict: RunVerdict) -> str:
@@ -524,11 +525,11 @@ def five_measures(verdict: RunVerdict) -> Table:
         *library_column(summary.manifest.libraries(), shown),
         Column("net saved", "net_saving", share),
         Column("cost saved", "cost_saved", share),
-        Column("break-even", "break_even_calls", lambda times: "–" if isnan(times) else _times(times)),
-        Column("cache hit", "hit_rate", share),
+        Column("break-even", "break_even_calls", lambda times: "–" if isnan(times) else _times(times), 7),
+        Column("cache hit", "hit_rate", share, 6),
         Column("in view", "kept_values", share, 3),
-        metric_column("compression_ratio"),
-        Column("LRU-K hit", "lru_k_hit_rate", lambda value: "–" if isinstance(value, Missing) else share(value)),
+        metric_column("compression_ratio", spare=5),
+        Column("LRU-K hit", "lru_k_hit_rate", lambda value: "–" if isinstance(value, Missing) else share(value), 4),
         *(of_answers if quality.found else []),
         *[Column(quality.name, "quality", percent)] * (quality.metric not in ("answer_quality", "answer_in_context")),
         *[Column("breaks", "breaks")] * bool(verdict.broken),
@@ -539,7 +540,7 @@ def five_measures(verdict: RunVerdict) -> Table:
         f"{independent(summary.conversations, summary.units)}, {count(summary.messages, 'message')}, "
         f"{count(summary.calls, 'model call')}, billed under {'their own models' if model == OWN_MODELS else model}"
     )
-    table = table_of(title, map(_or_dash, columns), rows, least=1, widest=LINE)
+    table = table_of(title, map(_or_dash, columns), rows, least=1, widest=WIDEST)
     notes = [about("verdict_measures"), about("verdict_nothing") * any("–" in row for row in table.rows)]
     notes = [" ".join(filter(None, (*notes, about("verdict_broken") * bool(verdict.broken))))]
     notes += [about("verdict_absent", heads=", ".join(table.empty))] * (len(shown) == 1 and bool(table.empty))

@@ -141,9 +141,9 @@ def ctxbench(*command: object) -> Any:
 
 
 def printed(*command: object) -> str:
-    """Return what a command prints on a terminal of 120 columns."""
+    """Return what a command prints on a terminal of 124 columns."""
     words = [str(Path(sys.executable).with_name("ctxbench")), *map(str, command)]
-    environment = {**os.environ, "COLUMNS": "120"}
+    environment = {**os.environ, "COLUMNS": "124"}
     return subprocess.run(words, check=True, capture_output=True, text=True, env=environment).stdout
 
 

@@ -35,14 +35,16 @@ def test_which_run_is_printed(tmp_path: Path) -> None:
 def test_the_width_that_is_asked_for(tmp_path: Path) -> None:
     """Where standard output is no terminal, COLUMNS is kept to if it is set, and else no column is left out."""
     strategy = "layered | smart | session_summary | cache_marks"
-    ctxbench("run", recording(tmp_path, conversations=1), "-s", strategy, "-o", "r", cwd=tmp_path)
+    ctxbench("run", recording(tmp_path, conversations=1), "-s", strategy, "-s", "none", "-o", "r", cwd=tmp_path)
 
     def report(**environment: str) -> str:
         return forked("commands", [CTXBENCH, "report", "r", "--print-only", "--all"], tmp_path, environment).stdout
 
     assert max(map(len, report(COLUMNS="100").splitlines())) <= 100
-    assert "No room for: " in report(COLUMNS="80")
-    for environment in ({}, {"COLUMNS": ""}, {"COLUMNS": "0"}, {"COLUMNS": "wide"}):
+    head, _, narrow = report(COLUMNS="70").partition("\nNo room for: ")
+    assert narrow.startswith("cache hit, in view.\n")
+    assert max(map(len, head.splitlines())) <= 70
+    for environment in ({"COLUMNS": "200"}, {}, {"COLUMNS": ""}, {"COLUMNS": "0"}, {"COLUMNS": "wide"}):
         printed = report(**environment)
         assert "No room for" not in printed
         assert strategy in printed
