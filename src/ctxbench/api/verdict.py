@@ -332,9 +332,13 @@ def comparison_of(
 
 
 def _rules(figures: MeasuredRun, metrics: Sequence[str]) -> Rules:
-    """Return the usual margins of some metrics, by default of all. Raises SpecError for an unknown one."""
-    check_known(metrics, [*figures.metrics, *METRICS, *OWN])
-    return usual_rules(metrics)
+    """Return the usual margins of some metrics, by default of all: `cost` is that under each model.
+
+    Raises SpecError for an unknown one.
+    """
+    names = [name for key in metrics for name in [of for of in figures.metrics if of.startswith(f"{key}(")] or [key]]
+    check_known(names, [*figures.metrics, *METRICS, *OWN])
+    return usual_rules(names)
 
 
 class ComparisonFrame(pd.DataFrame):

@@ -8,7 +8,7 @@ Args:
     run (RUN): The run folder, or its address: s3://bucket/run. [default: the newest under runs/]
     inputs (PATH|SCENARIO): Recordings (files or folders) and embedded scenarios: standard, 'load(turns=50, seed=4)'.
         [default: standard]
-    strategy (-s SPEC): One of the run's strategies, or an unambiguous part of its text.
+    strategy (-s SPEC): One of the run's strategies, with as many of its parameters as tell it from the others.
         [default: the first that is no baseline]
     model (-m MODEL): A model to bill under; repeat it. [default: the first three of: recorded models,
         claude-sonnet-5, gpt-5.6, gemini-2.5-pro]

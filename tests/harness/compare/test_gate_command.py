@@ -92,14 +92,15 @@ def test_other_strategies(folder: Path) -> None:
     done = ctxbench("gate", "other", "--baseline", "one.json", cwd=folder, code=1)
     assert "Lost: 1 strategy (window(max_tokens=400)): not in other." in done.stdout
     assert "New: 1 strategy (window(max_tokens=300)): not in one.json." in done.stdout
-    done = ctxbench("compare", "other", cwd=folder)
+    done = forked("commands", [CTXBENCH, "compare", "other"], folder, {"COLUMNS": "120"})
     assert "other, strategies against none, in 8 conversations" in done.stdout
     # Eight are too few to say what others would save, not what these did.
     assert re.search(r"tokens sent +window\(max_tokens=300\) .* 8/0 .* cannot tell", done.stdout)
     assert len(done.stdout.splitlines()) <= 60
     assert max(map(len, done.stdout.splitlines())) <= 120
-    found = json.loads(ctxbench("compare", "other", "--metric", "saving", "--json", cwd=folder).stdout)
-    (row,) = found["comparisons"]
+    words = ("compare", "other", "--metric", "saving", "--metric", "cost", "--json")
+    row, *bills = json.loads(ctxbench(*words, cwd=folder).stdout)["comparisons"]
+    assert [bill["metric"].partition("(")[0] for bill in bills] == ["cost"] * 3
     told = [row[key] for key in ("metric", "strategy", "against", "verdict")]
     assert told == ["saving", "window(max_tokens=300)", "none", "better"]
 
@@ -120,6 +121,6 @@ def test_names(folder: Path) -> None:
     assert "ours was `window(max_tokens=400)` and is `window(max_tokens=300)`." in done.stdout
     assert re.search(r"tokens sent +ours ", ctxbench("compare", "ours", "less", "-s", "ours", cwd=folder).stdout)
     said = ctxbench("run", path, "-s", "a=none", "-s", "a=last_turn", cwd=folder, code=2).stderr
-    assert "a is the name of none and of last_turn: give each a name of its own" in said
+    assert "a is the name of none and of last_turn: give each a name of its own, or add --overwrite" in said
     said = ctxbench("run", path, "-s", "a=none", "-s", "b=none", cwd=folder, code=2).stderr
     assert "none has two names, a and b: leave one out" in said
