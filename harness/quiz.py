@@ -49,7 +49,8 @@ def with_probes(conversations: Iterable[Conversation], source: str, problems: Pr
     for fault in faults:
         problems.add(fault)
     if some := sum(map(bool, counts)):
-        what = f"{sum(counts):,} questions were made by rules for {some:,} recording{'s' * (some > 1)} without any"
+        questions = "1 question was" if sum(counts) == 1 else f"{sum(counts):,} questions were"
+        what = f"{questions} made by rules for {some:,} recording{'s' * (some > 1)} without any"
         problems.notes.append(f"{what}: `ctxbench probe` shows them, --probes recorded leaves them out")
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from operator import itemgetter
 from typing import Any
 
-from ctxbench.harness.folder.schema import USUAL_MODEL, alike, without_digest
+from ctxbench.harness.folder.schema import alike, without_digest
 from ctxbench.metrics.figures import display_name, metric_of
 from ctxbench.metrics.structure import FAULTS
 from ctxbench.metrics.survival import Survival, cliff
@@ -141,7 +141,8 @@ def _main_notes(summary: RunSummary) -> Iterator[str]:
     if not named and summary.recorded:
         window = f"the window of the recorded model, {' or '.join(summary.recorded)} (--window), or else {window}"
     else:
-        window += (f", the window of {named or USUAL_MODEL}" * (not named.isdecimal())) + " (--window)"
+        whose = f", the window of {named}" if named else ", assumed, as no recording names its model"
+        window += whose * (not named.isdecimal()) + " (--window)"
     yield f"Overflows: calls over {window}. `ctxbench list metrics` explains every column."
     if lacking(summary):
         yield f"{LACKING}: see the next table."
