@@ -217,7 +217,7 @@ def compared(before: pd.DataFrame, after: pd.DataFrame, by: By | None = None, wa
     if not common[way]:
         first = [" ".join(runs["first"][0].split())[:60] for runs in (before, after)]
         names = [f"{str(runs[by or 'id'][0])[:60]!r} ({Path(runs.path[0]).name})" for runs in (before, after)]
-        has = " and ".join(f"{name}, {text!r}" for name, text in zip(names, first, strict=True))
+        has = " and ".join(f"{name.removesuffix(' ()')}, {text!r}" for name, text in zip(names, first, strict=True))
         what = f"they begin with {has}: give recordings of the same tasks, or say with --by what names a task"
         raise RunError(f"no task is on both sides, {what} ({', '.join(get_args(By))})")
     sides = [runs[runs[way].isin(common[way])] for runs in (before, after)]

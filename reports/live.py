@@ -40,17 +40,19 @@ def live_tables(live: LiveRuns) -> list[Table]:
     if live.same == live.tasks:
         return [Table(live_headline(live), (), (), (about("live_after"),))]
     is_repeated = any(isinstance(row.equal_runs, Difference) for row in live.measures.values())
+    rows = [(key, row) for key, row in live.measures.items() if isinstance(row.change, Difference)]
+    known = any(isinstance(getattr(row.change, "shown", None), Ends) for _, row in rows)
     columns = [
         Column("per task", lambda row: MEASURES[row[0]].head),
         Column("tasks", lambda row: str(row[1].change.conversations)),
         Column("before", lambda row: _figure(row[0], row[1].before)),
         Column("after", lambda row: _figure(row[0], row[1].after)),
-        Column("change (95 %)", lambda row: _changed(row[0], row[1].change), itemgetter(0)),
+        Column(f"change{' (95 %)' * known}", lambda row: _changed(row[0], row[1].change), itemgetter(0)),
         *[Column("two equal runs", lambda row: _changed(row[0], row[1].equal_runs), itemgetter(0))] * is_repeated,
         Column(f"tasks for {100 * live.wanted:g} %", lambda row: _figure("", row[1].needed)),
     ]
-    rows = [(key, row) for key, row in live.measures.items() if isinstance(row.change, Difference)]
     needed = about("live_needed", wanted=100 * live.wanted, fewest=FEWEST_OF_RATIOS)
+    needed += f" {about('live_alike')}" * any(isinstance(row.needed, Missing) for _, row in rows)
     notes = [*_doubts(live), about("live_table"), needed, about("live_equal") * is_repeated]
     tables = [table_of(live_headline(live), columns, rows, notes)]
     if live.replay:
@@ -69,8 +71,7 @@ def _doubts(live: LiveRuns) -> Iterator[str]:
     """Yield how the runs were paired, and what else than the strategy may have made the difference."""
     yield about(f"live_by_{live.by}")
     for names, side in zip(live.alone, ("before", "after"), strict=True):
-        if names:
-            yield f"Only {side}, and left out: {count(len(names), 'run')} ({some(names)})."
+        yield f"Only {side}, and left out: {count(len(names), 'run')} ({some(names)})." * bool(names)
     lacking = [(MEASURES[key].head, of.change) for key, of in live.measures.items() if isinstance(of.change, Missing)]
     heads = {missing.detail: [head for head, of in lacking if of == missing] for _, missing in lacking}
     unknown = "; ".join(f"{', '.join(of)} ({why})" for why, of in heads.items())
@@ -81,6 +82,8 @@ def _doubts(live: LiveRuns) -> Iterator[str]:
         yield about("live_unlike", unlike=live.unlike, tasks=live.tasks)
     if live.models[0] != live.models[1]:
         yield about("live_models", before=", ".join(live.models[0]) or "–", after=", ".join(live.models[1]) or "–")
+    elif not isinstance(live.measures["cost"].change, Missing):
+        yield about("live_billed", models=", ".join(live.models[0]))
 
 
 def _figure(key: str, value: Value) -> str:

@@ -177,13 +177,17 @@ def test_the_same_recordings_on_both_sides() -> None:
     ],
 )
 def test_the_title_judges_the_bill(after: list[int | None], title: str) -> None:
-    """It goes by the interval, never by the point."""
+    """It goes by the interval, never by the point; the table says whether there is any, and whose prices it has."""
 
     def runs(tokens: list[int | None]) -> list[Conversation]:
         usage = [None if of is None else Call("gpt-4o", usage=Usage(of, 0)) for of in tokens]
         return [talk(f"{at}", Message("x", "assistant", "So.", call=of)) for at, of in enumerate(usage)]
 
-    assert live_headline(live(runs([1000] * len(after)), runs(after))).startswith(title)
+    found = live(runs([1000] * len(after)), runs(after))
+    assert live_headline(found).startswith(title)
+    table = live_tables(found)[0]
+    assert ("change (95 %)" in table.heads) is (len(after) > 3)
+    assert any(note.endswith("recordings name it: gpt-4o.") for note in table.notes) is (after[0] is not None)
 
 
 def test_bad_input(tmp_path: Path) -> None:
@@ -192,6 +196,8 @@ def test_bad_input(tmp_path: Path) -> None:
     has = "'a-0' (a.jsonl), 'Do a.' and 'b-0' (b.jsonl), 'Do b.'"
     with pytest.raises(RunError, match=rf"begin with {re.escape(has)}: give recordings of the same tasks, or say with"):
         live([one], [other])
+    with pytest.raises(RunError, match=r"begin with 'a-0', 'Do a.' and 'b-0', 'Do b.': give"):
+        live([talk("a")], [talk("b")])
     with pytest.raises(RunError, match=r"--success: .* names 'z', the recordings 'a-0': name them alike"):
         live([talk("a")], [talk("a")], {"z": 1.0}, {"a": 1.0})
     with pytest.raises(RunError, match=r"^nowhere: there is no such file or folder$"):
