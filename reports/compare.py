@@ -26,7 +26,6 @@ from .render import (
     MARKS,
     STRATEGY,
     WIDE,
-    WIDEST,
     Column,
     Table,
     about,
@@ -43,9 +42,8 @@ from .render import (
 
 # Verdicts, those that need a look first.
 _WORDS: tuple[Word, ...] = ("worse", "lost", "incomparable", "cannot tell", "better", "new", "same")
-# Names that stand in a line of prose, and rows of a table that is to fit a screen.
-_MOST_NAMES, _MOST_ROWS = 4, 30
-_PLURALS = {"conversation": "conversations", "strategy": "strategies"}
+# Names that stand in a line of prose; rows, and characters of a line, of a table that is to fit a screen.
+_MOST_NAMES, _MOST_ROWS, WIDEST = 4, 30, 120
 
 
 def tables(
@@ -191,9 +189,8 @@ def unpaired(groups: Iterable[Unpaired]) -> Iterator[str]:
     """Yield in words what only one of the two sides has."""
     for group in groups:
         under = f" under {group.strategy}" if group.strategy else ""
-        yield f"{group.word.capitalize()}: {count(len(group.names), group.what, _PLURALS[group.what])}{under} " + (
-            f"({some(group.names)}): {group.why}."
-        )
+        many = count(len(group.names), group.what, "strategies" * (group.what == "strategy"))
+        yield f"{group.word.capitalize()}: {many}{under} ({some(group.names)}): {group.why}."
 
 
 def some(names: Sequence[str]) -> str:
@@ -330,11 +327,10 @@ def gate_tables(gate: Gate, look: Look, every: bool = False) -> Iterator[Table]:
     `every`: all figures that got worse or better, in as many rows as it takes.
     """
     yield Table(_title(gate), (), (), tuple(_summary(gate)))
-    where = Column("worse", lambda row: row.verdict.why if row.verdict.word == "worse" else row.verdict.word)
     worse = [row for row in gate.failing if row.found is not None]
     better = [row for row in gate.compared.comparisons if row.verdict.word == "better"]
     model = _first_model([*worse, *better])
-    columns, under = _columns(("was", "is"), model, where), f", billed under {model}" * (model is not None)
+    columns, under = _columns(("was", "is"), model, Column("worse", _where)), f", billed under {model}" * bool(model)
     if worse:
         yield from _section(f"What got worse{under}?", columns, worse, WIDE if every else _MOST_ROWS // 2)
         # The worst conversation of each comparison, then the second worst of each; none twice under a strategy.
@@ -405,6 +401,13 @@ def _accept(gate: Gate) -> Iterator[tuple[str, str]]:
         yield "", f'metrics."{metric}".each = {float(f"{1.1 * loss:.1e}"):g}'
     if {group.word for group in gate.compared.unpaired if group.what == "strategy"} == {"lost", "new"}:
         yield "a strategy has new settings", "give it one name in both runs, -s 'NAME=SPEC': the gate compares by name"
+
+
+def _where(row: Comparison) -> str:
+    """Return in how many conversations; where the total improved all the same, what the worst of them was and is."""
+    unit = row.about.unit
+    worst = [f": {amount(unit, was)} → {amount(unit, now)}" for _, was, now, gain in row.moved if gain < 0][:1]
+    return row.verdict.why + "".join(worst) * _is_mixed(row) if row.verdict.word == "worse" else row.verdict.word
 
 
 def _conversation(row: Comparison, change: MetricChange, look: Look, model: str | None) -> tuple[str, ...]:

@@ -45,6 +45,13 @@ def test_the_models_of_the_baseline() -> None:
     assert "got worse, billed under recorded models?" in text
 
 
+def test_a_total_that_improved() -> None:
+    """Beside a figure that got worse in one conversation alone, and better over all, stand the figures of that one."""
+    before, after = (made({"a": {"tokens_sent": tokens}}) for tokens in (TOKENS, [110.0, *[50.0] * 5]))
+    text = markdown(list(gate_tables(gate(before, after, GatePolicy()), lambda *_: None)))
+    assert "in 1 of 6: 100 → 110 |" in text
+
+
 def test_the_step_to_look_at() -> None:
     """Where most tokens were sent; where most values were lost; none for what is asked before any step."""
     rows = pd.DataFrame({"step": [0, 1, 2], "tokens_sent": [5, 9, 7], "demands": [9, 4, 4], "demands_kept": [9, 4, 1]})
