@@ -49,9 +49,8 @@ def with_probes(conversations: Iterable[Conversation], source: str, problems: Pr
     for fault in faults:
         problems.add(fault)
     if some := sum(map(bool, counts)):
-        questions = "1 question was" if sum(counts) == 1 else f"{sum(counts):,} questions were"
-        what = f"{questions} made by rules for {some:,} recording{'s' * (some > 1)} without any"
-        problems.notes.append(f"{what}: `ctxbench probe` shows them, --probes recorded leaves them out")
+        what = f"questions made by rules for {some:,} recording{'s' * (some > 1)} without any: {sum(counts):,}"
+        problems.notes.append(f"{what} (`ctxbench probe` shows them, --probes recorded leaves them out)")
 
 
 def made(conversation: Conversation) -> tuple[Probe, ...]:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 WIDE = 100_000  # a width that fits any row
 
 _SHORT, LINE = 20, 100  # characters of a line of prose, at least and at most, whatever the terminal
-WIDEST = 120  # characters of a row of figures that is to fit a screen, where no terminal says its width
 _GAP = 2  # spaces between columns
 _IN_FULL = "In full: "
 _SENTENCE = re.compile(r"(?<=\.) ")  # between two

@@ -141,8 +141,7 @@ def _main_notes(summary: RunSummary) -> Iterator[str]:
     if not named and summary.recorded:
         window = f"the window of the recorded model, {' or '.join(summary.recorded)} (--window), or else {window}"
     else:
-        whose = f", the window of {named}" if named else ", assumed, as no recording names its model"
-        window += whose * (not named.isdecimal()) + " (--window)"
+        window += f", the window of {named}" * (named != "" and not named.isdecimal()) + " (--window)"
     yield f"Overflows: calls over {window}. `ctxbench list metrics` explains every column."
     if lacking(summary):
         yield f"{LACKING}: see the next table."

@@ -37,11 +37,10 @@ from ctxbench.scenarios.spec import calls as stages_of
 from . import report_options
 from .bill import without_cache
 from .calibration import interval
-from .compare import some
+from .compare import WIDEST, some
 from .render import (
     CROSS,
     LINE,
-    WIDEST,
     Column,
     Table,
     about,

@@ -130,8 +130,7 @@ def _given_names(names: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
     given, text_by_name = dict[str, str](), dict[str, str]()
     for name, text in zip(names, texts, strict=True):
         if (other := text_by_name.setdefault(name or text, text)) != text:
-            how = "give each a name of its own, or add --overwrite to replace a run that has the other"
-            raise SpecError(f"{name or text} is the name of {other} and of {text}: {how}")
+            raise SpecError(f"{name or text} is the name of {other} and of {text}: name each apart, or add --overwrite")
         if name and given.setdefault(text, name) != name:
             raise SpecError(f"{text} has two names, {given[text]} and {name}: leave one out")
     return given

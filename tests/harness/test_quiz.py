@@ -42,7 +42,7 @@ def test_a_set_with_questions_stays_as_it_is(tmp_path: Path) -> None:
     file = written(tmp_path, plain(), replace(plain(), id="asked", probes=(OWN,)))
     made, problems = probes(file, "made")
     assert made == [["What did `python --version` print?"], ["Which?"]]
-    assert "1 question was made by rules for 1 recording without any: `ctxbench probe`" in problems.notes[-1]
+    assert "questions made by rules for 1 recording without any: 1 (`ctxbench probe`" in problems.notes[-1]
     assert probes(file, "recorded")[0] == [[], ["Which?"]]
     demo = RunInputs(("demo",)).conversations(Problems())
     assert RunInputs(("demo",), probes="made").conversations(Problems()) == demo

@@ -332,10 +332,7 @@ def comparison_of(
 
 
 def _rules(figures: MeasuredRun, metrics: Sequence[str]) -> Rules:
-    """Return the usual margins of some metrics, by default of all: `cost` is that under each model.
-
-    Raises SpecError for an unknown one.
-    """
+    """Return usual margins of some metrics, `cost` under each model, or of all. Raises SpecError for an unknown one."""
     names = [name for key in metrics for name in [of for of in figures.metrics if of.startswith(f"{key}(")] or [key]]
     check_known(names, [*figures.metrics, *METRICS, *OWN])
     return usual_rules(names)

@@ -101,12 +101,10 @@ def gate(
 
     if as_json and str(markdown) == "-":
         raise UserError("give --json or --markdown -, not both: there is one standard output")
+    senseless = ("policy", "markdown", "junit", "every", "as_json") if update else ("model",)
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")
-        is_given = source is not None and source.name == "COMMANDLINE"
-        if is_given and parameter.name in (
-            ("policy", "markdown", "junit", "every", "as_json") if update else ("model",)
-        ):
+        if source is not None and source.name == "COMMANDLINE" and parameter.name in senseless:
             why = "--update writes the baseline and compares nothing" if update else "the baseline names what is billed"
             raise UserError(f"{parameter.opts[0]}: {why}: leave it out{'' if update else ', or add --update'}")
     opened = load(run_folder(run))

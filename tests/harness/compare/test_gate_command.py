@@ -121,6 +121,6 @@ def test_names(folder: Path) -> None:
     assert "ours was `window(max_tokens=400)` and is `window(max_tokens=300)`." in done.stdout
     assert re.search(r"tokens sent +ours ", ctxbench("compare", "ours", "less", "-s", "ours", cwd=folder).stdout)
     said = ctxbench("run", path, "-s", "a=none", "-s", "a=last_turn", cwd=folder, code=2).stderr
-    assert "a is the name of none and of last_turn: give each a name of its own, or add --overwrite" in said
+    assert "a is the name of none and of last_turn: name each apart, or add --overwrite" in said
     said = ctxbench("run", path, "-s", "a=none", "-s", "b=none", cwd=folder, code=2).stderr
     assert "none has two names, a and b: leave one out" in said
