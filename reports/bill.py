@@ -117,7 +117,7 @@ def bill_of(title: str, rows: pd.DataFrame, lacking: Collection[str]) -> Table:
     """Return one model's bill: the cost if every call finds the cached prefix, and if only as many do as was seen."""
 
     def cost(row: Mapping[str, Any]) -> str:
-        cost, missed = row["cost"], row["cost_missed"]
+        cost, missed = row["cost"] + row["cost_own"], row["cost_missed"]
         return f"{dollars(cost)}–{dollars(cost + missed)}" if missed > _NARROW * cost else dollars(cost)
 
     def break_even(row: Mapping[str, Any]) -> str:
@@ -129,7 +129,7 @@ def bill_of(title: str, rows: pd.DataFrame, lacking: Collection[str]) -> Table:
     columns = [
         STRATEGY,
         Column("cost", cost),
-        *[Column("own calls", "cost_own", dollars, spare=5)] * bool(rows.cost_own.ne(0).any()),
+        *[Column("of it own calls", "cost_own", dollars, spare=5)] * bool(rows.cost_own.ne(0).any()),
         Column("with re-fetching", lambda row: row["cost"] + row["cost_own"] + row["cost_refetch"], dollars, spare=6),
         _saved("saved against none", "saved_against_none", lacking),
         Column("breaks even", break_even),

@@ -31,7 +31,7 @@ _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if
 
 
 class _Output(io.FileIO):
-    """Standard output. A reader that goes away ends the program quietly; a full disk is an error for the user."""
+    """Standard output. What no reader is left for is dropped: the exit code stays. A full disk is an error."""
 
     _ended = False
 
@@ -43,7 +43,7 @@ class _Output(io.FileIO):
         except OSError as error:
             self._ended = True
             if isinstance(error, BrokenPipeError):
-                raise SystemExit(0) from None
+                return len(data)
             raise RunError(f"standard output: cannot be written: {error.strerror or error}") from None
 
 

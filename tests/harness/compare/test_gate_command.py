@@ -1,13 +1,14 @@
 """`ctxbench compare`, `baseline` and `gate`, as a user runs them."""
 
 import json
+import os
 import re
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from tests.harness.command import ctxbench
+from tests.harness.command import CTXBENCH, ctxbench, forked
 from tests.harness.compare.builders import signed
 from tests.harness.runs import recording
 
@@ -75,6 +76,15 @@ def test_a_regression(folder: Path) -> None:
     (row,) = [each for each in found["comparisons"] if each["verdict"] == "worse"]
     assert row["difference"] == pytest.approx(0.05)
     assert isinstance(row["moved"][0]["step"], int)
+
+
+def test_a_regression_that_nobody_reads(folder: Path) -> None:
+    """`gate … | head -1` fails as the gate does, so that a pipe in CI lets nothing pass."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    words = [CTXBENCH, "gate", "one", "--baseline", str(worse(folder))]
+    assert forked("commands", words, folder, out=writer).returncode == 1
+    os.close(writer)
 
 
 def test_other_strategies(folder: Path) -> None:
