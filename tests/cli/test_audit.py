@@ -146,9 +146,22 @@ def test_sessions_that_are_packed(tmp_path: Path) -> None:
     (tmp_path / "mine" / "s1.jsonl").unlink()
     os.utime(tmp_path / "mine" / "old.zip", (0, 0))
     done = ctxbench("audit", "mine", "-j", 1, "--last", 2, "--json", cwd=tmp_path)
-    assert "the newest 2 of 3 sessions" in done.stderr
+    assert "the newest 2 of 3 recordings" in done.stderr
     assert json.loads(done.stdout)["own"]["sessions"] == 2
     assert json.loads(ctxbench("audit", "mine", "-j", 1, "--json", cwd=tmp_path).stdout)["own"]["sessions"] == 3
+
+
+def test_recordings_of_several_files(tmp_path: Path) -> None:
+    """An audit reads what a run of the folder reads; --last counts the files of one recording once."""
+    folder = Path(__file__).parents[1] / "goldens/recordings/openhands"
+    ctxbench("audit", folder, "-j", 1, cwd=tmp_path)
+    ctxbench("run", folder, "-s", "none", "-q", "-o", "runs/run", cwd=tmp_path)
+    audit, run = (json.loads((tmp_path / f"runs/{name}/manifest.json").read_text()) for name in ("audit", "run"))
+    assert audit["conversations"] == 3
+    assert [audit[key] for key in ("digest", "problems")] == [run[key] for key in ("digest", "problems")]
+    done = ctxbench("audit", folder, "-j", 1, "--last", 1, cwd=tmp_path)
+    assert "the newest 1 of 3 recordings" in done.stderr
+    assert "1 conversation, " in done.stdout
 
 
 def test_a_chat_in_which_no_quality_can_be_measured(tmp_path: Path) -> None:
