@@ -173,12 +173,14 @@ def test_a_chat_in_which_no_quality_can_be_measured(tmp_path: Path) -> None:
 
 
 def test_summaries_that_are_not_recorded(tmp_path: Path) -> None:
-    """Their sessions are left out with the reason; where there are no others nothing is said of the compaction."""
+    """Their sessions are left out with the reason; where there are no others, all is measured against the whole."""
     sessions(tmp_path / "mine", 2, summary="", hidden="it is encrypted")
     lines = verdict(ctxbench("audit", "mine", "-j", 1, cwd=tmp_path).stdout)
     assert lines[0].startswith("Your agent's own compaction cannot be measured")
     reason = "2 sessions: the summary of a compaction is not in the recording: it is encrypted"
-    assert any(line.endswith(reason) for line in lines)
+    assert lines[1].split(maxsplit=1) == ["why", reason]
+    assert "so strategies are measured against sending everything; 2 conversations are too few" in lines[2]
+    assert not any(line.startswith("left out") for line in lines)
     sessions(tmp_path / "mine", 3, summary="")
     lines = verdict(ctxbench("audit", "mine", "-j", 1, cwd=tmp_path).stdout)
     assert lines[0].startswith("Your agent compacted nothing in the 3 sessions that can be replayed as they were sent")
