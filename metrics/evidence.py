@@ -64,13 +64,14 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Range(NamedTuple):
-    """Lowest, median and highest figure of some arms, with the number of arms and of their studies."""
+    """Lowest, median and highest figure of some arms, with the number of arms and of their studies, and all figures."""
 
     low: float
     median: float
     high: float
     arms: int
     studies: int
+    figures: tuple[float, ...]
 
 
 @cache
@@ -82,18 +83,16 @@ def studies() -> tuple[Study, ...]:
 
 def published(figure: Literal["calls", "success"], family: str, *, cut_off: bool = False) -> Range | None:
     """Return the range of a figure over a family's published arms, `cut_off` ones apart; None where there are none."""
-    found = {
-        study.name: [
-            value
-            for arm in study.arms
-            if (arm.family, arm.cut_off) == (family, cut_off) and (value := getattr(arm, figure)) is not None
-        ]
+    found = [
+        (study.name, value)
         for study in studies()
-    }
-    values = [value for of_study in found.values() for value in of_study]
-    if not values:
+        for arm in study.arms
+        if (arm.family, arm.cut_off) == (family, cut_off) and (value := getattr(arm, figure)) is not None
+    ]
+    if not found:
         return None
-    return Range(min(values), median(values), max(values), len(values), sum(map(bool, found.values())))
+    names, values = zip(*found, strict=True)
+    return Range(min(values), median(values), max(values), len(values), len(set(names)), values)
 
 
 def family_of(members: Sequence[str]) -> str:

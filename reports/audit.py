@@ -253,6 +253,10 @@ def _of_others(audit: Audit) -> Iterator[tuple[str, str]]:
     name = places.nearest if better is None and places.base in places.points else better
     if audit.compacted_nothing:
         yield "why", about("audit_none", folder=shlex.quote(audit.results.run.name))
+    elif RECORDED not in places.points and audit.left_out:
+        yield "why", _reasons(audit)
+        few = f"; {too_few(places)}" * (places.units < FEWEST)
+        yield "", about("audit_whole_instead") + few
     elif places.units < FEWEST and not audit.undecided:
         yield "why", too_few(places)
     if name is None:
@@ -271,10 +275,16 @@ def _in_words(change: Difference) -> str:
     return f"({value.why})" if isinstance(value, Missing) else in_words(Ends(value, value))
 
 
+def _reasons(audit: Audit) -> str:
+    """Return why sessions cannot be replayed as they were sent, and how many: the two most frequent reasons."""
+    reasons = grouped((None, why) for why in audit.left_out.values())[:2]
+    return "; ".join(f"{count(reason.times, 'session')}: {reason.text}" for _, reason in reasons)
+
+
 def _rest(audit: Audit) -> Iterator[tuple[str, str]]:
     """Yield what could not be measured, and where everything else is."""
-    if reasons := grouped((None, why) for why in audit.left_out.values()):
-        yield "left out", "; ".join(f"{count(reason.times, 'session')}: {reason.text}" for _, reason in reasons[:2])
+    if audit.left_out and RECORDED in audit.places.points:  # else they are measured, and that is why
+        yield "left out", _reasons(audit)
     if len(audit.results.summary.recorded) > 1:  # the sessions of all models are in one bill
         yield "model", recorded_with(audit.places)
     folder, report = audit.results.run.name, ["ctxbench", "report"]

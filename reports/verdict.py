@@ -193,11 +193,14 @@ class RunVerdict:
         }
 
     def choice(self, points: float) -> str:
-        """Return the cheapest of the frontier that lost at most so many points of quality here; else the base."""
-        base = self.points[self.base]
-        gains = (name for name in self.best if self.points[name].cost < base.cost or self.points[name].dominates(base))
-        good = [name for name in gains if self.points[name].quality >= base.quality - points / 100 - ROUNDING]
-        return min(good, key=lambda name: self.points[name].cost, default=self.base)
+        """Return the cheapest sound strategy that lost at most so many points of quality here; else the base.
+
+        With fewer than FEWEST units, where nothing is chosen, it is what was cheapest here, doubted or not.
+        """
+        least, is_few = self.points[self.base].quality - points / 100 - ROUNDING, self.units < FEWEST
+        names = [name for name in self.points if name not in self.broken] if is_few else self.candidates
+        good = [name for name in names if self.points[name].quality >= least]
+        return min(good, key=lambda name: (self.points[name].cost, -self.points[name].quality, name != self.base))
 
     @property
     def careful(self) -> str:
@@ -243,7 +246,7 @@ class RunVerdict:
     @property
     def is_sure(self) -> bool:
         """Whether the strategy to use surely loses no more than accepted elsewhere, and its cost is not open there."""
-        return self.shipped is not None and self.is_sure_of(self.shipped) and not self.is_open_live(self.shipped)
+        return self.shipped is not None and self.is_sure_of(self.shipped) and not self.overspent_live(self.shipped)
 
     def is_sure_of(self, name: str) -> bool:
         """Return whether a strategy's loss surely is within what is accepted, and its cost elsewhere is known."""
@@ -260,8 +263,8 @@ class RunVerdict:
         return gain.tested.low >= -self.accepted - ROUNDING
 
     def break_even(self, name: str) -> float:
-        """Return how many times as many calls use up the saving against the whole history; NaN where there is none."""
-        cost, whole = (nan if of in BOUNDS else self.cost(of) for of in (name, WHOLE))
+        """Return how many times as many calls use up the saving; NaN without one, and for `recorded`: it was live."""
+        cost, whole = (nan if of in (*BOUNDS, RECORDED) else self.cost(of) for of in (name, WHOLE))
         return whole / cost if 0 < cost < whole else nan
 
     @property
@@ -274,21 +277,26 @@ class RunVerdict:
         """Return the range of a figure over published live runs of a strategy's family; None without any."""
         return published(figure, family(name), cut_off=self.is_cut_off)
 
-    def is_open_live(self, name: str) -> bool:
-        """Return whether a published live run of its family made more calls than leave a saving of what it saved here.
+    def overspent_live(self, name: str) -> tuple[int, int] | None:
+        """Return how many of how many published live runs of its family used up its saving; None where none did.
 
         Against another base than the whole history, which no published run had, nothing is said.
         """
-        calls = self.live("calls", name)
-        return self.base == WHOLE and calls is not None and self.break_even(name) < calls.high
+        calls = self.live("calls", name) if self.base == WHOLE else None
+        gone = 0 if calls is None else sum(self.break_even(name) < times for times in calls.figures)
+        return (gone, calls.arms) if calls is not None and gone else None
 
     @property
     def nearest(self) -> str | None:
-        """Strategy that costs less here, breaks nothing and loses least beyond what is accepted: a sound one first."""
-        base = self.points[self.base]
+        """Strategy that costs less here, breaks nothing, keeps any quality and loses least beyond what is accepted.
+
+        A sound one comes first, but where there are too few units to choose.
+        """
+        base, doubts = self.points[self.base], self.doubts if self.units >= FEWEST else ()
         cheaper = {name: of for name, of in self.points.items() if name not in self.broken and of.cost < base.cost}
-        beyond = {name: max(base.quality - of.quality - self.accepted, 0) for name, of in cheaper.items()}
-        return min(cheaper, key=lambda name: (beyond[name], name in self.doubts, cheaper[name].cost), default=None)
+        kept = {name: of for name, of in cheaper.items() if of.quality > 0 or not base.quality}
+        beyond = {name: max(base.quality - of.quality - self.accepted, 0) for name, of in kept.items()}
+        return min(kept, key=lambda name: (beyond[name], name in doubts, kept[name].cost), default=None)
 
     def but_for(self, names: Collection[str]) -> list[str]:
         """Return which of some strategies would be chosen but for doubts or faults, cheapest first."""

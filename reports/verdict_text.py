@@ -97,9 +97,8 @@ def _failed(summary: RunSummary) -> Iterator[tuple[str, str]]:
     failed = [row for row in summary.failed if row["strategy"] != RECORDED]
     first = {(row["strategy"], row["detail"]): row["conversation"] for row in reversed(failed)}
     whole = count(summary.conversations, "conversation")
-    for (name, why), times in list(Counter((row["strategy"], row["detail"]) for row in failed).items())[
-        :FAILURES_NAMED
-    ]:
+    times_by_reason = Counter((row["strategy"], row["detail"]) for row in failed)
+    for (name, why), times in [*times_by_reason.items()][:FAILURES_NAMED]:
         yield "failed", f"{without_digest(name)} in {times:,} of {whole}, first {first[name, why]}: {why}"
 
 
@@ -142,7 +141,7 @@ def _answer(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
     doubtful = verdict.but_for(verdict.doubts) if verdict.units >= FEWEST else []
     name = verdict.shipped or verdict.nearest
     if name is None and verdict.units < FEWEST:
-        yield "nearest", "no strategy cost less here without breaking calls"
+        yield "nearest", "nothing that cost less here keeps every call working and any of the answers"
     if name is not None and name != verdict.shipped and name not in doubtful:
         yield "nearest", f"{name}: {here(verdict, name)}; {why_nearest(verdict, name)}"
     for other in doubtful[:2]:
@@ -160,7 +159,7 @@ def _answer(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
     careful = next((other for other in choices if other not in (verdict.base, name)), None)
     if verdict.shipped is not None and careful is not None:
         found = _found(verdict, careful) or f"{_signed(_gain(verdict, careful))} points"
-        first = "; try it live first" if verdict.is_open_live(careful) else ""
+        first = "; try it live first" if verdict.overspent_live(careful) else ""
         yield "more careful", f"{careful}: {here(verdict, careful)}; {found}{first}"
     if name is not None:
         yield "elsewhere", how_sure(verdict, name)
@@ -291,8 +290,8 @@ def choices_table(verdict: RunVerdict) -> Table:
 
     few = verdict.units < FEWEST
     notes = [_why_base(verdict)] if verdict.base in choices else []
-    if first := [short[name] for name in choices if verdict.is_open_live(name)]:
-        notes.append(about("verdict_live", names=some(first)))
+    overspent = {name: verdict.overspent_live(name) for name in choices}
+    notes += [about("verdict_live", name=short[name], gone=gone) for name, gone in overspent.items() if gone]
     heads = ("if you accept to lose", "cheapest" if few else "choose", "cost", "saves", "quality")
     title = "What was cheapest here, and what it saved" if few else "What to choose, and what it saves"
     return Table(title, heads, tuple(map(row, verdict.losses)), tuple(notes), names=2, spare=("cost",), widest=LINE)
@@ -314,8 +313,10 @@ def _why_base(verdict: RunVerdict) -> str:
     if losing:
         least = max(losing, key=lambda name: (cheaper[name].quality, name))
         loss = _signed(base.quality - cheaper[least].quality).removeprefix("+")
-        others = count(len(losing) - 1, "other")
-        parts.append(f"{by_name[least]} loses more ({loss} points)" + f", and {others} still more" * (len(losing) > 1))
+        same = sum(cheaper[name].quality == cheaper[least].quality for name in losing)
+        how = "as much" if same == len(losing) else "still more" if same == 1 else "as much or more"
+        others = f", and {count(len(losing) - 1, 'other')} {how}" * (len(losing) > 1)
+        parts.append(f"{by_name[least]} loses more ({loss} points){others}")
     return f"Why {verdict.base}: of what costs less, {'; '.join(parts)}."
 
 
@@ -375,27 +376,26 @@ def live_runs(verdict: RunVerdict, name: str) -> str:
     if calls is None:
         what = f"{family} where the whole history outgrows the window" if verdict.is_cut_off and family else family
         return gone + about("live_unpublished", what=f"with {what or 'such a strategy'}")
-    ends = None if success is None else [f"{points:+.0f}".replace("-", "−") for points in success[:3]]
-    points = "" if ends is None else about("live_success", low=ends[0], median=ends[1], high=ends[2])
-    arms = f"{count(calls.arms, 'run')} of {count(calls.studies, 'study', 'studies')}"
-    first = about("live_first") if verdict.is_open_live(name) else ""
-    return gone + about("live_published", family=family, calls=calls, arms=arms) + points + first
+    arms = [f"{count(of.arms, 'run')} of {count(of.studies, 'study', 'studies')}" for of in (calls, success) if of]
+    points = "" if success is None else about("live_success", solved=success, arms=arms[-1]).replace("-", "−")
+    first = about("live_first") if verdict.overspent_live(name) else ""
+    return gone + about("live_published", family=family, calls=calls, arms=arms[0]) + points + first
 
 
 def if_live(verdict: RunVerdict, name: str) -> str:
     """Return what must be true of a live agent for a strategy to save anything; empty where no published run objects.
 
-    It reads: cheaper only while live it makes at most 7 % more calls; published runs with retrieval made 27 to 106 %
-    more.
+    It reads: cheaper only while live it makes at most 20 % more calls; published runs with archive made 3 to 30 % more,
+    1 of 3 more than that.
     """
-    calls = verdict.live("calls", name)
-    if calls is None or not verdict.is_open_live(name):
+    calls, gone = verdict.live("calls", name), verdict.overspent_live(name)
+    if calls is None or gone is None:
         return ""
     more = floor(100 * (verdict.break_even(name) - 1) + ROUNDING)
     within = f"at most {more} %" if more else "less than 1 %"
     low, high = (f"{100 * abs(times - 1):.0f} %" for times in (calls.low, calls.high))
     made = f"{low} fewer to {high}" if calls.low < 1 else f"{low.removesuffix(' %')} to {high}"
-    return about("live_if", within=within, family=family_of(name), made=made)
+    return about("live_if", within=within, family=family_of(name), made=made, gone=gone)
 
 
 def in_words(ends: Ends) -> str:
@@ -539,14 +539,18 @@ def five_measures(verdict: RunVerdict) -> Table:
         f"{independent(summary.conversations, summary.units)}, {count(summary.messages, 'message')}, "
         f"{count(summary.calls, 'model call')}, billed under {'their own models' if model == OWN_MODELS else model}"
     )
-    table = table_of(title, map(_or_dash, columns), rows, least=1, widest=WIDEST)
+    values = {column.head: [column.value(row) for row in rows] for column in columns}
+    unknown = [of.head for of in columns if {"(undefined)"} == set(map(of.show, values[of.head]))]
+    table = table_of(title, [_or_dash(of) for of in columns if of.head not in unknown], rows, least=1, widest=WIDEST)
     notes = [about("verdict_measures"), about("verdict_nothing") * any("–" in row for row in table.rows)]
     notes = [" ".join(filter(None, (*notes, about("verdict_broken") * bool(verdict.broken))))]
     notes += [about("verdict_absent", heads=", ".join(table.empty))] * (len(shown) == 1 and bool(table.empty))
+    why = reasons(value for head in unknown for value in values[head])
+    notes += [about("verdict_unknown", heads=", ".join(unknown), why=why)] * bool(unknown)
     notes += [about("verdict_compared", summary=summary)] * (0 < summary.compared < summary.conversations)
     if quality.found:
-        notes.append(about("verdict_found", chance=share(quality.found.get(FLOOR))))
-        notes += [about("verdict_reader")] * (quality.reader is not None)
+        notes += [about("verdict_found", chance=share(quality.found.get(FLOOR)))] * ("found" in table.heads)
+        notes += [about("verdict_reader")] * ("reader" in table.heads)
         if (probes := summary.probes) is not None and probes.failed:
             lost = {"probes": count(len(probes.failed), "probe"), "left": probes.conversations - probes.compared}
             notes.append(about("verdict_lost", **lost, whole=count(probes.conversations, "conversation")))
@@ -584,13 +588,12 @@ def tags(verdict: RunVerdict) -> dict[str, str]:
     """Return the verdict as tags of a tracker, and the place of each strategy as `place/STRATEGY`; none of traps."""
     if is_traps(verdict.results):
         return {}
-    chosen = {"choice": verdict.shipped} if verdict.shipped else {}
     of_run = {
         "verdict": with_recipe_names(headline(verdict)),
         "accepted_loss": points_in_words(verdict.results.lose),
-        **chosen,
+        **({"choice": verdict.shipped} if verdict.shipped else {}),
+        "quality": verdict.quality.metric,
     }
-    of_run["quality"] = verdict.quality.metric
     return of_run | {f"place/{name}": place for name, place in verdict.places.items()}
 
 

@@ -258,13 +258,12 @@ def find(paths: Iterable[Path], problems: Problems, form: str | None = None) -> 
 
     A path that does not exist and a named file of no known format are problems; such a file inside a folder is only
     listed in `problems.ignored`. `form` is a reader written as text, which then reads every file. A file that is named
-    twice is read once.
+    twice is read once. Files of one recording are one batch, whether they or their folder are named.
     """
     fixed_reader = parse_format(form) if form else None
-    batches: list[Batch] = []
+    # Files that one reader reads together: those of one folder if the reader wants that, else each alone.
+    groups: dict[tuple[Reader, Path], list[Path]] = {}
     for path, files in files_of(paths, problems):
-        # Files that one reader reads together: those of one folder if the reader wants that, else each alone.
-        groups: dict[tuple[Reader, Path], list[Path]] = {}
         for file in files:
             try:
                 reader = fixed_reader or detect(file)
@@ -279,8 +278,7 @@ def find(paths: Iterable[Path], problems: Problems, form: str | None = None) -> 
                     problems.ignored.append(f"{file}: {why.what}" if why else str(file))
             else:
                 groups.setdefault((reader, reader.folder_of(file) if reader.folder else file), []).append(file)
-        batches += (Batch(reader, tuple(group)) for (reader, _), group in groups.items())
-    return batches
+    return [Batch(reader, tuple(sorted(group))) for (reader, _), group in groups.items()]
 
 
 def is_remote(name: str) -> bool:

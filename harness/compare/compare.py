@@ -300,13 +300,9 @@ def _moved(pairs: Pairs, names: Sequence[str], gain: Floats) -> tuple[MetricChan
     order = np.argsort(gain, kind="stable")
     worst = [at for at in order if gain[at] < 0][:MOST_MOVED]
     best = [at for at in order[::-1] if gain[at] > 0][:MOST_MOVED]
-    before, after = pairs.figures()
-    moved = [*worst, *best]
-    return tuple(MetricChange(names[at], _value(before[at]), _value(after[at]), float(gain[at])) for at in moved)
-
-
-def _value(number: float) -> Value:
-    return NO_FIGURE if np.isnan(number) else float(number)
+    sides = ([NO_FIGURE if np.isnan(number) else float(number) for number in side] for side in pairs.figures())
+    before, after = sides
+    return tuple(MetricChange(names[at], before[at], after[at], float(gain[at])) for at in (*worst, *best))
 
 
 class Unpaired(NamedTuple):

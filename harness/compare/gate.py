@@ -99,10 +99,9 @@ def gate(baseline: MeasuredRun, run: MeasuredRun, policy: GatePolicy) -> Gate:
     named = policy.metrics.keys() - {REST}
     not_guarded = tuple(sorted(name for name in baseline.metrics if not policy.of(name).guarded))
     unknown = (*sorted(named - baseline.metrics.keys()), *(name for name in guarded if name not in baseline.sums))
-    unpaired = [group for group in unpaired if group.names]
     texts = {name: (baseline.settings.get(name, name), run.settings.get(name, name)) for name in names}
     settings = {name: (was, now) for name, (was, now) in texts.items() if was != now}
-    compared = replace(compared, unpaired=(*unpaired, *compared.unpaired))
+    compared = replace(compared, unpaired=(*(group for group in unpaired if group.names), *compared.unpaired))
     found = Gate(compared, policy, not_guarded, unknown, settings)
     if found.result == "passes" and not compared.comparisons:
         what = "no figure in it is guarded, so every run would pass"

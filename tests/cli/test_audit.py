@@ -146,9 +146,22 @@ def test_sessions_that_are_packed(tmp_path: Path) -> None:
     (tmp_path / "mine" / "s1.jsonl").unlink()
     os.utime(tmp_path / "mine" / "old.zip", (0, 0))
     done = ctxbench("audit", "mine", "-j", 1, "--last", 2, "--json", cwd=tmp_path)
-    assert "the newest 2 of 3 sessions" in done.stderr
+    assert "the newest 2 of 3 recordings" in done.stderr
     assert json.loads(done.stdout)["own"]["sessions"] == 2
     assert json.loads(ctxbench("audit", "mine", "-j", 1, "--json", cwd=tmp_path).stdout)["own"]["sessions"] == 3
+
+
+def test_recordings_of_several_files(tmp_path: Path) -> None:
+    """An audit reads what a run of the folder reads; --last counts the files of one recording once."""
+    folder = Path(__file__).parents[1] / "goldens/recordings/openhands"
+    ctxbench("audit", folder, "-j", 1, cwd=tmp_path)
+    ctxbench("run", folder, "-s", "none", "-q", "-o", "runs/run", cwd=tmp_path)
+    audit, run = (json.loads((tmp_path / f"runs/{name}/manifest.json").read_text()) for name in ("audit", "run"))
+    assert audit["conversations"] == 3
+    assert [audit[key] for key in ("digest", "problems")] == [run[key] for key in ("digest", "problems")]
+    done = ctxbench("audit", folder, "-j", 1, "--last", 1, cwd=tmp_path)
+    assert "the newest 1 of 3 recordings" in done.stderr
+    assert "1 conversation, " in done.stdout
 
 
 def test_a_chat_in_which_no_quality_can_be_measured(tmp_path: Path) -> None:
@@ -160,12 +173,14 @@ def test_a_chat_in_which_no_quality_can_be_measured(tmp_path: Path) -> None:
 
 
 def test_summaries_that_are_not_recorded(tmp_path: Path) -> None:
-    """Their sessions are left out with the reason; where there are no others nothing is said of the compaction."""
+    """Their sessions are left out with the reason; where there are no others, all is measured against the whole."""
     sessions(tmp_path / "mine", 2, summary="", hidden="it is encrypted")
     lines = verdict(ctxbench("audit", "mine", "-j", 1, cwd=tmp_path).stdout)
     assert lines[0].startswith("Your agent's own compaction cannot be measured")
     reason = "2 sessions: the summary of a compaction is not in the recording: it is encrypted"
-    assert any(line.endswith(reason) for line in lines)
+    assert lines[1].split(maxsplit=1) == ["why", reason]
+    assert "so strategies are measured against sending everything; 2 conversations are too few" in lines[2]
+    assert not any(line.startswith("left out") for line in lines)
     sessions(tmp_path / "mine", 3, summary="")
     lines = verdict(ctxbench("audit", "mine", "-j", 1, cwd=tmp_path).stdout)
     assert lines[0].startswith("Your agent compacted nothing in the 3 sessions that can be replayed as they were sent")

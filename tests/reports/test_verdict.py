@@ -271,7 +271,7 @@ def test_frontier_colours_and_words_agree(found: RunVerdict) -> None:
     rows = {row[0]: row[1] for row in choices_table(found).rows}
     [at_loss] = [name for label, name in rows.items() if label.endswith("(--lose)")]
     assert few or at_loss == chosen[0]
-    assert set(rows.values()) <= set(found.best) | {"none"}
+    assert set(rows.values()) <= (set(found.points) - set(found.broken) if few else set(found.best) | {"none"})
     words = headline(found)
     assert words.startswith("No recommendation" if few else f"Use {at_loss}" if found.is_sure else ("Try", "Keep"))
     for name, point in found.points.items():
@@ -375,7 +375,8 @@ def test_no_verdict(costs: dict[str, list[float]], why: str) -> None:
 
 
 def test_a_few_conversations_recommend_nothing() -> None:
-    """Of one or three conversations the exact figures are told, that they are too few, and what rests on one alone."""
+    """Of one or three conversations the exact figures are told, that they are too few, what rests on one alone, and
+    that nothing cheaper keeps any answer; the table has what was cheapest here, whatever it rests on."""
     for number, words in ((1, "1 conversation is"), (3, "3 conversations are")):
         found = by_hand(
             {"none": [9.0] * number, "good": [1.0] * number}, dict.fromkeys(("none", "good"), [0.9] * number)
@@ -386,8 +387,14 @@ def test_a_few_conversations_recommend_nothing() -> None:
         assert told(answer(found))["nearest"].startswith(f"good: ${number}.00 instead of ${9 * number}.00 here")
         assert told(answer(found))["nearest"].endswith("; the cheapest that breaks no call and loses at most 5 points")
     doubted = by_hand({"none": [9.0] * 3, "one": [0.5, 9.5, 9.5]}, dict.fromkeys(("none", "one"), [0.9] * 3))
-    assert doubted.choice(5) == "none"
+    assert choices_table(doubted).title == "What was cheapest here, and what it saved"
+    assert {row[1] for row in choices_table(doubted).rows} == {doubted.choice(5)} == {"one"}
     assert told(answer(doubted))["nearest"].endswith("in 1 of 3 conversations; but that rests on one conversation, c0")
+    empty = {"none": [9.0] * 3} | dict.fromkeys(("a", "b", "c"), [1.0] * 3)
+    nothing = by_hand(empty, {name: [float(name == "none")] * 3 for name in empty})
+    assert told(answer(nothing))["nearest"].endswith("cost less here keeps every call working and any of the answers")
+    lost = "Why none: of what costs less, c loses more (100.0 points), and 2 others as much."
+    assert choices_table(nothing).notes == (lost,)
 
 
 def test_twins_make_nothing_surer() -> None:
@@ -424,8 +431,9 @@ def test_a_saving_that_live_runs_would_use_up_is_tried_live_first() -> None:
     kept = dict.fromkeys(["none", "retrieval", "cache_marks", "openhands.masking"], [1.0] * 60)
     found = by_hand(costs, kept)
     few = "cheaper only while live it makes at most 7 % more calls; published runs with retrieval made 27 to 106 % more"
+    few += ", 3 of 3 more than that"
     assert headline(found).startswith("Try retrieval live first: $60.00 instead of $64.20 here (−6.5 %)")
-    assert any("live first" in note and "retrieval" in note for note in choices_table(found).notes)
+    assert "Try live first: retrieval. 3 of 3 published runs of its kind made" in choices_table(found).notes[-1]
     assert headline(found).endswith(few)
     assert told(answer(found))["live runs"].endswith("ctxbench live BEFORE AFTER")
     assert BenchmarkVerdict(found).objections("retrieval") == [few]
@@ -434,7 +442,9 @@ def test_a_saving_that_live_runs_would_use_up_is_tried_live_first() -> None:
     assert headline(by_hand(costs | {"none": [2.5] * 60}, kept)).startswith("Use retrieval: ")
     assert "at most 7 % more calls" in headline(by_hand(costs | {"none": [1.079] * 60}, kept))
     masked = headline(by_hand({"none": [1.0] * 60, "openhands.masking": [0.995] * 60}, kept))
-    assert masked.endswith("less than 1 % more calls; published runs with masking made 12 % fewer to 123 % more")
+    assert masked.endswith(
+        "less than 1 % more calls; published runs with masking made 12 % fewer to 123 % more, 13 of 16 more than that"
+    )
 
 
 def test_what_sent_all_of_each_conversation_is_named() -> None:
@@ -463,17 +473,28 @@ def test_a_chain_has_one_name_everywhere() -> None:
 
 
 def test_break_even_and_live_runs() -> None:
-    """A saving of a third is gone at 1.5 × the calls; beside it stands what was published, or that nothing was."""
+    """A saving of a third is gone at 1.5 × the calls; beside it stands what was published, each figure with its own
+    number of runs, or that nothing was. What an agent did with `recorded` is known."""
     costs = {"none": [3.0] * 8, "openhands.masking": [2.0] * 8, "tiered": [2.0] * 8, "facts": [4.0] * 8}
+    costs |= {"recorded": [2.0] * 8, "archive": [2.0] * 8}
     found = by_hand(costs, dict.fromkeys(costs, [1.0] * 8))
     text = live_runs(found, "openhands.masking")
     assert "1.50 × as many calls; published live runs with masking made 0.88 to 2.23 × as many, median 1.06" in text
-    assert "(16 runs of 1 study); tasks solved: −12 to +4 points, median −2" in text
+    assert "(16 runs of 1 study); tasks solved: −12 to +4 points, median −2 (" in text
+    runs = "median 1.05 (3 runs of 1 study); tasks solved: −34 to +4 points, median −2 (15 runs of 1 study)"
+    assert runs in live_runs(found, "archive")
     assert live_runs(found, "tiered").endswith("; how many more it makes with tiers is in no published live run")
-    assert live_runs(found, "facts") == ""
+    assert live_runs(found, "facts") == live_runs(found, "recorded") == ""
     table = five_measures(found)
     shown = {row[0]: row[table.heads.index("break-even")] for row in table.rows}
-    assert shown == {"none": "–", "openhands.masking": "1.50 ×", "tiered": "1.50 ×", "facts": "–"}
+    assert shown == {
+        "none": "–",
+        "openhands.masking": "1.50 ×",
+        "tiered": "1.50 ×",
+        "facts": "–",
+        "recorded": "–",
+        "archive": "1.50 ×",
+    }
     found.results.summary.strategies["none"]["overflows"] = 3
     cut_off = "with masking where the whole history outgrows the window is in no published live run"
     assert cut_off in live_runs(found, "openhands.masking")
@@ -527,7 +548,11 @@ def test_the_best_measure_counts(tmp_path: Path) -> None:
     assert (found.metric, found.graded, found.reader is None) == ("answer_in_context", None, False)
     asked = recorded("one", ["a", "b"], probes=[{"id": "q", "question": "Which?", "evidence": ["u0"]}])
     unanswered = ran(tmp_path / "unanswered", asked, strategies=("none", "last_turn"), answers=False)
-    assert verdict(results(unanswered)).quality.metric == "context_recall"
+    judged = verdict(results(unanswered))
+    assert judged.quality.metric == "context_recall"
+    measures = five_measures(judged)
+    assert "(undefined)" not in markdown([measures])
+    assert "Not shown, as no strategy has it here: found. Undefined: no probe has an answer" in measures.notes[1]
     plain = ran(tmp_path, recorded("one", ["a", "b"]), strategies=("none", "last_turn"))
     found = verdict(results(plain)).quality
     assert found.metric == "grounding"

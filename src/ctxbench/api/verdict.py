@@ -95,7 +95,7 @@ class BenchmarkVerdict(_Shown):
     def choice(self, points: float) -> str:
         """Return the strategy to choose if so many points of quality may be lost: the cheapest, else the whole history.
 
-        Raises RunError where nothing can be compared with the whole history.
+        With too few units it is what was cheapest here. Raises RunError where nothing is comparable with the history.
         """
         if not self._places.is_comparable:
             raise RunError("no strategy can be compared with the whole history: print the verdict to see why")

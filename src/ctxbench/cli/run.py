@@ -302,7 +302,7 @@ def audit(
 
     Args:
         paths (PATH): Recorded sessions: files or folders. [default: the folders of known agents on this machine]
-        last (N): Read the newest N sessions.
+        last (N): Read the newest N recordings: files, or folders whose files are one.
         out (-o FOLDER): The run folder. [default: runs/audit]
     """
     from ctxbench.harness.audit import aftermaths, replayed_without
@@ -364,7 +364,7 @@ def _found() -> list[Path]:
 
 
 def _newest(paths: Sequence[Path], last: int, form: str | None) -> tuple[str, ...]:
-    """Return the files of the newest sessions, newest first. Files that are read together are one session."""
+    """Return the files of the newest recordings, in the order of the paths. Files that are read together are one."""
     from ctxbench.scenarios.packed import changed_at
     from ctxbench.scenarios.read import find
     from ctxbench.scenarios.source import Problems
@@ -374,10 +374,11 @@ def _newest(paths: Sequence[Path], last: int, form: str | None) -> tuple[str, ..
     report_problems(problems)
     if not batches:
         raise RunError(f"{', '.join(map(str, paths))}: no recorded session is there")
-    batches.sort(key=lambda batch: max(map(changed_at, batch.files)), reverse=True)
+    changed = [max(map(changed_at, batch.files)) for batch in batches]
+    newest = sorted(range(len(batches)), key=changed.__getitem__, reverse=True)[:last]
     if len(batches) > last:
-        say(f"the newest {last:,} of {len(batches):,} sessions; --last {len(batches)} reads them all")
-    return tuple(str(file) for batch in batches[:last] for file in batch.files)
+        say(f"the newest {last:,} of {len(batches):,} recordings; --last {len(batches)} reads them all")
+    return tuple(str(file) for at in sorted(newest) for file in batches[at].files)
 
 
 def tune(
