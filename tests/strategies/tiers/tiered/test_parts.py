@@ -93,7 +93,7 @@ def test_a_quote_is_found_if_and_only_if_there_is_one(one: list[str], other: lis
 
 @given(st.lists(st.integers(0, 3), max_size=20), st.integers(0, 20))
 def test_quotes_are_put_back(kinds: list[int], asked: int) -> None:
-    """Whatever is added and deleted after a checkpoint is undone, twice in a row, and what was there is there again."""
+    """Restoring a checkpoint undoes what was added and deleted since, the first time and a second time."""
     quotes, texts = Quotes(), [" ".join("abcdefghijkl"[at : at + 9]) for at in range(3)]
     living: dict[int, str] = {}
     before, restore = dict(quotes.prints), quotes.checkpoint()
